@@ -1,0 +1,83 @@
+# Each target makes the virtual environment that it needs.
+
+PYTHON ?= python3
+# The lowest supported versions have wheels for Python 3.11 and 3.12 only.
+ifeq ($(origin PYTHON_LOWEST),undefined)
+PYTHON_LOWEST := $(firstword $(foreach p,python3.11 python3.12 $(PYTHON),$(shell \
+	$(p) -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' \
+	>/dev/null 2>&1 && echo $(p))))
+endif
+
+VENV := .venv
+LOWEST := .venv-lowest
+BIN := $(VENV)/bin
+PIP := -m pip --disable-pip-version-check -q
+PYTEST := -m pytest -q
+# What an installation is made of besides Python files, which are read in place.
+SETUP := pyproject.toml $(wildcard hatch_build.py src/exactk/*/*.c)
+
+.PHONY: demo test lint bench test-lowest clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.base
+	@$(BIN)/python examples/demo.py
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint test-lowest
+	@echo "== newest versions"
+	@$(BIN)/python $(PYTEST)
+ifeq ($(PYTHON_LOWEST),)
+	@echo "left out: the run with the lowest versions, no Python 3.11 or 3.12 found (set PYTHON_LOWEST)"
+endif
+
+ifeq ($(PYTHON_LOWEST),)
+test-lowest:
+	@echo "lowest versions: no Python 3.11 or 3.12 found (set PYTHON_LOWEST)"
+else
+# Old releases warn about what newer ones changed; that is theirs to mend, not ours.
+test-lowest: $(LOWEST)/.test
+	@echo "== lowest versions"
+	@$(LOWEST)/bin/python $(PYTEST) -m "not slow" -W default::DeprecationWarning -W default::FutureWarning
+endif
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.compare
+	$(BIN)/python -m benchmarks.limits
+
+clean:
+	rm -rf $(VENV) $(LOWEST) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -f src/exactk/*/_native.so src/exactk/*/_native.dll
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "exactk needs Python 3.11 or newer; '$(PYTHON)' is" \
+			"$$($(PYTHON) --version 2>&1 || true): call make PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: $(SETUP) | $(BIN)/python
+	@$(BIN)/python $(PIP) install -e .
+	@touch $@
+
+$(VENV)/.dev: $(SETUP) | $(BIN)/python
+	@$(BIN)/python $(PIP) install -e ".[test,lint]"
+	@touch $@ $(VENV)/.base
+
+$(VENV)/.bench: $(SETUP) | $(BIN)/python
+	@$(BIN)/python $(PIP) install -e ".[bench]"
+	@touch $@ $(VENV)/.base
+
+$(LOWEST)/bin/python:
+	@echo "making $(LOWEST)"
+	@$(PYTHON_LOWEST) -m venv $(LOWEST)
+
+$(LOWEST)/.test: $(SETUP) tools/lowest.py | $(LOWEST)/bin/python
+	@$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/constraints.txt
+	@$(LOWEST)/bin/python $(PIP) install -e ".[test]" -c $(LOWEST)/constraints.txt
+	@touch $@

@@ -1,0 +1,166 @@
+"""The data sets of the comparison, and the one function that grades a support."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.datasets import load_digits
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+FOLDER_VARIABLE = "EXACTK_DATA"
+FILES = ("srbct", "allaml", "lymphoma", "warppie10p", "coil20", "isolet")
+BUILT_IN = ("digits", "tall", "wide")
+CELLS = FILES + BUILT_IN
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table with its target.
+
+    Attributes
+    ----------
+    name : str
+        Short name.
+    X : ndarray of shape (n, d)
+        Raw features in float64 and C order, as a user would have them.
+    y : ndarray
+        Class labels (n,), or real outputs (n, c).
+    """
+
+    name: str
+    X: Floats
+    y: NDArray[np.generic]
+
+    @property
+    def is_classification(self) -> bool:
+        """True when `y` holds labels rather than outputs."""
+        return self.y.ndim == 1
+
+    @cached_property
+    def outputs(self) -> Floats:
+        """Centred one-hot classes, or centred outputs: the HY of the objective."""
+        if self.is_classification:
+            classes, codes = np.unique(self.y, return_inverse=True)
+            raw = np.eye(classes.size)[codes]
+        else:
+            raw = self.y.astype(np.float64)
+        centred: Floats = raw - raw.mean(axis=0)
+        return centred
+
+    @cached_property
+    def total(self) -> float:
+        """Squared norm of `outputs`: the objective of the empty support."""
+        return float(np.sum(self.outputs**2))
+
+    @cached_property
+    def usable(self) -> Ints:
+        """Indices of the columns that are not constant."""
+        return np.flatnonzero(np.ptp(self.X, axis=0) > 0)
+
+    @cached_property
+    def standardised(self) -> Floats:
+        """The usable columns with mean 0 and standard deviation 1 (n - 1), in C order."""
+        Z = self.X[:, self.usable]
+        Z = Z - Z.mean(axis=0)
+        scaled: Floats = np.ascontiguousarray(Z / Z.std(axis=0, ddof=1))
+        return scaled
+
+    @cached_property
+    def standardised_by_column(self) -> Floats:
+        """The same as `standardised`, in Fortran order."""
+        by_column: Floats = np.asfortranarray(self.standardised)
+        return by_column
+
+    def objective(self, support: Iterable[int]) -> float:
+        """Residual sum of squares of a least-squares fit on `support`, without ridge.
+
+        Every contestant is graded by this function, from the rows, by an orthogonal
+        factorisation: none of them computes its answer this way.
+        """
+        chosen = np.asarray(sorted(support), dtype=np.intp)
+        if chosen.size == 0:
+            return self.total
+        Z = self.X[:, chosen] - self.X[:, chosen].mean(axis=0)
+        Z /= Z.std(axis=0, ddof=1)
+        coef = np.linalg.lstsq(Z, self.outputs, rcond=None)[0]
+        return float(np.sum((self.outputs - Z @ coef) ** 2))
+
+
+def folder() -> Path | None:
+    """Folder of the .npz files: $EXACTK_DATA, else the data folder beside the project, if any."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    project = Path(__file__).resolve().parents[1]
+    path = Path(named) if named else project.parent / "shared" / "data"
+    return path if path.is_dir() else None
+
+
+def load_file(name: str) -> Dataset:
+    """Read one `.npz` file: `X` and `y`, or a CSR matrix in parts (made dense here)."""
+    where = folder()
+    if where is None:
+        raise FileNotFoundError(f"no data folder for {name!r}: set {FOLDER_VARIABLE} to one")
+    with np.load(where / f"{name}.npz") as stored:
+        if "X" in stored:
+            X = stored["X"]
+        else:
+            parts = (stored["X_data"], stored["X_indices"], stored["X_indptr"])
+            X = sparse.csr_array(parts, shape=tuple(stored["X_shape"])).toarray()
+        y = stored["y"]
+    return Dataset(name, np.ascontiguousarray(X, dtype=np.float64), y)
+
+
+def ar1_design(n: int, d: int, correlation: float, rng: np.random.Generator) -> Floats:
+    """Gaussian rows whose columns i and j correlate by `correlation ** |i - j|`."""
+    X = rng.standard_normal((n, d))
+    fresh = np.sqrt(1.0 - correlation**2)
+    for j in range(1, d):
+        X[:, j] = correlation * X[:, j - 1] + fresh * X[:, j]
+    return X
+
+
+def synthetic(name: str, n: int, d: int, c: int, true_rows: int, correlation: float) -> Dataset:
+    """Outputs that depend on `true_rows` columns, with as much noise as signal."""
+    rng = np.random.default_rng(20240 + d)
+    X = ar1_design(n, d, correlation, rng)
+    rows = rng.choice(d, true_rows, replace=False)
+    signal = X[:, rows] @ rng.standard_normal((true_rows, c))
+    noise = rng.standard_normal((n, c)) * signal.std(axis=0)
+    return Dataset(name, X, signal + noise)
+
+
+def load(name: str) -> Dataset:
+    """Load one data set of the comparison by name."""
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        return Dataset("digits", np.ascontiguousarray(X, dtype=np.float64), y)
+    if name == "tall":
+        return synthetic("tall", 2_000, 1_000, 5, 20, 0.7)
+    if name == "wide":
+        return synthetic("wide", 500, 20_000, 3, 10, 0.0)
+    return load_file(name)
+
+
+def available(names: Iterable[str] = CELLS) -> tuple[list[str], list[str]]:
+    """Split `names` into those that can be loaded here and those that are left out."""
+    where = folder()
+    here: list[str] = []
+    missing: list[str] = []
+    for name in names:
+        present = name in BUILT_IN or (where is not None and (where / f"{name}.npz").is_file())
+        (here if present else missing).append(name)
+    return here, missing
+
+
+def load_all(names: Iterable[str]) -> Iterator[Dataset]:
+    """Load the named sets one after the other, so that only one is held at a time."""
+    for name in names:
+        yield load(name)

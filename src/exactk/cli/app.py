@@ -1,0 +1,59 @@
+"""The group of commands, and the one place where an error becomes a sentence and a code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from exactk._version import __version__
+from exactk.cli.methods import methods
+from exactk.cli.select import select
+from exactk.errors import ExactkError
+
+__all__ = ["app", "run"]
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.pass_context
+def app(context: click.Context) -> None:
+    """Pick exactly k features of a table."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+app.add_command(select)
+app.add_command(methods)
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    Examples
+    --------
+    >>> run(["--version"])  # doctest: +ELLIPSIS
+    exactk ...
+    0
+    """
+    try:
+        code = app.main(
+            args=None if args is None else list(args), prog_name="exactk", standalone_mode=False
+        )
+    except click.exceptions.Abort:
+        return _fail("interrupted; nothing was written", INTERRUPTED)
+    except click.ClickException as error:
+        return _fail(error.format_message(), BAD_INPUT)
+    except ExactkError as error:
+        return _fail(str(error), BAD_INPUT)
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    sentence = " ".join(message.split())
+    end = "" if sentence.endswith((".", "?", "!")) else "."
+    click.echo(f"exactk: {sentence}{end}", err=True)
+    return code

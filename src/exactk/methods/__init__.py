@@ -1,0 +1,1 @@
+"""One file a method; the registry names them."""

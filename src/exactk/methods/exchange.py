@@ -1,0 +1,342 @@
+"""Greedy start, steepest swaps with refit, and a search over many seeds: the default method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from math import ceil, inf, lgamma, log
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.errors import InputError
+from exactk.methods.base import Method, generator
+from exactk.monitor import Monitor
+from exactk.problem import Problem
+from exactk.result import Answer, Status
+from exactk.search.descent import Descent, beam_search, grow
+from exactk.search.native import make_state
+from exactk.search.state import State
+
+__all__ = ["Exchange"]
+
+Indices = npt.NDArray[np.intp]
+
+# The settings behind effort=1, chosen on the benchmark sets (benchmarks/search_tuning.py).
+BEAM_WIDTH = 3
+MOVES_PER_BIT = 80.0
+MOST_MOVES = 2000.0
+MOST_PATIENCES = 4
+# A path spends this many times the rounds of its largest size, over all sizes together.
+PATH_SHARE = 2.0
+ELITE = 30
+
+
+class Exchange(Method):
+    """Exactly k columns such that no swap of one member lowers the objective, and then better.
+
+    Minimises f(S) = ‖HY‖² − tr(B_Sᵀ A_SS⁻¹ B_S) over supports of k columns. A greedy support is
+    improved by the steepest single swap, each followed by a refit, until no swap helps: a
+    1-swap-optimal support. All d·k swaps are priced together by two matrix products
+    (`exactk.search.swaps`). Then come rounds from other seeds: a beam of greedy supports, random
+    supports, the best one with some members exchanged, dropped and regrown, or crossed with
+    another good one. The best is kept; the search ends when a number of rounds in proportion to
+    the size of the search space, log2 C(d, k), brought nothing.
+
+    Parameters
+    ----------
+    effort : float or None
+        How long to go on without a gain, in multiples of the measured default; 0 is greedy and
+        swaps alone. None means 1, or "until the time limit" where one is given.
+    init : array-like of int, or sequence of such, or None
+        Supports to start from besides the method's own, for example an earlier result's: a
+        search that was stopped goes on from there.
+    random_state : int, Generator, RandomState or None
+        Seed of the random rounds. None is a fixed seed: the same input gives the same answer.
+
+    Notes
+    -----
+    Guaranteed: exactly k columns; status ``converged`` means that no single swap lowers f; the
+    objective is at most that of greedy forward selection. Not guaranteed: the global optimum
+    (k = 1 and k = d excepted).
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_digits
+    >>> problem = exactk.Problem.from_arrays(*load_digits(return_X_y=True))
+    >>> round(exactk.solve(problem, 5, effort=0).objective, 2)
+    1164.92
+    >>> round(exactk.solve(problem, 5).objective, 2)
+    1158.47
+    """
+
+    def __init__(
+        self,
+        effort: float | None = None,
+        init: object = None,
+        random_state: object = None,
+    ) -> None:
+        self.effort = effort
+        self.init = init
+        self.random_state = random_state
+
+    def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
+        search = _Search(problem, k, generator(self.random_state), monitor)
+        starts = _check_init(self.init, problem, k)
+        effort = _check_effort(self.effort, monitor)
+        if not grow(search.state, k):
+            found = tuple(search.state.support)
+            return Answer(found, Status.RANK_DEFICIENT, len(found), ordered=True)
+        first = tuple(search.state.support)
+        if k in (1, problem.n_usable):
+            trace = (search.state.objective,)
+            return Answer(first, Status.OPTIMAL, k, trace, ordered=True)
+        status = search.go(starts, effort)
+        return Answer(search.best, status, search.state.swaps + k, tuple(search.trace))
+
+    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:
+        """Every size at once: neighbours in size give each other starts until none gains.
+
+        The best support of size k is compared with that of k − 1 plus its best addition and that
+        of k + 1 less its cheapest member, each swapped down, so the objective never rises with k.
+        The rounds of random search are shared out among the sizes.
+        """
+        effort = 1.0 if self.effort is None else _check_effort(self.effort, monitor)
+        if self.init is not None:
+            raise InputError("init is a support of one size; a path has many: leave it out")
+        return _Path(problem, k_max, generator(self.random_state), monitor).go(effort)
+
+
+def _check_effort(effort: object, monitor: Monitor) -> float:
+    if effort is None:
+        return 1.0 if monitor.time_limit is None else inf
+    if isinstance(effort, bool) or not isinstance(effort, (int, float, np.number)):
+        raise InputError(f"effort must be a number that is zero or more, or None, not {effort!r}")
+    value = float(effort)
+    if np.isnan(value) or value < 0:
+        raise InputError(f"effort must be zero or more, not {effort!r}")
+    if np.isinf(value) and monitor.time_limit is None:
+        raise InputError("effort=inf never ends by itself: give a time_limit as well")
+    return value
+
+
+def _check_init(init: object, problem: Problem, k: int) -> list[list[int]]:
+    if init is None:
+        return []
+    items = list(init) if isinstance(init, (Sequence, np.ndarray)) else [init]
+    nested = bool(items) and not np.isscalar(items[0])
+    supports = [problem.check_support(s) for s in (items if nested else [items])]
+    for support in supports:
+        if len(support) != k:
+            raise InputError(f"init has a support of {len(support)} columns, k is {k}")
+        constant = np.setdiff1d(support, problem.usable)
+        if constant.size:
+            raise InputError(f"init names column {constant[0]}, which is constant")
+    return [support.tolist() for support in supports]
+
+
+class _Search:
+    """The best supports of one problem and size, and the rounds that look for better ones."""
+
+    def __init__(
+        self, problem: Problem, k: int, rng: np.random.Generator, monitor: Monitor
+    ) -> None:
+        self.problem, self.k, self.rng, self.monitor = problem, k, rng, monitor
+        self.state = make_state(problem, k)
+        self.descent = Descent(problem)
+        self.elite: dict[tuple[int, ...], float] = {}
+        self.best: tuple[int, ...] = ()
+        self.objective = inf
+        self.trace: list[float] = []
+        self.moves: list[Callable[[], None]] = [
+            # Regrowing reads few new columns and finds most; the others lead out of its reach.
+            self._regrow,
+            self._regrow,
+            self._regrow,
+            self._random,
+            self._exchange_some,
+            self._exchange_some_for_elite,
+            self._cross,
+        ]
+
+    def go(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
+        """Descend from the state as it is and the starts, then search until something ends it."""
+        try:
+            self.descend()
+            for start in starts:
+                self.descend_from(start)
+            if effort > 0:
+                for support in beam_search(self.problem, self.k, BEAM_WIDTH):
+                    if len(support) == self.k:
+                        self.descend_from(support)
+                self.rounds(effort)
+        except KeyboardInterrupt:
+            if not self.best:
+                raise
+            return Status.INTERRUPTED
+        return Status.TIME_LIMIT if self.monitor.expired else Status.CONVERGED
+
+    def rounds(self, effort: float) -> None:
+        patience = effort * min(MOST_MOVES, MOVES_PER_BIT * _bits(self.problem.n_usable, self.k))
+        first = last_gain = self.state.moves
+        while not self.monitor.expired:
+            spent = self.state.moves
+            if spent - last_gain >= patience or spent - first >= MOST_PATIENCES * patience:
+                return
+            before = self.objective
+            self.moves[int(self.rng.integers(len(self.moves)))]()
+            # A round that comes to nothing at once has its price too, or none would end.
+            self.state.moves += 1
+            if self.objective < before:
+                last_gain = self.state.moves
+            end = min(last_gain + patience, first + MOST_PATIENCES * patience)
+            total = None if end == inf else ceil(end)
+            self.monitor.report(self.state.moves, total, self.objective)
+
+    def descend_from(self, start: Sequence[int]) -> None:
+        """Swap down from a support, unless that way is known."""
+        if self.descent.is_new(start) and self.state.load(start):
+            self.descend()
+
+    def descend(self) -> None:
+        """Swap down from the state as it is and keep what is found."""
+        state = self.state
+        ended = self.descent.run(state, self.objective, lambda: self.monitor.expired)
+        if ended or state.objective < self.objective:
+            self.keep(state)
+
+    def keep(self, state: State) -> None:
+        """Note a support among the good ones, and as the best if it is."""
+        key = tuple(sorted(state.support))
+        self.elite[key] = state.objective
+        if len(self.elite) > ELITE:
+            del self.elite[max(self.elite, key=lambda key: self.elite[key])]
+        if state.objective < self.objective - state.slack:
+            self.best, self.objective = key, state.objective
+            self.trace.append(state.objective)
+
+    def _random(self) -> None:
+        self.descend_from(self.rng.choice(self.problem.usable, self.k, replace=False).tolist())
+
+    def _split_best(self, least: float, most: float) -> tuple[list[int], list[int]]:
+        """Members of the best support to keep and to let go, the latter a share of all."""
+        low = max(1, ceil(least * self.k))
+        n_out = int(self.rng.integers(low, max(low, int(most * self.k)) + 1))
+        mixed = self.rng.permutation(self.best).tolist()
+        return mixed[n_out:], mixed[:n_out]
+
+    def _exchange_some(self) -> None:
+        keep, out = self._split_best(0.0, 0.5)
+        # Draw as many as there are members: after those that are members already enough remain.
+        most = min(self.problem.n_usable, 2 * self.k)
+        drawn = self.rng.choice(self.problem.usable, most, replace=False)
+        fresh = [p for p in drawn.tolist() if p not in self.best]
+        if len(fresh) >= len(out):
+            self.descend_from(keep + fresh[: len(out)])
+
+    def _exchange_some_for_elite(self) -> None:
+        keep, out = self._split_best(0.0, 0.5)
+        pool = sorted({p for key in self.elite for p in key} - set(self.best))
+        if len(pool) >= len(out):
+            self.descend_from(keep + self.rng.choice(pool, len(out), replace=False).tolist())
+
+    def _regrow(self) -> None:
+        keep, out = self._split_best(0.3, 0.6)
+        if self.state.load(keep):
+            # With nothing left of them, the columns let go cannot come back before the refresh.
+            self.state.D[out] = 0.0
+            if grow(self.state, self.k) and self.state.refresh():
+                self.descend()
+
+    def _cross(self) -> None:
+        if len(self.elite) < 2:
+            return
+        keys = list(self.elite)
+        first, second = (set(keys[i]) for i in self.rng.choice(len(keys), 2, replace=False))
+        common, rest = sorted(first & second), sorted(first ^ second)
+        self.descend_from(
+            common + self.rng.choice(rest, self.k - len(common), replace=False).tolist()
+        )
+
+
+class _Path:
+    """The best supports of every size, each a neighbour's start."""
+
+    def __init__(
+        self, problem: Problem, k_max: int, rng: np.random.Generator, monitor: Monitor
+    ) -> None:
+        self.problem, self.monitor = problem, monitor
+        state = make_state(problem, k_max)
+        grow(state, k_max)
+        self.greedy = state.support
+        self.rank = len(self.greedy)
+        self.k_max = k_max
+        self.state = state
+        self.searches = [_Search(problem, k, rng, monitor) for k in range(1, self.rank + 1)]
+
+    def go(self, effort: float) -> Iterator[Answer]:
+        """Search all sizes, then give them in order."""
+        interrupted = False
+        try:
+            for k, search in enumerate(self.searches, start=1):
+                search.descend_from(self.greedy[:k])
+            self._sweep()
+            if effort > 0:
+                for search in self.searches[1:]:
+                    search.rounds(effort * PATH_SHARE / self.k_max)
+                self._sweep()
+        except KeyboardInterrupt:
+            if not all(search.best for search in self.searches):
+                raise
+            interrupted = True
+        self._close()
+        for k in range(1, self.k_max + 1):
+            yield self._answer(k, interrupted)
+
+    def _close(self) -> None:
+        """Make sure, however the search ended, that a column more is never worse."""
+        state = self.state
+        for smaller, larger in pairwise(self.searches):
+            if state.load(smaller.best) and grow(state, larger.k):
+                larger.keep(state)
+
+    def _answer(self, k: int, interrupted: bool) -> Answer:
+        if k > self.rank:
+            return Answer(self.greedy, Status.RANK_DEFICIENT, self.rank, ordered=True)
+        search = self.searches[k - 1]
+        status = Status.CONVERGED
+        if interrupted or self.monitor.expired:
+            status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
+        if k in (1, self.problem.n_usable):
+            status = Status.OPTIMAL
+        return Answer(search.best, status, search.state.swaps + k, tuple(search.trace))
+
+    def _sweep(self) -> None:
+        """Pass starts up and down the sizes until nothing changes."""
+        changed = True
+        while changed and not self.monitor.expired:
+            before = [search.objective for search in self.searches]
+            for k in range(2, self.rank + 1):
+                self._start_from(k - 1, k)
+            for k in range(self.rank - 1, 1, -1):
+                self._start_from(k + 1, k)
+            after = [search.objective for search in self.searches]
+            changed = any(new < old for new, old in zip(after, before, strict=True))
+            self.monitor.report(self.rank, None, after[-1])
+
+    def _start_from(self, neighbour: int, k: int) -> None:
+        """Give size k the neighbour's best support with a column more or less."""
+        state = self.state
+        if not state.load(self.searches[neighbour - 1].best):
+            return
+        if neighbour > k:
+            state.drop(state.best_drop())
+        elif not grow(state, k):
+            return
+        self.searches[k - 1].descend_from(state.support)
+
+
+def _bits(d: int, k: int) -> float:
+    """log2 C(d, k): how many yes-or-no questions a support is worth."""
+    return (lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)) / log(2)

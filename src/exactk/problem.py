@@ -1,0 +1,492 @@
+"""Problem: a table and a target, checked once, as every method sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve, eigh
+
+from exactk.errors import InputError, listing
+from exactk.gram import Gram, GramMode, WholeGram, choose_gram, column_gram, scale_in_place
+from exactk.moments import Margins, Moments
+from exactk.sources import Rows, open_rows
+from exactk.targets import Target, Task, code_target, code_weights
+
+__all__ = ["DEPENDENT", "MEMORY_LIMIT", "Fit", "Problem"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+MEMORY_LIMIT = 2**30
+# A column of which less than this share is left after projection on others depends on them.
+DEPENDENT = 1e-8
+# Spread below this many roundings of the mean is no spread: the column is constant.
+CONSTANT = 16 * np.finfo(np.float64).eps
+# Sums of squares below this have lost digits to underflow.
+TINY_SQUARE = 1e-290
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A least-squares (or ridge) fit on some columns, in the units of the table.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_outputs, n_columns)
+    intercept : ndarray of shape (n_outputs,)
+    objective : float
+    rank : int
+        Independent columns among those fitted.
+    """
+
+    coef: Floats
+    intercept: Floats
+    objective: float
+    rank: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The problem (P): pick k columns with the least ``‖HY − HX_S W‖² + ridge·‖W‖²``.
+
+    Make one with `from_arrays` or `from_moments`; it is not changed by anything afterwards.
+    Columns are standardised (mean 0, standard deviation 1 with n − 1) unless ``scale=False``;
+    constant columns are never candidates. In the notation of the docs, A = XᵀHX with the ridge
+    on its diagonal and B = XᵀHY, both of standardised columns.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_outputs : int
+    feature_names : tuple of str
+    task : str
+        "classification" or "regression".
+    classes : ndarray or None
+        Sorted labels, one for each output.
+    usable : ndarray of intp
+        Columns that are not constant.
+    total : float
+        ‖HY‖², the objective of the empty set.
+    ridge : float
+        Relative ridge: ``ridge · tr(XᵀHX) / n_usable`` is added to the diagonal.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> problem
+    Problem(150 rows, 4 features (4 usable), 3 outputs, classification, ridge 0)
+    >>> round(problem.objective([2, 3]), 4)
+    47.6774
+    """
+
+    n_rows: int
+    feature_names: tuple[str, ...]
+    named: bool
+    task: str
+    classes: npt.NDArray[Any] | None
+    usable: Indices
+    total: float
+    ridge: float
+    scaled: bool
+    weight: float
+    x_mean: Floats
+    x_scale: Floats
+    y_mean: Floats
+    cross: Floats
+    scatter: Floats
+    gram: Gram
+    rows: Rows | None
+    target: Target | None
+    weights: Floats | None
+    memory_limit: int
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        ridge: float = 0.0,
+        scale: bool = True,
+        feature_names: Sequence[str] | None = None,
+        task: Task = "auto",
+        gram: GramMode = "auto",
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> Problem:
+        """Make a problem of a table in memory.
+
+        Parameters
+        ----------
+        X : array-like, scipy sparse, pandas or polars frame, Arrow table, of shape (n, d)
+            Any numeric dtype; kept by reference, read in blocks, never changed or copied whole.
+        y : array-like of shape (n,) or (n, c)
+            Classes of any kind, numbers, several outputs, or a multilabel indicator.
+        sample_weight : array-like of shape (n,) or None
+            A whole weight w is the same as the row w times, 0 the same as no row.
+        ridge : float
+            Relative ridge, see the class.
+        scale : bool
+            Standardise the columns.
+        feature_names : sequence of str or None
+        task : {"auto", "classification", "regression"}
+            What y holds; "auto" follows scikit-learn's ``type_of_target``.
+        gram : {"auto", "full", "columns"}
+            Whole Gram matrix, single columns on demand, or whichever costs less.
+        memory_limit : int
+            Bytes that the Gram matrix or its kept columns may take.
+
+        Returns
+        -------
+        Problem
+        """
+        rows = open_rows(X, feature_names)
+        weights = code_weights(sample_weight, rows.n_rows)
+        target = code_target(y, task, _matching(weights, y))
+        if target.n_rows != rows.n_rows:
+            raise InputError(
+                f"Found input variables with inconsistent numbers of samples: X has "
+                f"{rows.n_rows} rows, y has {target.n_rows}"
+            )
+        return cls.from_rows(
+            rows, target, weights, ridge=ridge, scale=scale, gram=gram, memory_limit=memory_limit
+        )
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: Rows,
+        target: Target,
+        weights: Floats | None,
+        *,
+        ridge: float = 0.0,
+        scale: bool = True,
+        gram: GramMode = "auto",
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> Problem:
+        """Make a problem of an opened table and a coded target."""
+        read = choose_gram(rows, target, weights, gram, memory_limit)
+        usable = _usable_columns(read, rows)
+        x_scale = _scales(read, usable, scale)
+        held: Gram
+        if isinstance(read, Moments):
+            held = WholeGram(scale_in_place(read.xx, x_scale))
+            scatter = held.whole().diagonal().copy()
+        else:
+            held = column_gram(rows, target, weights, read.x_mean, x_scale, gram, memory_limit)
+            scatter = read.scatter * x_scale**2
+        return cls._build(
+            read, usable, x_scale, scatter, held, ridge=ridge, scale=scale,
+            names=rows.feature_names, rows=rows, target=target, weights=weights,
+            memory_limit=memory_limit,
+        )  # fmt: skip
+
+    @classmethod
+    def from_moments(
+        cls,
+        moments: Moments,
+        *,
+        classes: Any = None,
+        ridge: float = 0.0,
+        scale: bool = True,
+        feature_names: Sequence[str] | None = None,
+    ) -> Problem:
+        """Make a problem of moments, wherever they were accumulated.
+
+        Parameters
+        ----------
+        moments : Moments
+            Not changed: its Gram matrix is copied.
+        classes : array-like or None
+            Labels of the outputs if they are one-hot classes.
+        ridge, scale, feature_names
+            As in `from_arrays`.
+
+        Returns
+        -------
+        Problem
+        """
+        usable = _usable_columns(moments, None)
+        x_scale = _scales(moments, usable, scale)
+        held = WholeGram(scale_in_place(moments.xx.copy(order="K"), x_scale))
+        names = None if feature_names is None else tuple(str(name) for name in feature_names)
+        if names is not None and len(names) != len(moments.x_mean):
+            raise InputError(
+                f"feature_names has {len(names)} names, the moments {len(moments.x_mean)} columns"
+            )
+        task: Any = "regression" if classes is None else "classification"
+        labels = None if classes is None else np.asarray(classes)
+        return cls._build(
+            moments, usable, x_scale, held.whole().diagonal().copy(), held, ridge=ridge,
+            scale=scale, names=names, rows=None,
+            target=Target(task=task, classes=labels, codes=None, values=None),
+            weights=None, memory_limit=MEMORY_LIMIT,
+        )  # fmt: skip
+
+    @classmethod
+    def _build(
+        cls,
+        read: Margins | Moments,
+        usable: Indices,
+        x_scale: Floats,
+        scatter: Floats,
+        held: Gram,
+        *,
+        ridge: float,
+        scale: bool,
+        names: tuple[str, ...] | None,
+        rows: Rows | None,
+        target: Target,
+        weights: Floats | None,
+        memory_limit: int,
+    ) -> Problem:
+        if not isinstance(scale, (bool, np.bool_)):
+            raise InputError(f"scale must be True or False, not {scale!r}")
+        return cls(
+            n_rows=read.n_rows,
+            feature_names=names or tuple(f"x{j}" for j in range(len(x_scale))),
+            named=names is not None,
+            task=target.task,
+            classes=target.classes,
+            usable=usable,
+            total=_check_total(float(np.trace(read.yy)), target),
+            ridge=check_ridge(ridge),
+            scaled=bool(scale),
+            weight=read.weight,
+            x_mean=read.x_mean,
+            x_scale=x_scale,
+            y_mean=read.y_mean,
+            cross=np.ascontiguousarray(read.xy.T * x_scale),
+            scatter=scatter,
+            gram=held,
+            rows=rows,
+            target=target,
+            weights=weights,
+            memory_limit=memory_limit,
+        )
+
+    def __repr__(self) -> str:
+        """Return one line: size, task and ridge."""
+        return (
+            f"Problem({self.n_rows} rows, {self.n_features} features ({self.n_usable} usable), "
+            f"{self.n_outputs} outputs, {self.task}, ridge {self.ridge:g})"
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X, constant ones included."""
+        return len(self.x_scale)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns of Y."""
+        return len(self.cross)
+
+    @property
+    def n_usable(self) -> int:
+        """Number of columns that are not constant."""
+        return len(self.usable)
+
+    @property
+    def penalty(self) -> float:
+        """What the relative ridge adds to each diagonal entry of A."""
+        if self.n_usable == 0:
+            return 0.0
+        return self.ridge * float(self.scatter[self.usable].mean())
+
+    @property
+    def diagonal(self) -> Floats:
+        """Diagonal of A, ridge included; zero for constant columns."""
+        diagonal = np.zeros(self.n_features)
+        diagonal[self.usable] = self.scatter[self.usable] + self.penalty
+        return diagonal
+
+    @property
+    def gram_columns_read(self) -> int:
+        """Gram columns fetched by a pass over the table so far (0 when it was whole at once)."""
+        return self.gram.columns_read
+
+    def with_ridge(self, ridge: float) -> Problem:
+        """Return the same problem with another ridge; the Gram matrix is shared.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> problem = Problem.from_arrays(*load_iris(return_X_y=True)).with_ridge(0.1)
+        >>> problem.ridge
+        0.1
+        """
+        return replace(self, ridge=check_ridge(ridge))
+
+    def gram_rows(self, indices: Any) -> Floats:
+        """Return columns of A, ridge included, as the rows of a new m × d array."""
+        indices = np.asarray(indices, dtype=np.intp)
+        out = self.gram.take(indices)
+        out[np.arange(len(indices)), indices] += self.penalty
+        return out
+
+    def gram_column(self, p: int) -> Floats:
+        """Return column p of A = XᵀHX with the ridge on its diagonal, of standardised columns."""
+        return self.gram_rows([p])[0]
+
+    def objective(self, support: Any) -> float:
+        """Return f(S), the least ``‖HY − HX_S W‖² + ridge·‖W‖²`` on these columns.
+
+        Parameters
+        ----------
+        support : array-like of int
+
+        Returns
+        -------
+        float
+        """
+        return self._fit_standardised(self.check_support(support))[1]
+
+    def refit(self, support: Any) -> Fit:
+        """Fit on these columns and give coefficients in the units of the table.
+
+        Parameters
+        ----------
+        support : array-like of int
+
+        Returns
+        -------
+        Fit
+            Coefficients in the order of `support`.
+        """
+        S = self.check_support(support)
+        V, objective, rank = self._fit_standardised(S)
+        coef = np.ascontiguousarray(V.T) * self.x_scale[S]
+        return Fit(coef, self.y_mean - coef @ self.x_mean[S], objective, rank)
+
+    def _fit_standardised(self, S: Indices) -> tuple[Floats, float, int]:
+        """Solve A_SS V = B_S; the least-norm solution where columns depend on each other."""
+        V = np.zeros((len(S), self.n_outputs))
+        live = np.flatnonzero(self.x_scale[S] > 0)
+        if live.size == 0:
+            return V, self.total, 0
+        S_live = S[live]
+        A = self.gram.block(S_live) + self.penalty * np.eye(len(live))
+        B = self.cross[:, S_live].T
+        root = 1.0 / np.sqrt(np.diagonal(A))
+        A = A * np.outer(root, root)
+        V[live], rank = _solve_unit_diagonal(A, B * root[:, None])
+        V[live] *= root[:, None]
+        explained = float(np.einsum("ij,ij->", V[live], B))
+        return V, max(self.total - explained, 0.0), rank
+
+    def check_support(self, support: Any) -> Indices:
+        """Return a support as indices, or say what is wrong with it."""
+        values = np.asarray(support)
+        if values.size == 0:
+            return np.zeros(0, dtype=np.intp)
+        if values.ndim != 1 or values.dtype.kind not in "iu":
+            raise InputError(f"a support is a list of column indices, not {support!r}")
+        out_of_range = values[(values < 0) | (values >= self.n_features)]
+        if out_of_range.size:
+            raise InputError(f"column index {out_of_range[0]} is not in 0..{self.n_features - 1}")
+        if len(np.unique(values)) != len(values):
+            raise InputError(f"a support names each column once: {values.tolist()}")
+        return values.astype(np.intp)
+
+    def check_k(self, k: Any) -> int:
+        """Return k as an int, or say why it cannot be met."""
+        if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
+            raise InputError(f"k must be a whole number, not {k!r}")
+        if k < 1:
+            raise InputError(f"k must be at least 1, not {k}")
+        if k > self.n_usable:
+            constant = np.setdiff1d(np.arange(self.n_features), self.usable)
+            why = (
+                f" ({constant.size} of {self.n_features} are constant: "
+                f"{listing(self.feature_names[j] for j in constant[:6])})"
+                if constant.size
+                else ""
+            )
+            raise InputError(
+                f"k={k} is more than the {self.n_usable} usable columns{why}; ask for "
+                f"k <= {self.n_usable}"
+            )
+        return int(k)
+
+
+def check_ridge(ridge: Any) -> float:
+    """Return the ridge as a float, or say what it must be."""
+    if isinstance(ridge, bool) or not isinstance(ridge, (int, float, np.integer, np.floating)):
+        raise InputError(f"ridge must be a number that is zero or more, not {ridge!r}")
+    value = float(ridge)
+    if not np.isfinite(value) or value < 0:
+        raise InputError(f"ridge must be finite and zero or more, not {ridge!r}")
+    return value
+
+
+def _check_total(total: float, target: Target) -> float:
+    if not np.isfinite(total):
+        raise InputError("the values of y are too large for float64 sums of squares; rescale y")
+    if total < TINY_SQUARE:
+        values = target.values
+        if values is not None and (values != values[:1]).any():
+            raise InputError("y varies too little for sums of squares in float64; rescale y")
+        raise InputError("y is the same in every row: there is nothing to predict")
+    return total
+
+
+def _matching(weights: Floats | None, y: Any) -> Floats | None:
+    """Weights, if as many as targets: the lengths are compared, with a message, later."""
+    try:
+        return weights if weights is None or len(weights) == len(y) else None
+    except TypeError:
+        return None
+
+
+def _usable_columns(read: Margins | Moments, rows: Rows | None) -> Indices:
+    spread = read.scatter
+    floor = read.weight * (CONSTANT * np.abs(read.x_mean)) ** 2
+    constant = ~(spread > floor)
+    vanishing = np.flatnonzero((spread < TINY_SQUARE) & (np.abs(read.x_mean) < 1e-140))
+    if rows is not None and vanishing.size:
+        _refuse_underflow(rows, vanishing)
+    return np.flatnonzero(~constant)
+
+
+def _refuse_underflow(rows: Rows, suspects: Indices, step: int = 64) -> None:
+    """Columns whose squares are lost to underflow are not constant: say so."""
+    for start in range(0, len(suspects), step):
+        part = suspects[start : start + step]
+        values = rows.columns(part)
+        lost = part[(values != values[:1]).any(axis=0)]
+        if lost.size:
+            names = rows.feature_names
+            raise InputError(
+                f"the values of column {listing(names[j] if names else j for j in lost)} are so "
+                f"small that their squares vanish; rescale them"
+            )
+
+
+def _scales(read: Margins | Moments, usable: Indices, scale: bool) -> Floats:
+    out = np.zeros(len(read.x_mean))
+    if not scale:
+        out[usable] = 1.0
+        return out
+    # n − 1 as in the papers; weights that sum to one or less are shares, not counts.
+    degrees = read.weight - 1 if read.weight > 1 else read.weight
+    out[usable] = np.sqrt(degrees / read.scatter[usable])
+    return out
+
+
+def _solve_unit_diagonal(A: Floats, B: Floats) -> tuple[Floats, int]:
+    """Solve A V = B for a positive semi-definite A with unit diagonal; return V and rank."""
+    try:
+        factor = cho_factor(A, lower=True, check_finite=False)
+        if (np.diagonal(factor[0]) ** 2).min() > DEPENDENT:
+            return cho_solve(factor, B, check_finite=False), len(A)
+    except np.linalg.LinAlgError:
+        pass
+    values, vectors = eigh(A, check_finite=False)
+    keep = values > DEPENDENT
+    inner = (vectors[:, keep].T @ B) / values[keep][:, None]
+    return vectors[:, keep] @ inner, int(keep.sum())

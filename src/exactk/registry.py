@@ -1,0 +1,101 @@
+"""Every method by name: strings only, imported when asked for.
+
+A new method is one file and one line here; the selector, the command line, the benchmarks and
+the contract tests all read this list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from exactk.errors import UnknownMethodError, UnknownOptionError, nearest
+from exactk.methods.base import Method
+
+__all__ = ["MethodInfo", "create", "describe", "method_class", "names"]
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """One line about a method: where it is, its family, its source and what it does."""
+
+    name: str
+    target: str
+    family: str
+    reference: str
+    summary: str
+
+
+_METHODS = {
+    info.name: info
+    for info in (
+        MethodInfo("exchange", "exactk.methods.exchange:Exchange", "l2,0 search", "exactk",
+                   "greedy start, steepest swaps with refit, search over many seeds"),
+        MethodInfo("greedy", "exactk.methods.greedy:Greedy", "l2,0 search", "Efroymson 1960",
+                   "forward selection: the best single addition, k times"),
+        MethodInfo("exhaustive", "exactk.methods.exhaustive:Exhaustive", "exact", "enumeration",
+                   "every subset of size k: the proven best, for small problems"),
+    )
+}  # fmt: skip
+
+
+def names() -> list[str]:
+    """Return the names of all methods, the default first.
+
+    Examples
+    --------
+    >>> names()[:3]
+    ['exchange', 'greedy', 'exhaustive']
+    """
+    return list(_METHODS)
+
+
+def describe(name: str) -> MethodInfo:
+    """Return the registry line of a method, or raise with the nearest name."""
+    if name not in _METHODS:
+        raise UnknownMethodError(
+            f"unknown method {name!r}{nearest(str(name), names())} (known methods: "
+            f"{', '.join(names())})"
+        )
+    return _METHODS[name]
+
+
+def method_class(name: str) -> type[Method]:
+    """Import the class of a method."""
+    module, _, attribute = describe(name).target.partition(":")
+    cls: type[Method] = getattr(import_module(module), attribute)
+    return cls
+
+
+def create(name: str, **options: Any) -> Method:
+    """Make a method object by name.
+
+    Parameters
+    ----------
+    name : str
+    **options
+        Its parameters; an unknown one is an error that names the nearest.
+
+    Returns
+    -------
+    Method
+
+    Examples
+    --------
+    >>> create("exchange", effort=0)
+    Exchange(effort=0)
+    """
+    cls = method_class(name)
+    check_options(name, cls.option_names(), options)
+    return cls(**options)
+
+
+def check_options(name: str, known: list[str], options: dict[str, Any]) -> None:
+    """Raise for options that the method does not have."""
+    for option in options:
+        if option not in known:
+            has = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise UnknownOptionError(
+                f"method {name!r} has no option {option!r}{nearest(option, known)} ({has})"
+            )

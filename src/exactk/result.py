@@ -1,0 +1,232 @@
+"""What a solve gives back: frozen, serialisable, and the same for every method."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.errors import InputError
+
+__all__ = ["Answer", "Path", "Result", "Status"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Status(StrEnum):
+    """How a solve ended.
+
+    ``optimal``: proven the best. ``converged``: the method's own stopping rule was met.
+    ``max_iter``, ``time_limit``, ``interrupted``: stopped before that; the best so far is given.
+    ``rank_deficient``: fewer than k columns are independent; the best of those, filled up to k.
+    """
+
+    OPTIMAL = "optimal"
+    CONVERGED = "converged"
+    MAX_ITER = "max_iter"
+    TIME_LIMIT = "time_limit"
+    INTERRUPTED = "interrupted"
+    RANK_DEFICIENT = "rank_deficient"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a method hands to `solve`: columns and how it came by them, no grades.
+
+    Attributes
+    ----------
+    support : sequence of int
+        Columns, in order of entry if ``ordered``; fewer than k where no more are independent.
+    status : Status
+    n_iter : int
+        Steps of the method: forward steps, swaps, subsets or iterations.
+    trace : sequence of float
+        The method's own objective as it went.
+    ordered : bool
+        Whether the order of `support` means something; if not, `solve` finds one.
+    """
+
+    support: Sequence[int]
+    status: Status
+    n_iter: int
+    trace: Sequence[float] = ()
+    ordered: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The chosen columns, the fit on them, and how they were found.
+
+    Attributes
+    ----------
+    support : ndarray of int
+        Chosen columns, sorted.
+    order : ndarray of int
+        The same columns in order of entry, the most useful first.
+    coef : ndarray of shape (n_outputs, k)
+        Coefficients in the units of the table, columns as in `support`.
+    intercept : ndarray of shape (n_outputs,)
+    objective : float
+        ``‖HY − HX_S W‖² + ridge·‖W‖²`` of standardised columns, recomputed in float64.
+    total : float
+        ‖HY‖², the objective of the empty set.
+    status : Status
+    message : str
+        One sentence where the status needs one, else empty.
+    trace : tuple of float
+        Objective of the best found, step by step.
+    n_iter : int
+    seconds : float
+    method : str
+    ridge : float
+        The relative ridge used.
+    feature_names : tuple of str
+        Names of the chosen columns, as in `support`.
+    classes : tuple or None
+        Labels of the outputs.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_iris
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> result = exactk.solve(problem, 2)
+    >>> result.support
+    array([1, 3])
+    >>> Result.from_json(result.to_json()) == result
+    True
+    """
+
+    support: npt.NDArray[np.intp]
+    order: npt.NDArray[np.intp]
+    coef: Floats
+    intercept: Floats
+    objective: float
+    total: float
+    status: Status
+    message: str
+    trace: tuple[float, ...] = field(repr=False)
+    n_iter: int
+    seconds: float
+    method: str
+    ridge: float
+    feature_names: tuple[str, ...]
+    classes: tuple[Any, ...] | None
+
+    def __post_init__(self) -> None:
+        """Lock the arrays: a result does not change."""
+        for name in ("support", "order", "coef", "intercept"):
+            getattr(self, name).setflags(write=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore from a pickle or a copy, locked as before."""
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    @property
+    def k(self) -> int:
+        """Number of chosen columns."""
+        return len(self.support)
+
+    @property
+    def explained(self) -> float:
+        """Share of ‖HY‖² that the chosen columns explain, between 0 and 1."""
+        return 1.0 - self.objective / self.total if self.total > 0 else 0.0
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same values."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays, as an ndarray does
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values, fit for JSON."""
+        out: dict[str, Any] = {}
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if isinstance(value, np.ndarray):
+                value = value.tolist()
+            elif isinstance(value, tuple):
+                value = [v.item() if isinstance(v, np.generic) else v for v in value]
+            out[part.name] = str(value) if isinstance(value, Status) else value
+        return out
+
+    def to_json(self, **options: Any) -> str:
+        """Return the result as JSON; options go to ``json.dumps``."""
+        return json.dumps(self.to_dict(), **options)
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """Read what `to_json` wrote."""
+        return cls.from_dict(json.loads(text))
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Result:
+        """Read what `to_dict` gave; keys that a Result does not have are ignored."""
+        missing = [part.name for part in fields(cls) if part.name not in values]
+        if missing:
+            raise InputError(f"not a Result: it lacks {', '.join(missing)}")
+        known = {part.name: values[part.name] for part in fields(cls)}
+        n_outputs, k = len(known["intercept"]), len(known["support"])
+        known["support"] = np.array(known["support"], dtype=np.intp)
+        known["order"] = np.array(known["order"], dtype=np.intp)
+        known["coef"] = np.array(known["coef"], dtype=np.float64).reshape(n_outputs, k)
+        known["intercept"] = np.array(known["intercept"], dtype=np.float64)
+        known["status"] = Status(known["status"])
+        known["trace"] = tuple(known["trace"])
+        known["feature_names"] = tuple(known["feature_names"])
+        known["classes"] = None if known["classes"] is None else tuple(known["classes"])
+        return cls(**known)
+
+
+class Path(Sequence[Result]):
+    """Results for k = 1, 2, …, in that order; ``path[k - 1]`` or ``path.at(k)``.
+
+    Parameters
+    ----------
+    results : sequence of Result
+    """
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        self._results = tuple(results)
+
+    def at(self, k: int) -> Result:
+        """Return the result for k columns."""
+        if not 1 <= k <= len(self):
+            raise InputError(f"the path has k = 1..{len(self)}, not {k}")
+        return self._results[k - 1]
+
+    @property
+    def objectives(self) -> Floats:
+        """Objective for k = 1, 2 and so on."""
+        return np.array([result.objective for result in self._results])
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Result]: ...
+    def __getitem__(self, index: int | slice) -> Result | Sequence[Result]:
+        """Return the result at a position (k − 1)."""
+        return self._results[index]
+
+    def __len__(self) -> int:
+        """Return the largest k."""
+        return len(self._results)
+
+    def __iter__(self) -> Iterator[Result]:
+        """Iterate over k = 1, 2 and so on."""
+        return iter(self._results)
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        if not self._results:
+            return "Path(empty)"
+        first, last = self._results[0].objective, self._results[-1].objective
+        return f"Path(k=1..{len(self)}, objective {first:.6g} to {last:.6g})"

@@ -1,0 +1,1 @@
+"""Moves on supports, priced from the Gram matrix: forward steps, drops and swaps."""

@@ -1,0 +1,163 @@
+"""From a support down to one that no single swap improves, and supports to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.problem import DEPENDENT, Problem
+from exactk.search.native import make_state
+from exactk.search.state import TIE, Outcome, State
+
+__all__ = ["Descent", "beam_search", "entry_order", "grow"]
+
+Indices = npt.NDArray[np.intp]
+
+# Ends of descents kept in mind, the latest; most ways lead to a few of them.
+KNOWN_ENDS = 128
+# Swaps between two looks at the clock.
+SWAPS_BEFORE_PAUSE = 32
+
+
+def grow(state: State, size: int) -> bool:
+    """Add the best column until there are `size`; False if no independent one is left before."""
+    while state.size < size:
+        move = state.best_addition()
+        if move is None:
+            return False
+        state.add(move.column)
+    return True
+
+
+def entry_order(problem: Problem, support: Indices) -> Indices:
+    """Return the columns of a support in the order in which greedy selection would take them."""
+    S = np.sort(np.asarray(support, dtype=np.intp))
+    A, B = problem.gram_rows(S)[:, S], problem.cross[:, S].copy()
+    floor, slack = DEPENDENT * np.diagonal(A), TIE * problem.total
+    order: list[int] = []
+    left = np.ones(len(S), dtype=bool)
+    while left.any():
+        D = np.diagonal(A)
+        square = np.einsum("ij,ij->j", B, B)
+        gains = np.divide(square, D, out=np.zeros_like(square), where=D > floor)
+        gains[~left] = -1.0
+        j = int(np.argmax(gains >= gains.max() - slack))
+        order.append(j)
+        left[j] = False
+        if D[j] > floor[j]:
+            a = A[:, j] / np.sqrt(D[j])
+            B -= np.outer(B[:, j] / np.sqrt(D[j]), a)
+            A -= np.outer(a, a)
+    return S[order]
+
+
+class Descent:
+    """Steepest swaps, with a memory of where they started and ended.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        # The marks of a support's members add up to its key: order does not matter.
+        self._marks = np.random.default_rng(0).integers(2**63, size=problem.n_features).astype("u8")
+        self._started: set[int] = set()
+        self._ends = np.zeros(KNOWN_ENDS, dtype=np.uint64)
+        self._n_ends = 0
+
+    def is_new(self, support: Sequence[int]) -> bool:
+        """Whether no descent has started or ended here yet; it counts as started from now on."""
+        key = int(self._marks[support].sum())
+        new = key not in self._started
+        self._started.add(key)
+        return new
+
+    def run(
+        self, state: State, incumbent: float = np.inf, stop: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Take the steepest swap until none lowers the objective.
+
+        Parameters
+        ----------
+        state : State
+            Changed in place.
+        incumbent : float
+            An end above this is of no interest and not checked for rounding.
+        stop : callable
+            Asked now and then.
+
+        Returns
+        -------
+        bool
+            False when the way led to an end that is known, or `stop` said so; the state is then
+            wherever it was.
+        """
+        while True:
+            outcome = state.descend(self._marks, self._ends, SWAPS_BEFORE_PAUSE)
+            if outcome == Outcome.KNOWN:
+                return False
+            if outcome == Outcome.PAUSED:
+                if stop():
+                    state.refresh()
+                    return False
+                continue
+            if state.objective < incumbent:
+                # Before it counts, the end of a chain of updates is computed anew.
+                independent = state.refresh()
+                if outcome == Outcome.ENDED and independent and state.best_swap() is not None:
+                    continue
+            self._remember(state)
+            return True
+
+    def _remember(self, state: State) -> None:
+        key = int(self._marks[state.support].sum())
+        self._started.add(key)
+        self._ends[self._n_ends % KNOWN_ENDS] = key
+        self._n_ends += 1
+
+
+def beam_search(problem: Problem, k: int, width: int) -> list[list[int]]:
+    """Grow `width` supports side by side, each level keeping the best distinct ones.
+
+    Parameters
+    ----------
+    problem : Problem
+    k : int
+    width : int
+
+    Returns
+    -------
+    list of list of int
+        Supports in order of entry, best first; shorter than k where the rank is.
+    """
+    beam = [make_state(problem, k)]
+    while beam[0].size < k:
+        children = _best_children(beam, width)
+        if not children:
+            break
+        grown, last_use = [], {parent: n for n, (_, parent, _) in enumerate(children)}
+        for n, (_, parent, p) in enumerate(children):
+            # The last child of a parent may take its arrays over instead of copying them.
+            state = beam[parent] if last_use[parent] == n else beam[parent].copy()
+            grown.append((state, p))
+        for state, p in grown:
+            state.add(p)
+        beam = sorted((state for state, _ in grown), key=lambda state: state.objective)
+    return [state.support for state in beam]
+
+
+def _best_children(beam: list[State], width: int) -> list[tuple[float, int, int]]:
+    """Return (objective, parent, column) of the best distinct children, best first."""
+    found: dict[frozenset[int], tuple[float, int, int]] = {}
+    for n, state in enumerate(beam):
+        gains = state.gains()
+        top = np.argpartition(gains, -width)[-width:] if len(gains) > width else range(len(gains))
+        for p in top:
+            if gains[p] > 0:
+                child = (state.objective - float(gains[p]), n, int(p))
+                key = frozenset([*state.support, int(p)])
+                found[key] = min(child, found.get(key, child))
+    return sorted(found.values())[:width]

@@ -1,0 +1,212 @@
+"""The one gate: checks what is asked, runs a method, grades its answer, the same way for all."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from exactk import registry
+from exactk.errors import InputError
+from exactk.methods.base import Method
+from exactk.monitor import Monitor, Progress
+from exactk.problem import Problem
+from exactk.result import Answer, Path, Result, Status
+from exactk.search.descent import entry_order
+
+__all__ = ["solve", "solve_path"]
+
+MESSAGES = {
+    Status.MAX_ITER: "the iteration limit came before convergence; raise max_iter",
+    Status.TIME_LIMIT: "the time limit ended the search; this is the best found until then",
+    Status.INTERRUPTED: "interrupted; this is the best found until then",
+}
+
+
+def solve(
+    problem: Problem,
+    k: int,
+    method: str | Method = "exchange",
+    *,
+    time_limit: float | None = None,
+    verbose: int = 0,
+    **options: Any,
+) -> Result:
+    """Pick exactly k columns.
+
+    Parameters
+    ----------
+    problem : Problem
+    k : int
+        How many columns.
+    method : str or Method
+        A name (`exactk.registry.names`) or a configured method object.
+    time_limit : float or None
+        Seconds after which the best found so far is returned.
+    verbose : int
+        1 shows a progress bar on a terminal.
+    **options
+        Parameters of the method, for example ``effort=0``.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> problem = exactk.Problem.from_arrays(*load_breast_cancer(return_X_y=True))
+    >>> result = exactk.solve(problem, 5)
+    >>> result.support, round(result.objective, 4), str(result.status)
+    (array([ 2,  7, 20, 21, 23]), 70.3327, 'converged')
+    """
+    k = _check_problem(problem).check_k(k)
+    chosen, name = _method(method, options)
+    with _progress(f"{name}, k={k}", verbose) as show:
+        monitor = Monitor(_check_time_limit(time_limit), show)
+        answer = chosen.run(problem, k, monitor)
+        seconds = monitor.seconds
+    result = _grade(problem, k, answer, name, seconds)
+    _warn(result)
+    return result
+
+
+def solve_path(
+    problem: Problem,
+    k_max: int,
+    method: str | Method = "exchange",
+    *,
+    time_limit: float | None = None,
+    verbose: int = 0,
+    **options: Any,
+) -> Path:
+    """Pick k columns for every k = 1..k_max.
+
+    Parameters
+    ----------
+    problem : Problem
+    k_max : int
+        The largest size.
+    method, time_limit, verbose, **options
+        As in `solve`; the time limit is for the whole path.
+
+    Returns
+    -------
+    Path
+        One `Result` for each k; by ``exchange`` and ``greedy`` the objective never rises with k.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_iris
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> path = exactk.solve_path(problem, 3)
+    >>> [result.support.tolist() for result in path]
+    [[2], [1, 3], [1, 2, 3]]
+    """
+    k_max = _check_problem(problem).check_k(k_max)
+    chosen, name = _method(method, options)
+    results = []
+    with _progress(f"{name}, k=1..{k_max}", verbose) as show:
+        monitor = Monitor(_check_time_limit(time_limit), show)
+        before = 0.0
+        for k, answer in enumerate(chosen.run_path(problem, k_max, monitor), start=1):
+            now = monitor.seconds
+            results.append(_grade(problem, k, answer, name, now - before))
+            before = now
+    if results:
+        _warn(results[-1])
+    return Path(results)
+
+
+def _check_problem(problem: object) -> Problem:
+    if not isinstance(problem, Problem):
+        raise InputError(
+            f"problem must be an exactk.Problem, not {type(problem).__name__}; make one with "
+            f"Problem.from_arrays(X, y)"
+        )
+    return problem
+
+
+def _method(method: str | Method, options: dict[str, Any]) -> tuple[Method, str]:
+    if isinstance(method, str):
+        return registry.create(method, **options), method
+    if not isinstance(method, Method):
+        raise InputError(f"method must be a name or a method object, not {method!r}")
+    name = type(method).__name__.lower()
+    registry.check_options(name, method.option_names(), options)
+    copy: Method = clone(method)
+    return copy.set_params(**options), name
+
+
+def _check_time_limit(time_limit: object) -> float | None:
+    if time_limit is None:
+        return None
+    number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)
+    if not number or not float(time_limit) > 0:  # type: ignore[arg-type]
+        raise InputError(f"time_limit must be a number of seconds above 0, not {time_limit!r}")
+    return float(time_limit)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _progress(text: str, verbose: int) -> Iterator[Callable[[Progress], None] | None]:
+    if not verbose:
+        yield None
+        return
+    from exactk.progress import bar
+
+    with bar(text) as show:
+        yield show
+
+
+def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) -> Result:
+    """Recompute what counts from the problem itself; the method's own figures are only a trace."""
+    found = [int(p) for p in answer.support]
+    if len(set(found)) != len(found) or len(found) > k:
+        raise AssertionError(f"method {name!r} returned {found} for k={k}: a defect in the method")
+    status, message = answer.status, MESSAGES.get(answer.status, "")
+    order = np.array(found, dtype=np.intp)
+    if not answer.ordered:
+        order = entry_order(problem, order)
+    if len(found) < k:
+        # Every other column depends on these: whichever are added, the objective is the same.
+        spare = np.setdiff1d(problem.usable, order)[: k - len(found)]
+        order = np.concatenate([order, spare])
+    support = np.sort(order)
+    fit = problem.refit(support)
+    if fit.rank < k:
+        status = Status.RANK_DEFICIENT
+        message = (
+            f"only {fit.rank} of the {k} columns asked for are independent: the other "
+            f"{k - fit.rank} add nothing and are there to make up the number"
+        )
+    return Result(
+        support=support,
+        order=order,
+        coef=fit.coef,
+        intercept=fit.intercept,
+        objective=fit.objective,
+        total=problem.total,
+        status=status,
+        message=message,
+        trace=tuple(float(value) for value in answer.trace),
+        n_iter=answer.n_iter,
+        seconds=seconds,
+        method=name,
+        ridge=problem.ridge,
+        feature_names=tuple(problem.feature_names[p] for p in support),
+        classes=None if problem.classes is None else tuple(problem.classes.tolist()),
+    )
+
+
+def _warn(result: Result) -> None:
+    if result.status == Status.MAX_ITER:
+        warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
+    elif result.status == Status.RANK_DEFICIENT:
+        warnings.warn(result.message, UserWarning, stacklevel=3)

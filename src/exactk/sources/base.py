@@ -1,0 +1,84 @@
+"""What a table in memory offers to a Problem."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.errors import InputError
+from exactk.moments import Margins, Moments
+from exactk.targets import Target
+
+__all__ = ["Rows", "refuse_non_finite"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Rows(ABC):
+    """A table that can be read again: margins, moments, and products with its columns.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    feature_names : tuple of str or None
+        Column names where the table has them.
+    pass_cost : float
+        Rough seconds of one pass over the table, for the choice between the whole Gram matrix
+        and single columns.
+    gram_cost : float
+        Rough seconds of the products of all pairs of columns.
+    """
+
+    n_rows: int
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    pass_cost: float
+    gram_cost: float
+
+    @abstractmethod
+    def margins(self, target: Target, weights: Floats | None) -> Margins:
+        """Means, centred sums of squares and cross-products with the target, in one pass."""
+
+    @abstractmethod
+    def moments(self, target: Target, weights: Floats | None) -> Moments:
+        """Margins and the centred Gram matrix, in one pass."""
+
+    @abstractmethod
+    def columns(self, indices: npt.NDArray[np.intp]) -> Floats:
+        """The columns named, n × m, as float64."""
+
+    @abstractmethod
+    def products(self, right: Floats) -> Floats:
+        """``rightᵀ X`` (m × d) for an n × m matrix."""
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Rows:
+        """Return a copy of some rows, for folds."""
+        raise NotImplementedError  # pragma: no cover - every source overrides it
+
+
+def refuse_non_finite(
+    bad_counts: npt.NDArray[np.intp], names: tuple[str, ...] | None, n_rows: int
+) -> None:
+    """Raise an error that names the columns with NaN or infinity and how many each has."""
+    columns = np.flatnonzero(bad_counts)
+    if columns.size == 0:
+        raise InputError(
+            "Input X contains values too large for float64 sums: their sum is infinite although "
+            "each is finite; rescale the columns first"
+        )
+    shown = ", ".join(
+        f"{repr(names[j]) if names else j} ({bad_counts[j]} of {n_rows} rows)" for j in columns[:5]
+    )
+    more = f" and {columns.size - 5} more columns" if columns.size > 5 else ""
+    raise InputError(
+        f"Input X contains NaN or infinity in column {shown}{more}; fill them in "
+        f"(sklearn.impute), drop those rows, or drop those columns"
+    )
+
+
+def weighted_counts(weights: Floats | None, n_rows: int) -> Any:
+    """Return weights, or ones where there are none."""
+    return np.ones(n_rows) if weights is None else weights

@@ -1,0 +1,76 @@
+"""The one door through which a table in memory comes in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
+from exactk.errors import InputError, listing
+from exactk.sources.base import Rows
+from exactk.sources.dense import DenseRows
+from exactk.sources.frames import frame_to_array, is_frame
+from exactk.sources.sparse import SparseRows
+
+__all__ = ["open_rows"]
+
+
+def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
+    """Open a table for reading: array, nested list, sparse matrix, or frame.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, pandas or polars frame, Arrow table
+    feature_names : sequence of str or None
+        Names for columns that have none, or in place of those they have.
+
+    Returns
+    -------
+    Rows
+
+    Raises
+    ------
+    InputError
+        Not two-dimensional, empty, not numeric, duplicate or too few names.
+    """
+    names: tuple[str, ...] | None = None
+    if is_frame(X):
+        X, names = frame_to_array(X)
+    elif isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise InputError(
+            f"X is a masked array with {int(np.ma.getmaskarray(X).sum())} masked values; fill them "
+            f"in (X.filled) or drop those rows"
+        )
+    given = _check_names(feature_names)
+    try:
+        # Values are checked for NaN and infinity in the first pass of arithmetic, not here.
+        X = check_array(
+            X,
+            accept_sparse=("csr", "csc"),
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=2,
+            input_name="X",
+        )
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    if not sparse.issparse(X) and X.dtype.kind not in "fiub":
+        raise InputError(f"X has dtype {X.dtype}, which is not a number; convert it to float64")
+    if given is not None and len(given) != X.shape[1]:
+        raise InputError(f"feature_names has {len(given)} names, X has {X.shape[1]} columns")
+    names = given if given is not None else names
+    return SparseRows(X, names) if sparse.issparse(X) else DenseRows(np.asarray(X), names)
+
+
+def _check_names(feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
+    if feature_names is None:
+        return None
+    names = tuple(str(name) for name in feature_names)
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(f"duplicate names in feature_names: {listing(repeated)}")
+    return names

@@ -1,0 +1,278 @@
+"""One coding of targets: classes to one-hot columns, numbers to columns, whatever they came as."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import type_of_target
+
+from exactk.errors import InputError, listing
+
+__all__ = ["Target", "Task", "code_target", "code_weights"]
+
+Task = Literal["auto", "classification", "regression"]
+Floats = npt.NDArray[np.float64]
+
+# Beyond this many distinct integers, each rare, classes are not assumed: a count or an age
+# coded as classes would run without complaint and answer another question.
+MANY_CLASSES = 20
+ROWS_PER_CLASS = 5
+
+
+@dataclass(frozen=True)
+class Target:
+    """The target in the form that moments need.
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}
+    classes : ndarray or None
+        Sorted labels, one per output; None unless the rows carry one label each.
+    codes : ndarray of intp or None
+        Index into `classes` per row; -1 for a row of weight zero whose label occurs nowhere else.
+    values : ndarray or None
+        The n × c numbers when there are no codes.
+    """
+
+    task: Literal["classification", "regression"]
+    classes: npt.NDArray[Any] | None
+    codes: npt.NDArray[np.intp] | None
+    values: Floats | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        rows = self.codes if self.codes is not None else self.values
+        assert rows is not None
+        return len(rows)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns of Y."""
+        if self.classes is not None:
+            return len(self.classes)
+        assert self.values is not None
+        return int(self.values.shape[1])
+
+    def block(self, start: int, stop: int) -> Floats:
+        """Rows ``start:stop`` of Y as float64; one-hot rows are made here, never for all rows."""
+        if self.codes is None:
+            assert self.values is not None
+            return self.values[start:stop]
+        codes = self.codes[start:stop]
+        block = np.zeros((len(codes), self.n_outputs))
+        known = codes >= 0
+        block[np.flatnonzero(known), codes[known]] = 1.0
+        return block
+
+    def subset(self, rows: npt.NDArray[np.intp]) -> Target:
+        """Return the target of some rows, with the same classes."""
+        codes = None if self.codes is None else self.codes[rows]
+        values = None if self.values is None else self.values[rows]
+        return Target(self.task, self.classes, codes, values)
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Floats:
+        """Some rows of Y."""
+        return self.subset(rows).block(0, len(rows))
+
+
+def code_weights(sample_weight: Any, n_rows: int) -> Floats | None:
+    """Check sample weights: one finite, non-negative number a row, not all zero."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sample_weight must be numbers, one a row: {error}") from error
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.ndim != 1:
+        raise InputError(
+            f"Sample weights must be 1D array or scalar; sample_weight has shape {weights.shape}"
+        )
+    if weights.shape[0] != n_rows:
+        raise InputError(
+            f"sample_weight.shape == {weights.shape}, expected ({n_rows},): one weight for each "
+            f"row of X"
+        )
+    bad = np.flatnonzero(~np.isfinite(weights))
+    if bad.size:
+        raise InputError(
+            f"sample_weight is NaN or infinite in {bad.size} row(s), first in row {bad[0]}"
+        )
+    negative = np.flatnonzero(weights < 0)
+    if negative.size:
+        raise InputError(
+            f"sample_weight is negative in {negative.size} row(s), first in row {negative[0]} "
+            f"({weights[negative[0]]:g}); weights must be zero or more"
+        )
+    if not weights.any():
+        raise InputError("sample_weight is zero for every row: no row is left to learn from")
+    return weights
+
+
+def code_target(y: Any, task: Task = "auto", weights: Floats | None = None) -> Target:
+    """Code a target of any kind.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, c)
+        Labels (strings, integers, booleans, categoricals), numbers, several outputs, or a
+        multilabel indicator.
+    task : {"auto", "classification", "regression"}
+        "auto" follows scikit-learn's ``type_of_target``.
+    weights : ndarray or None
+        Rows of weight zero do not create classes.
+
+    Returns
+    -------
+    Target
+
+    Examples
+    --------
+    >>> code_target(["b", "a", "b"]).block(0, 3)
+    array([[0., 1.],
+           [1., 0.],
+           [0., 1.]])
+    >>> code_target([0.5, 1.5]).task
+    'regression'
+    """
+    if task not in ("auto", "classification", "regression"):
+        raise InputError(f"task must be 'auto', 'classification' or 'regression', not {task!r}")
+    values = _as_array(y)
+    _refuse_missing(values)
+    counted = values if weights is None else values[weights > 0]
+    if task == "auto":
+        task = _guess_task(counted)
+    if task == "regression" or values.ndim == 2:
+        return _code_numbers(values, task)
+    return _code_labels(values, counted)
+
+
+def _as_array(y: Any) -> npt.NDArray[Any]:
+    if y is None:
+        raise InputError(
+            "y is None: exactk requires y to be passed, but the target y is None; "
+            "selection is supervised"
+        )
+    try:
+        values = np.asarray(y)
+    except ValueError as error:
+        raise InputError(f"y is not a rectangular array: {error}") from error
+    if values.dtype.kind == "S" or (values.dtype.kind == "O" and _has_bytes(values)):
+        raise InputError("y holds bytes; decode them to strings first")
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim not in (1, 2) or values.size == 0:
+        raise InputError(
+            f"y should be a 1d array, one target a row, or 2d, several outputs a row; "
+            f"got an array of shape {values.shape} instead."
+        )
+    if np.iscomplexobj(values):
+        raise InputError("Complex data not supported: y has complex values")
+    return values
+
+
+def _has_bytes(values: npt.NDArray[Any]) -> bool:
+    return any(isinstance(value, bytes) for value in values.ravel())
+
+
+def _refuse_missing(values: npt.NDArray[Any]) -> None:
+    if values.dtype.kind == "f":
+        bad = ~np.isfinite(values)
+    elif values.dtype.kind in "OMm":
+        # None, NaN, NaT and pandas.NA are the only common values that differ from themselves
+        # or are None; comparison with pandas.NA is neither, hence the try.
+        bad = np.frompyfunc(_is_missing, 1, 1)(values).astype(bool)
+    else:
+        return
+    if bad.any():
+        row = int(np.argwhere(bad)[0][0])
+        raise InputError(
+            f"Input y contains NaN, infinity or missing values: {int(bad.sum())} of them, the "
+            f"first in row {row}; drop those rows or fill them in first"
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        if isinstance(value, float):
+            return not np.isfinite(value)
+        return bool(value != value)
+    except TypeError:
+        return True
+
+
+def _guess_task(values: npt.NDArray[Any]) -> Literal["classification", "regression"]:
+    if values.dtype.kind == "O" and values.ndim == 1:
+        return "classification" if not _all_numbers(values) else _guess_task(values.astype(float))
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+        # type_of_target warns of many classes; the check below answers that with an error.
+        warnings.simplefilter("ignore", UserWarning)
+        kind = type_of_target(values, input_name="y")
+    if kind in ("continuous", "continuous-multioutput", "multiclass-multioutput"):
+        return "regression"
+    if kind == "multiclass" and values.dtype.kind in "iuf":
+        n_classes = np.unique(values).size
+        if n_classes > MANY_CLASSES and n_classes * ROWS_PER_CLASS > len(values):
+            raise InputError(
+                f"y holds {n_classes} distinct whole numbers in {len(values)} rows: classes or "
+                f"amounts? Say task='classification' or task='regression'"
+            )
+    if kind == "unknown":
+        raise InputError(f"Unknown label type: y has dtype {values.dtype} and no known form")
+    return "classification"
+
+
+def _all_numbers(values: npt.NDArray[Any]) -> bool:
+    return all(
+        isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_))
+        for v in values
+    )
+
+
+def _code_numbers(
+    values: npt.NDArray[Any], task: Literal["classification", "regression"]
+) -> Target:
+    try:
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"y cannot be read as numbers, as task={task!r} with {values.ndim}-d y needs: {error}"
+        ) from error
+    if numbers.ndim == 1:
+        numbers = numbers[:, None]
+    return Target(task=task, classes=None, codes=None, values=numbers)
+
+
+def _code_labels(values: npt.NDArray[Any], counted: npt.NDArray[Any]) -> Target:
+    if values.dtype.kind == "f" and not np.array_equal(counted, np.round(counted)):
+        raise InputError(
+            "Unknown label type: continuous. y holds fractions, which are not classes; "
+            "use task='regression' or code the classes first"
+        )
+    try:
+        classes = np.unique(counted)
+    except TypeError as error:
+        kinds = sorted({type(v).__name__ for v in counted})
+        raise InputError(
+            f"y mixes labels that cannot be sorted together ({listing(kinds)}); make them all "
+            f"strings or all numbers"
+        ) from error
+    if len(classes) < 2:
+        only = f", {str(classes[0])!r}" if len(classes) else ""
+        raise InputError(
+            f"y has {len(classes)} class{only}: classification needs at least two classes "
+            f"(in rows of non-zero weight)"
+        )
+    codes = np.searchsorted(classes, values) if len(counted) == len(values) else None
+    if codes is None:
+        index = {label: code for code, label in enumerate(classes.tolist())}
+        codes = np.fromiter((index.get(v, -1) for v in values.tolist()), dtype=np.intp)
+    return Target(task="classification", classes=classes, codes=codes.astype(np.intp), values=None)

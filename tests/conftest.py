@@ -1,0 +1,50 @@
+"""The benchmark data, and the last line of a run: what was left out, and why."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+NO_DATA = "the benchmark data folder is absent (set EXACTK_DATA)"
+
+
+def data_folder() -> Path | None:
+    """The folder of benchmark data sets: EXACTK_DATA, else shared/data beside the checkout."""
+    given = os.environ.get("EXACTK_DATA")
+    folder = Path(given) if given else ROOT.parent / "shared" / "data"
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    folder = data_folder()
+    if folder is None:
+        pytest.skip(NO_DATA)
+    return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("shared_data")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    deselected = len(terminalreporter.stats.get("deselected", []))
+    if deselected:
+        chosen = terminalreporter.config.option.markexpr or terminalreporter.config.option.keyword
+        reasons[f"not asked for ({chosen})" if chosen else "not asked for"] = deselected
+    terminalreporter.section("left out", sep="-")
+    if not reasons:
+        terminalreporter.write_line("nothing left out")
+    for reason, count in reasons.most_common():
+        noun = "test" if count == 1 else "tests"
+        terminalreporter.write_line(f"left out: {count} {noun}: {reason}")

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+
+pytest.importorskip("click")
+pytest.importorskip("pyarrow")
+
+from exactk.cli import main
+
+
+@dataclass(frozen=True)
+class Run:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(capsys):
+    """Call the command line in this process."""
+
+    def _run(*args: object) -> Run:
+        with pytest.raises(SystemExit) as stop:
+            main([str(arg) for arg in args])
+        captured = capsys.readouterr()
+        return Run(int(stop.value.code or 0), captured.out, captured.err)
+
+    return _run
+
+
+@pytest.fixture(scope="session")
+def wine():
+    """13 named columns, 3 classes, and whole row weights between 0 and 2."""
+    data = load_wine()
+    weights = np.random.default_rng(0).integers(0, 3, len(data.target))
+    labels = np.array(["first", "second", "third"])[data.target]
+    return data.data, labels, list(data.feature_names), weights
+
+
+@pytest.fixture
+def wine_csv(wine, tmp_path) -> Path:
+    X, labels, names, weights = wine
+    path = tmp_path / "wine.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", *names, "copies", "cultivar"])
+        for i, row in enumerate(X):
+            writer.writerow([f"bottle {i}", *row, weights[i], labels[i]])
+    return path

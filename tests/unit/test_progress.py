@@ -1,0 +1,47 @@
+"""The progress line: quiet where nobody looks, a bar on a terminal."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+import pytest
+
+from exactk import progress
+from exactk.monitor import Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_log_line_elsewhere(monkeypatch, caplog, capsys):
+    monkeypatch.setattr(progress, "LOG_EVERY", 0.0)
+    with caplog.at_level(logging.INFO, "exactk.progress"), progress.bar("greedy, k=3") as show:
+        show(Progress(2, 10, 1.5))
+        show(Progress(3, None, 1.25))
+    assert [record.getMessage() for record in caplog.records] == [
+        "greedy, k=3: step 2 of 10, objective 1.5",
+        "greedy, k=3: step 3, objective 1.25",
+    ]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_log_line_is_rare(caplog):
+    with caplog.at_level(logging.INFO, "exactk.progress"), progress.bar("greedy") as show:
+        for step in range(1000):
+            show(Progress(step, 1000, 1.0))
+    assert caplog.records == []
+
+
+def test_bar_on_a_terminal(monkeypatch, capsys):
+    pytest.importorskip("rich")
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", terminal)
+    with progress.bar("exchange [k=5]") as show:
+        show(Progress(5, 10, 1.5))
+    assert "exchange [k=5]" in terminal.getvalue()
+    assert "objective 1.5" in terminal.getvalue()
+    assert capsys.readouterr().out == ""
