@@ -84,8 +84,9 @@ def problem_seconds(dataset: data.Dataset) -> float:
     """Seconds that building the Problem takes out of each run of exactk."""
     import exactk
 
-    task = "classification" if dataset.is_classification else "regression"
-    return harness.timed(lambda: exactk.Problem.from_arrays(dataset.X, dataset.y, task=task)).best
+    return harness.timed(
+        lambda: exactk.Problem.from_arrays(dataset.X, dataset.y, task=dataset.task)
+    ).best
 
 
 def long_search(names: Sequence[str], seconds: float) -> list[dict[str, Any]]:

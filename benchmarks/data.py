@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,11 @@ class Dataset:
     def is_classification(self) -> bool:
         """True when `y` holds labels rather than outputs."""
         return self.y.ndim == 1
+
+    @property
+    def task(self) -> Literal["classification", "regression"]:
+        """What `y` holds, in the words of exactk."""
+        return "classification" if self.is_classification else "regression"
 
     @cached_property
     def outputs(self) -> Floats:

@@ -87,9 +87,11 @@ def fastcan(beam_width: int = 1, drop: int | None = None) -> Prepare:
         library: Any = import_module("fastcan")
         Z, Y = dataset.standardised_by_column, dataset.outputs
         n, d = Z.shape
-        # eta replaces the n rows by d + c, at the price of one singular value decomposition:
-        # measured, that pays for the searches that pass over the rows many times.
-        eta = (beam_width > 1 or drop is not None) and k > 5 and n >= 4 * (d + Y.shape[1])
+        # eta replaces the n rows by d + c, at the price of one singular value decomposition.
+        # Measured, that pays from k = 10 on for the beam, and for the refinement where rows are
+        # many; greedy passes over the rows too seldom.
+        rows_per_eta = n / (d + Y.shape[1])
+        eta = k >= 10 and rows_per_eta >= (1 if beam_width > 1 else 2 if drop else math.inf)
 
         def run() -> Ints:
             model = library.FastCan(k, beam_width=beam_width, eta=eta, verbose=0).fit(Z, Y)
@@ -178,10 +180,8 @@ def exactk(time_limit: float | None = None, **options: Any) -> Prepare:
     def prepare(dataset: Dataset, k: int) -> Run:
         import exactk as library
 
-        task = "classification" if dataset.is_classification else "regression"
-
         def run() -> Ints:
-            problem = library.Problem.from_arrays(dataset.X, dataset.y, task=task)
+            problem = library.Problem.from_arrays(dataset.X, dataset.y, task=dataset.task)
             result = library.solve(problem, k, time_limit=time_limit, **options)
             return np.asarray(result.support, dtype=np.intp)
 

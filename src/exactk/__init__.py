@@ -9,14 +9,20 @@ Examples
 array([1, 3])
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from exactk._version import __version__
 from exactk.choose.ridge import resolve_ridge
 from exactk.errors import ExactkError, InputError, UnknownMethodError, UnknownOptionError
 from exactk.moments import Moments
 from exactk.problem import Problem
 from exactk.result import Path, Result, Status
-from exactk.selector import TopKSelector
 from exactk.solve import solve, solve_path
+
+if TYPE_CHECKING:
+    from exactk.selector import TopKSelector
 
 __all__ = [
     "ExactkError",
@@ -34,3 +40,16 @@ __all__ = [
     "solve",
     "solve_path",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn's feature_selection takes longer to import than all the rest of exactk.
+    if name == "TopKSelector":
+        from exactk.selector import TopKSelector
+
+        return TopKSelector
+    raise AttributeError(f"module 'exactk' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -207,8 +207,8 @@ def choose_gram(
     cheap = rows.gram_cost <= FIRST_COLUMNS * rows.pass_cost and 8 * d * d <= memory_limit
     if mode == "full" and 8 * d * d > memory_limit:
         raise InputError(
-            f"gram='full' needs {8 * d * d / 2**20:.0f} MiB for {d} columns, more than "
-            f"memory_limit ({memory_limit / 2**20:.0f} MiB); raise it or use gram='columns'"
+            f"gram='full' needs {8 * d * d:,} bytes for {d} columns, more than memory_limit "
+            f"({memory_limit:,}); raise it or use gram='columns'"
         )
     if mode == "full" or (mode == "auto" and cheap):
         return rows.moments(target, weights)

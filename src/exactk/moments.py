@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.blas import dsyrk
 
 __all__ = [
     "Margins",
@@ -32,6 +31,8 @@ BLOCK_BYTES = 16 * 2**20
 # A column whose squared mean is below this many variances loses at most two of sixteen digits
 # when summed about zero, so it needs no centring copy.
 BENIGN_RATIO = 100.0
+# Rows that the provisional centre is taken from.
+HEAD_ROWS = 32
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ class MomentsAccumulator:
         self._x_centre: Floats | None = None
         self._y_centre = np.zeros(n_outputs)
         self._x_sum, self._y_sum = np.zeros(n_features), np.zeros(n_outputs)
-        self._xx = np.zeros((n_features, n_features), order="F")
+        self._xx: Floats | None = None
         self._yx, self._yy = np.zeros((n_outputs, n_features)), np.zeros((n_outputs, n_outputs))
 
     def add(self, X: npt.NDArray[Any], Y: Floats, weights: Floats | None = None) -> None:
@@ -197,9 +198,8 @@ class MomentsAccumulator:
             self._add_block(X[rows], Y[rows], None if weights is None else weights[rows], as_is)
 
     def _start(self, X: npt.NDArray[Any], Y: Floats, weights: Floats | None) -> None:
-        n_head = max(1, BLOCK_BYTES // (64 * max(1, X.shape[1])))
-        self._x_centre = provisional_centre(X, weights, n_head)
-        self._y_centre = Y[first_counted(weights, len(Y), n_head)].mean(axis=0)
+        self._x_centre = provisional_centre(X, weights)
+        self._y_centre = Y[first_counted(weights, len(Y), HEAD_ROWS)].mean(axis=0)
 
     def _add_block(
         self, X: npt.NDArray[Any], Y: Floats, weights: Floats | None, as_is: bool
@@ -219,40 +219,42 @@ class MomentsAccumulator:
         self._y_sum += ones @ y
         self._yx += y.T @ x
         self._yy += y.T @ y
-        # dsyrk adds one triangle in place; x.T of a C-ordered block is Fortran-ordered as it is.
-        a, trans = (x.T, 0) if x.flags.c_contiguous else (x, 1)
-        self._xx = dsyrk(1.0, a, beta=1.0, c=self._xx, trans=trans, overwrite_c=1)
+        # NumPy sees that both factors are one array and does half the work (syrk).
+        product = x.T @ x
+        if self._xx is None:
+            self._xx = product
+        else:
+            self._xx += product
 
     def finish(self) -> Moments:
         """Return the moments of all rows added; the accumulator is used up."""
-        if self._n_rows == 0 or self._weight <= 0 or self._x_centre is None:
+        if self._xx is None or self._x_centre is None:
             raise ValueError("no rows of positive weight were added: moments are not defined")
         x_shift, y_shift = self._x_sum / self._weight, self._y_sum / self._weight
-        xx = dsyrk(-self._weight, x_shift[:, None], beta=1.0, c=self._xx, overwrite_c=1)
-        _mirror_upper(xx)
+        _add_outer(self._xx, x_shift, -self._weight)
         return Moments(
             n_rows=self._n_rows,
             weight=self._weight,
             x_mean=self._x_centre + x_shift,
             y_mean=self._y_centre + y_shift,
-            xx=xx,
+            xx=self._xx,
             xy=(self._yx - self._weight * np.outer(y_shift, x_shift)).T,
             yy=self._yy - self._weight * np.outer(y_shift, y_shift),
         )
 
 
-def first_counted(weights: Floats | None, n_rows: int, most: int) -> npt.NDArray[np.intp]:
-    """The first rows of non-zero weight."""
+def first_counted(weights: Floats | None, n_rows: int, most: int) -> Any:
+    """The first rows of non-zero weight, as an index."""
     if weights is None:
-        return np.arange(min(most, n_rows))
+        return slice(0, min(most, n_rows))
     alive = np.flatnonzero(weights[: 64 * most])[:most]
     return alive if alive.size else np.flatnonzero(weights)[:most]
 
 
-def provisional_centre(X: npt.NDArray[Any], weights: Floats | None, n_head: int) -> Floats:
+def provisional_centre(X: npt.NDArray[Any], weights: Floats | None) -> Floats:
     """Centre about which sums lose no digits, from the first rows: zero where zero will do."""
-    head = np.asarray(X[first_counted(weights, len(X), n_head)], dtype=np.float64)
-    mean = head.mean(axis=0)
+    head = np.asarray(X[first_counted(weights, len(X), HEAD_ROWS)], dtype=np.float64)
+    mean = np.ones(len(head)) @ head / len(head)
     scatter = np.einsum("ij,ij->j", head, head)
     scatter -= len(head) * mean**2
     benign = len(head) * mean**2 <= BENIGN_RATIO * np.maximum(scatter, 0.0)
@@ -284,18 +286,6 @@ def leave_one_out(parts: list[Moments]) -> list[Moments]:
         rest.append(prefix.merge(suffixes[i]))
         prefix = prefix.merge(parts[i])
     return [*rest, prefix]
-
-
-def _mirror_upper(matrix: Floats, step: int = 512) -> None:
-    """Copy the upper triangle to the lower, tile by tile so that both sides stay in cache."""
-    d = len(matrix)
-    for start in range(0, d, step):
-        rows = slice(start, min(start + step, d))
-        tile = matrix[rows, rows]
-        tile[...] = np.triu(tile) + np.triu(tile, 1).T
-        for right in range(rows.stop, d, step):
-            columns = slice(right, min(right + step, d))
-            matrix[columns, rows] = matrix[rows, columns].T
 
 
 def _add_outer(matrix: Floats, vector: Floats, factor: float, step: int = 256) -> None:

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotrs
 
+from exactk.columns import TINY_SQUARE, UnitColumns, column_scales, usable_columns
+from exactk.copies import find_copies
 from exactk.errors import InputError, listing
 from exactk.gram import Gram, GramMode, WholeGram, choose_gram, column_gram, scale_in_place
 from exactk.moments import Margins, Moments
-from exactk.sources import Rows, open_rows
+from exactk.sources import Rows, check_names, open_rows
 from exactk.targets import Target, Task, code_target, code_weights
 
 __all__ = ["DEPENDENT", "MEMORY_LIMIT", "Fit", "Problem"]
@@ -24,10 +27,8 @@ Indices = npt.NDArray[np.intp]
 MEMORY_LIMIT = 2**30
 # A column of which less than this share is left after projection on others depends on them.
 DEPENDENT = 1e-8
-# Spread below this many roundings of the mean is no spread: the column is constant.
-CONSTANT = 16 * np.finfo(np.float64).eps
-# Sums of squares below this have lost digits to underflow.
-TINY_SQUARE = 1e-290
+# The same when a fit is made: as far as float64 can tell columns apart.
+SINGULAR = 1e-12
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class Problem:
         Sorted labels, one for each output.
     usable : ndarray of intp
         Columns that are not constant.
+    candidates : ndarray of intp
+        Usable columns that are not copies (up to shift, scale and sign) of an earlier one.
     total : float
         ‖HY‖², the objective of the empty set.
     ridge : float
@@ -84,11 +87,11 @@ class Problem:
     """
 
     n_rows: int
-    feature_names: tuple[str, ...]
-    named: bool
+    given_names: tuple[str, ...] | None
     task: str
     classes: npt.NDArray[Any] | None
     usable: Indices
+    candidates: Indices
     total: float
     ridge: float
     scaled: bool
@@ -170,8 +173,8 @@ class Problem:
     ) -> Problem:
         """Make a problem of an opened table and a coded target."""
         read = choose_gram(rows, target, weights, gram, memory_limit)
-        usable = _usable_columns(read, rows)
-        x_scale = _scales(read, usable, scale)
+        usable = usable_columns(read, rows, weights)
+        x_scale = column_scales(read, usable, scale)
         held: Gram
         if isinstance(read, Moments):
             held = WholeGram(scale_in_place(read.xx, x_scale))
@@ -210,16 +213,20 @@ class Problem:
         -------
         Problem
         """
-        usable = _usable_columns(moments, None)
-        x_scale = _scales(moments, usable, scale)
+        usable = usable_columns(moments)
+        x_scale = column_scales(moments, usable, scale)
         held = WholeGram(scale_in_place(moments.xx.copy(order="K"), x_scale))
-        names = None if feature_names is None else tuple(str(name) for name in feature_names)
+        names = check_names(feature_names)
         if names is not None and len(names) != len(moments.x_mean):
             raise InputError(
                 f"feature_names has {len(names)} names, the moments {len(moments.x_mean)} columns"
             )
         task: Any = "regression" if classes is None else "classification"
         labels = None if classes is None else np.asarray(classes)
+        if labels is not None and len(labels) != len(moments.y_mean):
+            raise InputError(
+                f"classes has {len(labels)} labels, the moments {len(moments.y_mean)} outputs"
+            )
         return cls._build(
             moments, usable, x_scale, held.whole().diagonal().copy(), held, ridge=ridge,
             scale=scale, names=names, rows=None,
@@ -246,21 +253,27 @@ class Problem:
     ) -> Problem:
         if not isinstance(scale, (bool, np.bool_)):
             raise InputError(f"scale must be True or False, not {scale!r}")
-        return cls(
+        total = _check_total(float(np.trace(read.yy)), target)
+        cross = np.ascontiguousarray(read.xy.T * x_scale)
+        size = np.zeros(len(x_scale))
+        size[usable] = np.sqrt(scatter[usable])
+        table = UnitColumns(held, rows, weights, read.x_mean, x_scale, size)
+        copies = find_copies(cross, size, total, table)
+        problem = cls(
             n_rows=read.n_rows,
-            feature_names=names or tuple(f"x{j}" for j in range(len(x_scale))),
-            named=names is not None,
+            given_names=names,
             task=target.task,
             classes=target.classes,
             usable=usable,
-            total=_check_total(float(np.trace(read.yy)), target),
+            candidates=np.setdiff1d(usable, copies) if copies.size else usable,
+            total=total,
             ridge=check_ridge(ridge),
             scaled=bool(scale),
             weight=read.weight,
-            x_mean=read.x_mean,
+            x_mean=read.x_mean.copy(),
             x_scale=x_scale,
-            y_mean=read.y_mean,
-            cross=np.ascontiguousarray(read.xy.T * x_scale),
+            y_mean=read.y_mean.copy(),
+            cross=cross,
             scatter=scatter,
             gram=held,
             rows=rows,
@@ -268,6 +281,11 @@ class Problem:
             weights=weights,
             memory_limit=memory_limit,
         )
+        for array in (usable, problem.candidates, x_scale, cross, scatter):
+            array.setflags(write=False)
+        problem.x_mean.setflags(write=False)
+        problem.y_mean.setflags(write=False)
+        return problem
 
     def __repr__(self) -> str:
         """Return one line: size, task and ridge."""
@@ -275,6 +293,15 @@ class Problem:
             f"Problem({self.n_rows} rows, {self.n_features} features ({self.n_usable} usable), "
             f"{self.n_outputs} outputs, {self.task}, ridge {self.ridge:g})"
         )
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns; x0, x1 and so on where the table gave none."""
+        return tuple(self.name(j) for j in range(self.n_features))
+
+    def name(self, j: int) -> str:
+        """Name of one column."""
+        return f"x{j}" if self.given_names is None else self.given_names[j]
 
     @property
     def n_features(self) -> int:
@@ -300,9 +327,9 @@ class Problem:
 
     @property
     def diagonal(self) -> Floats:
-        """Diagonal of A, ridge included; zero for constant columns."""
+        """Diagonal of A, ridge included; zero for columns that are no candidates."""
         diagonal = np.zeros(self.n_features)
-        diagonal[self.usable] = self.scatter[self.usable] + self.penalty
+        diagonal[self.candidates] = self.scatter[self.candidates] + self.penalty
         return diagonal
 
     @property
@@ -403,7 +430,7 @@ class Problem:
             constant = np.setdiff1d(np.arange(self.n_features), self.usable)
             why = (
                 f" ({constant.size} of {self.n_features} are constant: "
-                f"{listing(self.feature_names[j] for j in constant[:6])})"
+                f"{listing(self.name(j) for j in constant[:6])})"
                 if constant.size
                 else ""
             )
@@ -443,50 +470,12 @@ def _matching(weights: Floats | None, y: Any) -> Floats | None:
         return None
 
 
-def _usable_columns(read: Margins | Moments, rows: Rows | None) -> Indices:
-    spread = read.scatter
-    floor = read.weight * (CONSTANT * np.abs(read.x_mean)) ** 2
-    constant = ~(spread > floor)
-    vanishing = np.flatnonzero((spread < TINY_SQUARE) & (np.abs(read.x_mean) < 1e-140))
-    if rows is not None and vanishing.size:
-        _refuse_underflow(rows, vanishing)
-    return np.flatnonzero(~constant)
-
-
-def _refuse_underflow(rows: Rows, suspects: Indices, step: int = 64) -> None:
-    """Columns whose squares are lost to underflow are not constant: say so."""
-    for start in range(0, len(suspects), step):
-        part = suspects[start : start + step]
-        values = rows.columns(part)
-        lost = part[(values != values[:1]).any(axis=0)]
-        if lost.size:
-            names = rows.feature_names
-            raise InputError(
-                f"the values of column {listing(names[j] if names else j for j in lost)} are so "
-                f"small that their squares vanish; rescale them"
-            )
-
-
-def _scales(read: Margins | Moments, usable: Indices, scale: bool) -> Floats:
-    out = np.zeros(len(read.x_mean))
-    if not scale:
-        out[usable] = 1.0
-        return out
-    # n − 1 as in the papers; weights that sum to one or less are shares, not counts.
-    degrees = read.weight - 1 if read.weight > 1 else read.weight
-    out[usable] = np.sqrt(degrees / read.scatter[usable])
-    return out
-
-
 def _solve_unit_diagonal(A: Floats, B: Floats) -> tuple[Floats, int]:
     """Solve A V = B for a positive semi-definite A with unit diagonal; return V and rank."""
-    try:
-        factor = cho_factor(A, lower=True, check_finite=False)
-        if (np.diagonal(factor[0]) ** 2).min() > DEPENDENT:
-            return cho_solve(factor, B, check_finite=False), len(A)
-    except np.linalg.LinAlgError:
-        pass
+    factor, failed = dpotrf(A, lower=1)
+    if not failed and (np.diagonal(factor) ** 2).min() > SINGULAR:
+        return dpotrs(factor, B, lower=1)[0], len(A)
     values, vectors = eigh(A, check_finite=False)
-    keep = values > DEPENDENT
+    keep = values > SINGULAR * len(A)
     inner = (vectors[:, keep].T @ B) / values[keep][:, None]
     return vectors[:, keep] @ inner, int(keep.sum())

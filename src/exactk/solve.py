@@ -180,11 +180,13 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
         order = np.concatenate([order, spare])
     support = np.sort(order)
     fit = problem.refit(support)
-    if fit.rank < k:
+    # With a ridge even copies have full rank; the method knows them as no candidates.
+    rank = min(fit.rank, len(found))
+    if rank < k:
         status = Status.RANK_DEFICIENT
         message = (
-            f"only {fit.rank} of the {k} columns asked for are independent: the other "
-            f"{k - fit.rank} add nothing and are there to make up the number"
+            f"only {rank} of the {k} columns asked for are independent: the other {k - rank} add "
+            f"nothing and are there to make up the number"
         )
     return Result(
         support=support,
@@ -200,7 +202,7 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
         seconds=seconds,
         method=name,
         ridge=problem.ridge,
-        feature_names=tuple(problem.feature_names[p] for p in support),
+        feature_names=tuple(problem.name(p) for p in support),
         classes=None if problem.classes is None else tuple(problem.classes.tolist()),
     )
 

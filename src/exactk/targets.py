@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.utils.multiclass import type_of_target
 
 from exactk.errors import InputError, listing
@@ -69,15 +70,16 @@ class Target:
         block[np.flatnonzero(known), codes[known]] = 1.0
         return block
 
-    def subset(self, rows: npt.NDArray[np.intp]) -> Target:
+    def subset(self, rows: Any) -> Target:
         """Return the target of some rows, with the same classes."""
         codes = None if self.codes is None else self.codes[rows]
         values = None if self.values is None else self.values[rows]
         return Target(self.task, self.classes, codes, values)
 
-    def take(self, rows: npt.NDArray[np.intp]) -> Floats:
-        """Some rows of Y."""
-        return self.subset(rows).block(0, len(rows))
+    def take(self, rows: Any) -> Floats:
+        """Some rows of Y, by any NumPy index."""
+        part = self.subset(rows)
+        return part.block(0, part.n_rows)
 
 
 def code_weights(sample_weight: Any, n_rows: int) -> Floats | None:
@@ -159,6 +161,8 @@ def _as_array(y: Any) -> npt.NDArray[Any]:
             "y is None: exactk requires y to be passed, but the target y is None; "
             "selection is supervised"
         )
+    if issparse(y):
+        raise InputError("y is a sparse matrix; make it dense with y.toarray()")
     try:
         values = np.asarray(y)
     except ValueError as error:
@@ -210,8 +214,12 @@ def _is_missing(value: Any) -> bool:
 
 
 def _guess_task(values: npt.NDArray[Any]) -> Literal["classification", "regression"]:
+    if values.ndim == 1 and values.dtype.kind in "iubU":
+        # As type_of_target has it, without its price.
+        _refuse_amounts(values)
+        return "classification"
     if values.dtype.kind == "O" and values.ndim == 1:
-        return "classification" if not _all_numbers(values) else _guess_task(values.astype(float))
+        return _guess_task(values.astype(float if _all_numbers(values) else str))
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         # type_of_target warns of many classes; the check below answers that with an error.
         warnings.simplefilter("ignore", UserWarning)
@@ -219,15 +227,29 @@ def _guess_task(values: npt.NDArray[Any]) -> Literal["classification", "regressi
     if kind in ("continuous", "continuous-multioutput", "multiclass-multioutput"):
         return "regression"
     if kind == "multiclass" and values.dtype.kind in "iuf":
-        n_classes = np.unique(values).size
-        if n_classes > MANY_CLASSES and n_classes * ROWS_PER_CLASS > len(values):
-            raise InputError(
-                f"y holds {n_classes} distinct whole numbers in {len(values)} rows: classes or "
-                f"amounts? Say task='classification' or task='regression'"
-            )
+        _refuse_amounts(values)
     if kind == "unknown":
         raise InputError(f"Unknown label type: y has dtype {values.dtype} and no known form")
     return "classification"
+
+
+def _refuse_amounts(values: npt.NDArray[Any]) -> None:
+    """Raise where whole numbers, or labels, are too many to be classes without a word."""
+    if len(values) <= MANY_CLASSES:
+        return
+    n_classes = np.unique(values).size
+    if n_classes <= MANY_CLASSES:
+        return
+    if values.dtype.kind in "iuf" and n_classes * ROWS_PER_CLASS > len(values):
+        raise InputError(
+            f"y holds {n_classes} distinct whole numbers in {len(values)} rows: classes or "
+            f"amounts? Say task='classification' or task='regression'"
+        )
+    if values.dtype.kind == "U" and n_classes == len(values):
+        raise InputError(
+            f"y holds {n_classes} labels in {len(values)} rows, all different: that looks like a "
+            f"name of each row, not a class; give task='classification' if it is meant"
+        )
 
 
 def _all_numbers(values: npt.NDArray[Any]) -> bool:
@@ -257,8 +279,12 @@ def _code_labels(values: npt.NDArray[Any], counted: npt.NDArray[Any]) -> Target:
             "Unknown label type: continuous. y holds fractions, which are not classes; "
             "use task='regression' or code the classes first"
         )
+    codes = None
     try:
-        classes = np.unique(counted)
+        if len(counted) == len(values):
+            classes, codes = np.unique(values, return_inverse=True)
+        else:
+            classes = np.unique(counted)
     except TypeError as error:
         kinds = sorted({type(v).__name__ for v in counted})
         raise InputError(
@@ -271,7 +297,6 @@ def _code_labels(values: npt.NDArray[Any], counted: npt.NDArray[Any]) -> Target:
             f"y has {len(classes)} class{only}: classification needs at least two classes "
             f"(in rows of non-zero weight)"
         )
-    codes = np.searchsorted(classes, values) if len(counted) == len(values) else None
     if codes is None:
         index = {label: code for code, label in enumerate(classes.tolist())}
         codes = np.fromiter((index.get(v, -1) for v in values.tolist()), dtype=np.intp)

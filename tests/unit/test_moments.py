@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exactk.moments
-from exactk.moments import Moments, MomentsAccumulator, leave_one_out, provisional_centre
+from exactk.moments import Moments, MomentsAccumulator, leave_one_out
 
 Array = np.ndarray[Any, Any]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -306,10 +306,3 @@ def test_nothing_has_no_moments() -> None:
         Moments.from_blocks([])
     with pytest.raises(ValueError, match=re.escape("X has shape (50, 4), Y has 7 rows")):
         Moments.from_arrays(X, Y[:7])
-
-
-def test_provisional_centre_moves_only_what_needs_it() -> None:
-    head = np.random.default_rng(14).normal([0, 5, 50], size=(500, 3))
-    centre = provisional_centre(head)
-    assert (centre[:2] == 0).all()
-    assert centre[2] == pytest.approx(50, abs=0.2)

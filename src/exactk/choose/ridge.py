@@ -11,6 +11,7 @@ from exactk.choose.folds import make_folds
 from exactk.errors import InputError
 from exactk.methods.base import generator
 from exactk.problem import Problem, check_ridge
+from exactk.result import Status
 from exactk.solve import solve
 
 __all__ = ["auto_ridge", "cv_ridge", "resolve_ridge"]
@@ -76,6 +77,9 @@ def cv_ridge(
         size = min(problem.check_k(k), fold.train.n_usable)
         for i, ridge in enumerate(ridges):
             result = solve(fold.train.with_ridge(ridge), size, effort=0)
+            if result.status == Status.INTERRUPTED:
+                # A choice among ridges that were not all tried would be no choice.
+                raise KeyboardInterrupt
             errors[i] += fold.squared_error(result.support, result.coef, result.intercept)
     return ridges[int(np.argmin(errors))]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -24,6 +25,7 @@ class Method(BaseEstimator):
     """
 
     @classmethod
+    @cache
     def option_names(cls) -> list[str]:
         """Return the names of the parameters."""
         names: list[str] = cls._get_param_names()

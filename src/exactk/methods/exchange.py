@@ -89,7 +89,7 @@ class Exchange(Method):
             found = tuple(search.state.support)
             return Answer(found, Status.RANK_DEFICIENT, len(found), ordered=True)
         first = tuple(search.state.support)
-        if k in (1, problem.n_usable):
+        if k in (1, len(problem.candidates)):
             trace = (search.state.objective,)
             return Answer(first, Status.OPTIMAL, k, trace, ordered=True)
         status = search.go(starts, effort)
@@ -130,9 +130,11 @@ def _check_init(init: object, problem: Problem, k: int) -> list[list[int]]:
     for support in supports:
         if len(support) != k:
             raise InputError(f"init has a support of {len(support)} columns, k is {k}")
-        constant = np.setdiff1d(support, problem.usable)
-        if constant.size:
-            raise InputError(f"init names column {constant[0]}, which is constant")
+        barred = np.setdiff1d(support, problem.candidates)
+        if barred.size:
+            raise InputError(
+                f"init names column {barred[0]}, which is constant or a copy of another"
+            )
     return [support.tolist() for support in supports]
 
 
@@ -178,9 +180,11 @@ class _Search:
         return Status.TIME_LIMIT if self.monitor.expired else Status.CONVERGED
 
     def rounds(self, effort: float) -> None:
-        patience = effort * min(MOST_MOVES, MOVES_PER_BIT * _bits(self.problem.n_usable, self.k))
+        bits = _bits(len(self.problem.candidates), self.k)
+        patience = effort * min(MOST_MOVES, MOVES_PER_BIT * bits)
         first = last_gain = self.state.moves
-        while not self.monitor.expired:
+        # Below the slack the fit is perfect and a further gain would be one of rounding.
+        while not self.monitor.expired and self.objective > self.state.slack:
             spent = self.state.moves
             if spent - last_gain >= patience or spent - first >= MOST_PATIENCES * patience:
                 return
@@ -217,7 +221,7 @@ class _Search:
             self.trace.append(state.objective)
 
     def _random(self) -> None:
-        self.descend_from(self.rng.choice(self.problem.usable, self.k, replace=False).tolist())
+        self.descend_from(self.rng.choice(self.problem.candidates, self.k, replace=False).tolist())
 
     def _split_best(self, least: float, most: float) -> tuple[list[int], list[int]]:
         """Members of the best support to keep and to let go, the latter a share of all."""
@@ -229,8 +233,8 @@ class _Search:
     def _exchange_some(self) -> None:
         keep, out = self._split_best(0.0, 0.5)
         # Draw as many as there are members: after those that are members already enough remain.
-        most = min(self.problem.n_usable, 2 * self.k)
-        drawn = self.rng.choice(self.problem.usable, most, replace=False)
+        most = min(len(self.problem.candidates), 2 * self.k)
+        drawn = self.rng.choice(self.problem.candidates, most, replace=False)
         fresh = [p for p in drawn.tolist() if p not in self.best]
         if len(fresh) >= len(out):
             self.descend_from(keep + fresh[: len(out)])
@@ -308,7 +312,7 @@ class _Path:
         status = Status.CONVERGED
         if interrupted or self.monitor.expired:
             status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
-        if k in (1, self.problem.n_usable):
+        if k in (1, len(self.problem.candidates)):
             status = Status.OPTIMAL
         return Answer(search.best, status, search.state.swaps + k, tuple(search.trace))
 

@@ -53,7 +53,9 @@ class Exhaustive(Method):
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
         if isinstance(self.max_subsets, bool) or not isinstance(self.max_subsets, (int, float)):
             raise InputError(f"max_subsets must be a number, not {self.max_subsets!r}")
-        columns = problem.usable
+        columns = problem.candidates
+        if k > len(columns):
+            return Answer(columns.tolist(), Status.RANK_DEFICIENT, 0)
         count = comb(len(columns), k)
         if count > self.max_subsets:
             raise InputError(

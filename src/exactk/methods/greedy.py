@@ -47,6 +47,6 @@ class Greedy(Method):
             trace.append(state.objective)
             monitor.report(k, k_max, state.objective)
             # Of one column the best is the best there is, and of all there is only one choice.
-            exact = k in (1, problem.n_usable)
+            exact = k in (1, len(problem.candidates))
             status = Status.OPTIMAL if exact else Status.CONVERGED
             yield Answer(tuple(state.support), status, k, tuple(trace), ordered=True)

@@ -34,22 +34,24 @@ def grow(state: State, size: int) -> bool:
 def entry_order(problem: Problem, support: Indices) -> Indices:
     """Return the columns of a support in the order in which greedy selection would take them."""
     S = np.sort(np.asarray(support, dtype=np.intp))
-    A, B = problem.gram_rows(S)[:, S], problem.cross[:, S].copy()
-    floor, slack = DEPENDENT * np.diagonal(A), TIE * problem.total
+    # Columns of the target below those of A, so that one rank-one update serves both.
+    M = np.vstack([problem.gram_rows(S)[:, S], problem.cross[:, S]])
+    k = len(S)
+    D = M[:k].diagonal().copy()
+    floor, slack = DEPENDENT * D, TIE * problem.total
     order: list[int] = []
-    left = np.ones(len(S), dtype=bool)
-    while left.any():
-        D = np.diagonal(A)
-        square = np.einsum("ij,ij->j", B, B)
-        gains = np.divide(square, D, out=np.zeros_like(square), where=D > floor)
+    left = np.ones(k, dtype=bool)
+    for _ in range(k):
+        square = (M[k:] ** 2).sum(axis=0)
+        gains = np.where(D > floor, square / np.maximum(D, floor), 0.0)
         gains[~left] = -1.0
-        j = int(np.argmax(gains >= gains.max() - slack))
+        j = int((gains >= gains.max() - slack).argmax())
         order.append(j)
         left[j] = False
         if D[j] > floor[j]:
-            a = A[:, j] / np.sqrt(D[j])
-            B -= np.outer(B[:, j] / np.sqrt(D[j]), a)
-            A -= np.outer(a, a)
+            row = M[j] / D[j]
+            M -= M[:, j, None] * row
+            D = M[:k].diagonal()
     return S[order]
 
 
@@ -95,19 +97,20 @@ class Descent:
             False when the way led to an end that is known, or `stop` said so; the state is then
             wherever it was.
         """
+        reached = np.inf
         while True:
             outcome = state.descend(self._marks, self._ends, SWAPS_BEFORE_PAUSE)
             if outcome == Outcome.KNOWN:
                 return False
-            if outcome == Outcome.PAUSED:
-                if stop():
-                    state.refresh()
-                    return False
-                continue
-            if state.objective < incumbent:
-                # Before it counts, the end of a chain of updates is computed anew.
+            if outcome == Outcome.PAUSED or state.objective < incumbent:
+                # The end of a chain of updates is computed anew before it counts, and a chain
+                # that turns out to have gained nothing is one of rounding: it goes no further.
                 independent = state.refresh()
-                if outcome == Outcome.ENDED and independent and state.best_swap() is not None:
+                gained = independent and state.objective < reached - state.slack
+                reached = min(reached, state.objective)
+                if outcome == Outcome.PAUSED and stop():
+                    return False
+                if gained and (outcome == Outcome.PAUSED or state.best_swap() is not None):
                     continue
             self._remember(state)
             return True

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from exactk.sources.base import Rows
-from exactk.sources.open import open_rows
+from exactk.sources.open import check_names, open_rows
 
-__all__ = ["Rows", "open_rows"]
+__all__ = ["Rows", "check_names", "open_rows"]

@@ -69,9 +69,8 @@ def refuse_non_finite(
             "Input X contains values too large for float64 sums: their sum is infinite although "
             "each is finite; rescale the columns first"
         )
-    shown = ", ".join(
-        f"{repr(names[j]) if names else j} ({bad_counts[j]} of {n_rows} rows)" for j in columns[:5]
-    )
+    first = [(names[j] if names else f"x{j}", bad_counts[j]) for j in columns[:5]]
+    shown = ", ".join(f"{name!r} ({count} of {n_rows} rows)" for name, count in first)
     more = f" and {columns.size - 5} more columns" if columns.size > 5 else ""
     raise InputError(
         f"Input X contains NaN or infinity in column {shown}{more}; fill them in "

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.moments import Margins, Moments, MomentsAccumulator, first_counted, provisional_centre
+from exactk.moments import (
+    HEAD_ROWS,
+    Margins,
+    Moments,
+    MomentsAccumulator,
+    first_counted,
+    provisional_centre,
+)
 from exactk.sources.base import Rows, refuse_non_finite
 from exactk.targets import Target
 
@@ -48,10 +55,10 @@ class DenseRows(Rows):
 
     def _margins(self, target: Target, weights: Floats | None) -> Margins:
         n, d, c = self.n_rows, self.n_features, target.n_outputs
-        y_centre = target.take(first_counted(weights, n, 4096)).mean(axis=0)
+        y_centre = target.take(first_counted(weights, n, HEAD_ROWS)).mean(axis=0)
         sums, squares = np.zeros((c + 1, d)), np.zeros(d)
         yy, y_sum, total = np.zeros((c, c)), np.zeros(c), 0.0
-        centre = provisional_centre(self._X, weights, max(1, CACHE_BYTES // (8 * d)))
+        centre = provisional_centre(self._X, weights)
         for rows, columns in self._tiles():
             w = np.ones(rows.stop - rows.start) if weights is None else weights[rows]
             right = np.column_stack(
@@ -105,7 +112,7 @@ class DenseRows(Rows):
                     target.block(start, stop),
                     None if weights is None else weights[start:stop],
                 )
-        moments = accumulator.finish()
+            moments = accumulator.finish()
         self._check_finite(moments.scatter)
         return moments
 

@@ -18,7 +18,12 @@ def is_frame(X: Any) -> bool:
     """Whether X is a dataframe or table that narwhals knows (and not an array)."""
     if nw.dependencies.is_polars_lazyframe(X):
         raise InputError("X is a polars LazyFrame; call .collect() on it first")
-    return bool(nw.dependencies.is_into_dataframe(X))
+    return bool(nw.dependencies.is_into_dataframe(X)) or _is_record_batch(X)
+
+
+def _is_record_batch(X: Any) -> bool:
+    """Whether X is a pyarrow RecordBatch, which narwhals knows only as a table."""
+    return type(X).__name__ == "RecordBatch" and type(X).__module__.startswith("pyarrow")
 
 
 def frame_to_array(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
@@ -32,6 +37,10 @@ def frame_to_array(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
     InputError
         Duplicate names, columns that are not numbers, or missing values, each by name.
     """
+    if _is_record_batch(X):
+        import pyarrow as pa
+
+        X = pa.Table.from_batches([X])
     columns = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
     raw_names = [str(name) for name in columns]
     repeated = [name for name, count in Counter(raw_names).items() if count > 1]

@@ -16,7 +16,7 @@ from exactk.sources.dense import DenseRows
 from exactk.sources.frames import frame_to_array, is_frame
 from exactk.sources.sparse import SparseRows
 
-__all__ = ["open_rows"]
+__all__ = ["check_names", "open_rows"]
 
 
 def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
@@ -38,26 +38,27 @@ def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
         Not two-dimensional, empty, not numeric, duplicate or too few names.
     """
     names: tuple[str, ...] | None = None
-    if is_frame(X):
+    if type(X) is not np.ndarray and is_frame(X):
         X, names = frame_to_array(X)
     elif isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise InputError(
             f"X is a masked array with {int(np.ma.getmaskarray(X).sum())} masked values; fill them "
             f"in (X.filled) or drop those rows"
         )
-    given = _check_names(feature_names)
-    try:
-        # Values are checked for NaN and infinity in the first pass of arithmetic, not here.
-        X = check_array(
-            X,
-            accept_sparse=("csr", "csc"),
-            dtype="numeric",
-            ensure_all_finite=False,
-            ensure_min_samples=2,
-            input_name="X",
-        )
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    given = check_names(feature_names)
+    if not _is_plain(X):
+        try:
+            # Values are checked for NaN and infinity in the first pass of arithmetic, not here.
+            X = check_array(
+                X,
+                accept_sparse=("csr", "csc"),
+                dtype="numeric",
+                ensure_all_finite=False,
+                ensure_min_samples=2,
+                input_name="X",
+            )
+        except ValueError as error:
+            raise InputError(str(error)) from error
     if not sparse.issparse(X) and X.dtype.kind not in "fiub":
         raise InputError(f"X has dtype {X.dtype}, which is not a number; convert it to float64")
     if given is not None and len(given) != X.shape[1]:
@@ -66,7 +67,19 @@ def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
     return SparseRows(X, names) if sparse.issparse(X) else DenseRows(np.asarray(X), names)
 
 
-def _check_names(feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
+def _is_plain(X: Any) -> bool:
+    """Whether X is an array that nothing need be done to, by far the most common case."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype.kind in "fiub"
+        and X.shape[0] >= 2
+        and X.shape[1] >= 1
+    )
+
+
+def check_names(feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return names as strings, or say which occur twice."""
     if feature_names is None:
         return None
     names = tuple(str(name) for name in feature_names)

@@ -55,7 +55,9 @@ class SparseRows(Rows):
         wy = w[:, None] * y
         x_mean, scatter = self._mean_and_scatter(w, total)
         xy = self.products(wy) - np.outer(wy.sum(axis=0), x_mean)
-        return Margins(int(np.count_nonzero(w)), total, x_mean, y_mean, scatter, xy.T, wy.T @ y)
+        with np.errstate(over="ignore"):
+            yy = wy.T @ y
+        return Margins(int(np.count_nonzero(w)), total, x_mean, y_mean, scatter, xy.T, yy)
 
     def _mean_and_scatter(self, w: Floats, total: float) -> tuple[Floats, Floats]:
         """Means, and sums of squares about them, of entries stored and not stored."""

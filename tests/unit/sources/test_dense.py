@@ -169,7 +169,7 @@ def test_many_bad_columns_are_cut_short() -> None:
 
 
 @pytest.mark.parametrize("gram", ["full", "columns"])
-@pytest.mark.parametrize("size", [1e153, 1e155, 1e200, 1e308])
+@pytest.mark.parametrize("size", [1e153, 1e155, 1e200, 1e300])
 def test_values_too_large_to_square(gram: Any, size: float) -> None:
     X, _ = data()
     X[:, 2] *= size

@@ -1,0 +1,93 @@
+"""Which columns can be chosen, how they are scaled, and how they look at unit size."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import eigh
+
+from exactk.errors import InputError, listing
+from exactk.gram import Gram
+from exactk.moments import Margins, Moments
+from exactk.sources import Rows
+
+__all__ = ["TINY_SQUARE", "UnitColumns", "column_scales", "usable_columns"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# Spread below this many roundings of the mean is no spread: the column is constant.
+CONSTANT = 16 * np.finfo(np.float64).eps
+# Sums of squares below this have lost digits to underflow.
+TINY_SQUARE = 1e-290
+
+
+def usable_columns(
+    read: Margins | Moments, rows: Rows | None = None, weights: Floats | None = None
+) -> Indices:
+    """Return the columns that are not constant over the rows of non-zero weight."""
+    spread = read.scatter
+    with np.errstate(over="ignore"):
+        floor = read.weight * (CONSTANT * np.abs(read.x_mean)) ** 2
+    vanishing = np.flatnonzero((spread < TINY_SQUARE) & (np.abs(read.x_mean) < 1e-140))
+    if rows is not None and vanishing.size:
+        _refuse_underflow(rows, vanishing, weights)
+    return np.flatnonzero(spread > floor)
+
+
+def _refuse_underflow(
+    rows: Rows, suspects: Indices, weights: Floats | None, step: int = 64
+) -> None:
+    """Columns whose squares are lost to underflow are not constant: say so."""
+    counted = slice(None) if weights is None else np.flatnonzero(weights)
+    names = rows.feature_names
+    for start in range(0, len(suspects), step):
+        part = suspects[start : start + step]
+        values = rows.columns(part)[counted]
+        lost = part[(values != values[:1]).any(axis=0)]
+        if lost.size:
+            shown = listing(names[j] if names else f"x{j}" for j in lost)
+            raise InputError(
+                f"the values of column {shown} are so small that their squares vanish; rescale them"
+            )
+
+
+def column_scales(read: Margins | Moments, usable: Indices, scale: bool) -> Floats:
+    """Return what each column is multiplied by: 1 / sd, or 1; 0 for constant columns."""
+    out = np.zeros(len(read.x_mean))
+    if not scale:
+        out[usable] = 1.0
+        return out
+    # n − 1 as in the papers; weights that sum to one or less are shares, not counts.
+    degrees = read.weight - 1 if read.weight > 1 else read.weight
+    out[usable] = np.sqrt(degrees / read.scatter[usable])
+    return out
+
+
+class UnitColumns:
+    """Centred columns of norm one, from the table or, without one, from the Gram matrix."""
+
+    def __init__(
+        self,
+        held: Gram,
+        rows: Rows | None,
+        weights: Floats | None,
+        mean: Floats,
+        scale: Floats,
+        size: Floats,
+    ) -> None:
+        self._held, self._rows, self._weights = held, rows, weights
+        self._mean, self._scale, self._size = mean, scale, size
+
+    def __call__(self, columns: Indices) -> Floats:
+        """Return the columns named, as those of an array."""
+        if self._rows is None:
+            # Any root of the correlations has the same products as the columns themselves.
+            unit = 1.0 / self._size[columns]
+            values, vectors = eigh(self._held.block(columns) * np.outer(unit, unit))
+            return (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        z = (self._rows.columns(columns) - self._mean[columns]) * self._scale[columns]
+        if self._weights is not None:
+            z *= np.sqrt(self._weights)[:, None]
+        unit_columns: Floats = z / self._size[columns]
+        return unit_columns
