@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from math import ceil, inf, lgamma, log
+from math import ceil, inf
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,11 @@ __all__ = ["Exchange"]
 
 Indices = npt.NDArray[np.intp]
 
-# The settings behind effort=1, chosen on the benchmark sets (benchmarks/search_tuning.py).
+# The settings behind effort=1; benchmarks/effort.py shows what they reach and what more buys.
 BEAM_WIDTH = 3
-MOVES_PER_BIT = 80.0
-MOST_MOVES = 2000.0
-MOST_PATIENCES = 4
+MOVES_OF_SMALL = 20.0
+MOVES_OF_LARGE = 15_000.0
+MOST_PATIENCES = 3
 # A path spends this many times the rounds of its largest size, over all sizes together.
 PATH_SHARE = 2.0
 ELITE = 30
@@ -40,8 +40,8 @@ class Exchange(Method):
     1-swap-optimal support. All d·k swaps are priced together by two matrix products
     (`exactk.search.swaps`). Then come rounds from other seeds: a beam of greedy supports, random
     supports, the best one with some members exchanged, dropped and regrown, or crossed with
-    another good one. The best is kept; the search ends when a number of rounds in proportion to
-    the size of the search space, log2 C(d, k), brought nothing.
+    another good one. The best is kept; the search ends when a number of moves (columns added and
+    dropped) has brought nothing: 20·k² of them, at most 15,000/k, times `effort`.
 
     Parameters
     ----------
@@ -180,8 +180,8 @@ class _Search:
         return Status.TIME_LIMIT if self.monitor.expired else Status.CONVERGED
 
     def rounds(self, effort: float) -> None:
-        bits = _bits(len(self.problem.candidates), self.k)
-        patience = effort * min(MOST_MOVES, MOVES_PER_BIT * bits)
+        # Small supports have fewer neighbours to try; large ones cost more a move and gain less.
+        patience = effort * min(MOVES_OF_SMALL * self.k**2, MOVES_OF_LARGE / self.k)
         first = last_gain = self.state.moves
         # Below the slack the fit is perfect and a further gain would be one of rounding.
         while not self.monitor.expired and self.objective > self.state.slack:
@@ -339,8 +339,3 @@ class _Path:
         elif not grow(state, k):
             return
         self.searches[k - 1].descend_from(state.support)
-
-
-def _bits(d: int, k: int) -> float:
-    """log2 C(d, k): how many yes-or-no questions a support is worth."""
-    return (lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)) / log(2)

@@ -250,9 +250,7 @@ static ALWAYS_INLINE int best_swap(State *s) {
     const double *restrict A = s->diagonal, *restrict D = s->D, *restrict floor_ = s->floor;
     for (int64_t j = 0; j < d; j++) {
         const double stand_in = A[j] / (D[j] > floor_[j] ? D[j] : (A[j] > 0.0 ? A[j] : 1.0));
-        const double above = stand_in > 1.0 ? stand_in - 1.0 : 0.0;
-        const double root = sqrt(above) + sqrt(stand_in);
-        reach[j] = bound[j] * root * root;
+        reach[j] = bound[j] * (4.0 * (stand_in > 1.0 ? stand_in : 1.0) - 2.0);
     }
     for (int64_t j = 0; j < d; j++) {
         /* Columns that depend on the members may still replace the one they depend on. */

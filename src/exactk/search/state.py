@@ -10,7 +10,7 @@ D_p = A_pp − Σ_i T_pi·A_pi, the objective changes by
 A move updates C and D by one rank, O(d(k + c)) beside the Gram column. Two bounds spare most of
 the pricing of swaps and change nothing in the answer. A swap cannot gain more than adding p
 alone, g_p = ‖C_p‖²/D_p. And with r = A_pp/D_p − 1, the most that p can stand in for any member,
-a swap that gains at all needs min_i ‖V_i‖²/G_ii < g_p·(√r + √(1 + r))².
+a swap that gains at all needs min_i ‖V_i‖²/G_ii < g_p·(√r + √(1 + r))² ≤ g_p·(4r + 2).
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class State:
         free = self.D > self.floor
         gains = self.gains()
         stand_in = np.divide(self.diagonal, self.D, out=np.ones_like(self.D), where=free)
-        reach = gains * (np.sqrt(np.maximum(stand_in - 1.0, 0.0)) + np.sqrt(stand_in)) ** 2
+        reach = gains * (4.0 * np.maximum(stand_in, 1.0) - 2.0)
         # Columns that depend on those held may still replace the member they depend on.
         gains[~free & (self.diagonal > 0)] = np.inf
         viable = (reach > losses.min()) | np.isinf(gains)

@@ -11,7 +11,6 @@ from exactk.search.native import NativeState, library, make_state
 from exactk.search.state import Outcome, State
 from tests.oracles.brute import Reference, make_classes, make_numbers
 
-
 both = pytest.mark.parametrize(
     "kind",
     [
