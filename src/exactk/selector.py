@@ -198,13 +198,11 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         )
 
     def _problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
-        # Names and width are noted as scikit-learn does; values are checked by the Problem.
-        validate_data(self, X, skip_check_array=True)
-        names = getattr(self, "feature_names_in_", None)
         problem = Problem.from_arrays(
-            X, y, sample_weight=sample_weight, scale=self.scale, task=self.task,
-            feature_names=None if names is None else names.tolist(),
-        )  # fmt: skip
+            X, y, sample_weight=sample_weight, scale=self.scale, task=self.task
+        )
+        # Values are checked by now; names and width are noted as scikit-learn does.
+        validate_data(self, X, skip_check_array=True)
         self.n_features_in_ = problem.n_features
         return problem
 
