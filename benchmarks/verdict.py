@@ -241,3 +241,30 @@ def report(
         parts.append("## Targets")
         parts.append("\n".join(check.line() for check in checks(record)))
     return "\n\n".join(parts)
+
+
+README_CONTESTANTS = (
+    EXACTK_FAST, EXACTK, "abess", "abess path", "fastcan greedy", "fastcan beam 10", "f score",
+)  # fmt: skip
+
+
+def readme_section(record: Record) -> str:
+    """The part of the README that shows the comparison; a test holds the README to it."""
+    versions = record["versions"]
+    peers = ", ".join(f"{name} {versions[name]}" for name in ("abess", "fastcan"))
+    lines = []
+    for check in checks(record):
+        word = "Missed" if check.misses else "Reached"
+        count = f" ({len(check.misses)} misses)" if check.misses else ""
+        lines.append(f"* {word}: {check.target}. {check.reached}{count}")
+    return "\n\n".join(
+        [
+            "## Measured",
+            f"k = 10, {record['threads']} threads, {peers}, one run (`make bench`): milliseconds, "
+            f"and how far the objective is above the best found by any. exactk starts from the raw "
+            f"table, the others from standardised columns. “f score” is what `SelectKBest` does.",
+            cell_table(record, {10}, README_CONTESTANTS),
+            "Over k = 1, 5, 10, 20, 50, against what we set out to reach:",
+            "\n".join(lines),
+        ]
+    )

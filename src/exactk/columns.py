@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigh
 
 from exactk.errors import InputError, listing
 from exactk.gram import Gram
@@ -84,7 +83,7 @@ class UnitColumns:
         if self._rows is None:
             # Any root of the correlations has the same products as the columns themselves.
             unit = 1.0 / self._size[columns]
-            values, vectors = eigh(self._held.block(columns) * np.outer(unit, unit))
+            values, vectors = np.linalg.eigh(self._held.block(columns) * np.outer(unit, unit))
             return (vectors * np.sqrt(np.maximum(values, 0.0))).T
         z = (self._rows.columns(columns) - self._mean[columns]) * self._scale[columns]
         if self._weights is not None:

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from exactk.columns import TINY_SQUARE, UnitColumns, column_scales, usable_columns
 from exactk.copies import find_copies
@@ -29,6 +27,10 @@ MEMORY_LIMIT = 2**30
 DEPENDENT = 1e-8
 # The same when a fit is made: as far as float64 can tell columns apart.
 SINGULAR = 1e-12
+# Below this the Gram matrix has lost digits that matter, and a fit goes back to the rows ...
+NEARLY_SINGULAR = 1e-6
+# ... unless there are more values than this to read again.
+FEW_VALUES = 2**24
 
 
 @dataclass(frozen=True)
@@ -401,10 +403,32 @@ class Problem:
         B = self.cross[:, S_live].T
         root = 1.0 / np.sqrt(np.diagonal(A))
         A = A * np.outer(root, root)
-        V[live], rank = _solve_unit_diagonal(A, B * root[:, None])
+        V[live], rank, tight = _solve_unit_diagonal(A, B * root[:, None])
         V[live] *= root[:, None]
+        if tight and self.rows is not None and self.rows.n_rows * len(live) <= FEW_VALUES:
+            V[live], objective = self._fit_rows(S_live)
+            return V, objective, rank
         explained = float(np.einsum("ij,ij->", V[live], B))
         return V, max(self.total - explained, 0.0), rank
+
+    def _fit_rows(self, S: Indices) -> tuple[Floats, float]:
+        """Fit on the rows themselves.
+
+        Where columns nearly depend on each other, the products in the Gram matrix have lost half
+        of the digits that the columns have.
+        """
+        assert self.rows is not None
+        assert self.target is not None
+        x = (self.rows.columns(S) - self.x_mean[S]) * self.x_scale[S]
+        y = self.target.block(0, self.rows.n_rows) - self.y_mean
+        if self.weights is not None:
+            root = np.sqrt(self.weights)[:, None]
+            x, y = x * root, y * root
+        if self.penalty > 0:
+            x = np.vstack([x, np.sqrt(self.penalty) * np.eye(len(S))])
+            y = np.vstack([y, np.zeros((len(S), y.shape[1]))])
+        V: Floats = np.linalg.lstsq(x, y, rcond=None)[0].astype(np.float64)
+        return V, float(((y - x @ V) ** 2).sum())
 
     def check_support(self, support: Any) -> Indices:
         """Return a support as indices, or say what is wrong with it."""
@@ -470,12 +494,19 @@ def _matching(weights: Floats | None, y: Any) -> Floats | None:
         return None
 
 
-def _solve_unit_diagonal(A: Floats, B: Floats) -> tuple[Floats, int]:
-    """Solve A V = B for a positive semi-definite A with unit diagonal; return V and rank."""
-    factor, failed = dpotrf(A, lower=1)
-    if not failed and (np.diagonal(factor) ** 2).min() > SINGULAR:
-        return dpotrs(factor, B, lower=1)[0], len(A)
-    values, vectors = eigh(A, check_finite=False)
+def _solve_unit_diagonal(A: Floats, B: Floats) -> tuple[Floats, int, bool]:
+    """Solve A V = B for a positive semi-definite A with unit diagonal.
+
+    Returns V, the rank, and whether the columns are nearly dependent.
+    """
+    try:
+        least = float((np.diagonal(np.linalg.cholesky(A)) ** 2).min())
+    except np.linalg.LinAlgError:
+        least = 0.0
+    if least > SINGULAR:
+        V: Floats = np.linalg.solve(A, B)
+        return V, len(A), least < NEARLY_SINGULAR
+    values, vectors = np.linalg.eigh(A)
     keep = values > SINGULAR * len(A)
     inner = (vectors[:, keep].T @ B) / values[keep][:, None]
-    return vectors[:, keep] @ inner, int(keep.sum())
+    return vectors[:, keep] @ inner, int(keep.sum()), True

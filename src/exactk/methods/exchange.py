@@ -23,10 +23,11 @@ __all__ = ["Exchange"]
 Indices = npt.NDArray[np.intp]
 
 # The settings behind effort=1; benchmarks/effort.py shows what they reach and what more buys.
-BEAM_WIDTH = 3
-MOVES_OF_SMALL = 20.0
-MOVES_OF_LARGE = 15_000.0
+BEAM_WIDTH = 5
+MOVES_PER_SQUARE = 20.0
+MOST_MOVES = 1500.0
 MOST_PATIENCES = 3
+KICKED_OF = 12
 # A path spends this many times the rounds of its largest size, over all sizes together.
 PATH_SHARE = 2.0
 ELITE = 30
@@ -41,7 +42,7 @@ class Exchange(Method):
     (`exactk.search.swaps`). Then come rounds from other seeds: a beam of greedy supports, random
     supports, the best one with some members exchanged, dropped and regrown, or crossed with
     another good one. The best is kept; the search ends when a number of moves (columns added and
-    dropped) has brought nothing: 20·k² of them, at most 15,000/k, times `effort`.
+    dropped) has brought nothing: 20·k² of them, at most 1,500, times `effort`.
 
     Parameters
     ----------
@@ -180,8 +181,8 @@ class _Search:
         return Status.TIME_LIMIT if self.monitor.expired else Status.CONVERGED
 
     def rounds(self, effort: float) -> None:
-        # Small supports have fewer neighbours to try; large ones cost more a move and gain less.
-        patience = effort * min(MOVES_OF_SMALL * self.k**2, MOVES_OF_LARGE / self.k)
+        # Small supports have few neighbours to try; beyond k = 8 more moves gain little.
+        patience = effort * min(MOVES_PER_SQUARE * self.k**2, MOST_MOVES)
         first = last_gain = self.state.moves
         # Below the slack the fit is perfect and a further gain would be one of rounding.
         while not self.monitor.expired and self.objective > self.state.slack:
@@ -225,8 +226,9 @@ class _Search:
 
     def _split_best(self, least: float, most: float) -> tuple[list[int], list[int]]:
         """Members of the best support to keep and to let go, the latter a share of all."""
-        low = max(1, ceil(least * self.k))
-        n_out = int(self.rng.integers(low, max(low, int(most * self.k)) + 1))
+        size = min(self.k, KICKED_OF)
+        low = max(1, ceil(least * size))
+        n_out = int(self.rng.integers(low, max(low, int(most * size)) + 1))
         mixed = self.rng.permutation(self.best).tolist()
         return mixed[n_out:], mixed[:n_out]
 

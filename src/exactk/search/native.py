@@ -22,7 +22,7 @@ LANES = 64
 # What `exactk_descend` returns when the column to come in must be fetched first.
 NEEDS_COLUMN = 4
 # Above this many products a refresh is faster by matrix multiplication.
-BLAS_PAYS = 4_000_000
+BLAS_PAYS = 300_000_000
 
 
 class _Fields(ctypes.Structure):

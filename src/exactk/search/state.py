@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dpotrf, dpotri
 
 from exactk.problem import DEPENDENT, Problem
 
@@ -135,11 +134,14 @@ class State:
         if k == 0:
             return True
         AS, V, G = self._AS[:k], self._V[:k], self._G[:k, :k]
-        factor, failed = dpotrf(AS[:, S], lower=1, clean=1)
-        if failed or not (np.diagonal(factor) ** 2 > self.floor[S]).all():
+        try:
+            factor = np.linalg.cholesky(AS[:, S])
+        except np.linalg.LinAlgError:
             return False
-        inverse, _ = dpotri(factor, lower=1)
-        G[...] = np.tril(inverse) + np.tril(inverse, -1).T
+        if not (np.diagonal(factor) ** 2 > self.floor[S]).all():
+            return False
+        inverse = np.linalg.inv(factor)
+        np.matmul(inverse.T, inverse, out=G)
         if not (np.diagonal(G) * self.floor[S] < 1.0).all():
             return False
         B_S = self.problem.cross[:, S].T
