@@ -7,6 +7,7 @@ platform and nothing but a C compiler is needed.
 from __future__ import annotations
 
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FLAGS = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
+FLAGS = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-shared"]
 
 
 def compiler() -> list[str] | None:
@@ -30,26 +31,38 @@ def compiler() -> list[str] | None:
     return None
 
 
-def compile_moves(root: Path) -> Path | None:
-    """Compile ``search/_native.c`` beside its source; None when that cannot be done."""
+def compile_moves(root: Path) -> tuple[Path | None, str]:
+    """Compile ``search/_native.c`` beside its source; the library, or None and the reason."""
     source = root / "src" / "exactk" / "search" / "_native.c"
-    library = source.with_suffix(".dll" if sys.platform == "win32" else ".so")
+    windows = sys.platform == "win32"
+    library = source.with_suffix(".dll" if windows else ".so")
     command = compiler()
     if command is None:
-        return None
-    flags = [flag for flag in FLAGS if not (sys.platform == "win32" and flag == "-fPIC")]
+        return None, "no C compiler found"
+    system = [] if windows else ["-fPIC"]
+    libraries = [] if windows else ["-lm"]
     # Written beside and then moved: a process that has the old library open keeps it whole.
     fresh = library.with_suffix(".new")
-    done = subprocess.run(
-        [*command, *flags, "-o", str(fresh), str(source), "-lm"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [*command, *FLAGS, *system, "-o", str(fresh), str(source), *libraries],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        return None, f"{command[0]}: {error.strerror}"
     if done.returncode != 0:
-        return None
+        return None, (done.stderr.strip().splitlines() or [f"{command[0]} failed"])[0]
     fresh.replace(library)
-    return library
+    return library, ""
+
+
+def platform_tag() -> str:
+    """The platform part of the wheel's name: what the compiler built for."""
+    name = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    # A universal Python still compiles for the machine at hand only.
+    return name.replace("universal2", platform.machine()) if sys.platform == "darwin" else name
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -59,13 +72,12 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         """Compile, and mark the wheel as one for this platform."""
         if self.target_name != "wheel":
             return
-        library = compile_moves(Path(self.root))
+        library, reason = compile_moves(Path(self.root))
         if library is None:
             self.app.display_warning(
-                "exactk: no C compiler found; installed without compiled moves, NumPy will do"
+                f"exactk: the moves in C were not compiled ({reason}); NumPy will do their work"
             )
             return
         build_data["pure_python"] = False
-        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        build_data["tag"] = f"py3-none-{platform}"
-        build_data["artifacts"].append(str(library.relative_to(self.root)))
+        build_data["tag"] = f"py3-none-{platform_tag()}"
+        build_data["artifacts"].append(library.relative_to(self.root).as_posix())

@@ -64,7 +64,7 @@ def column_scales(read: Margins | Moments, usable: Indices, scale: bool) -> Floa
 
 
 class UnitColumns:
-    """Centred columns of norm one, from the table or, without one, from the Gram matrix."""
+    """Centred columns of norm one, as a table or, without one, a Gram matrix shows them."""
 
     def __init__(
         self,
@@ -78,15 +78,33 @@ class UnitColumns:
         self._held, self._rows, self._weights = held, rows, weights
         self._mean, self._scale, self._size = mean, scale, size
 
-    def __call__(self, columns: Indices) -> Floats:
-        """Return the columns named, as those of an array."""
+    def shadows(self) -> Floats:
+        """Return the product of every column with one random vector."""
+        rng = np.random.default_rng(0)
+        unit = np.divide(1.0, self._size, out=np.zeros_like(self._size), where=self._size > 0)
         if self._rows is None:
-            # Any root of the correlations has the same products as the columns themselves.
-            unit = 1.0 / self._size[columns]
-            values, vectors = np.linalg.eigh(self._held.block(columns) * np.outer(unit, unit))
-            return (vectors * np.sqrt(np.maximum(values, 0.0))).T
+            # A random combination of the columns stands in for the vector.
+            mix = rng.standard_normal(len(unit)) * unit
+            combined: Floats = (self._held.whole() @ mix) * unit
+            return combined / max(1.0, float(np.abs(combined).max()))
+        right = rng.standard_normal((self._rows.n_rows, 1)) / np.sqrt(self._rows.n_rows)
+        if self._weights is not None:
+            right *= np.sqrt(self._weights)[:, None]
+        product = self._rows.products(right)[0] - right.sum() * self._mean
+        return product * self._scale * unit
+
+    def correlate(self, p: int, others: Indices) -> Floats:
+        """Return the correlations of column p with others."""
+        if self._rows is None:
+            row = self._held.column(p)[others]
+            return row / (self._size[p] * self._size[others])
+        z = self._unit(np.concatenate([[p], others]))
+        return z[:, 0] @ z[:, 1:]
+
+    def _unit(self, columns: Indices) -> Floats:
+        assert self._rows is not None
         z = (self._rows.columns(columns) - self._mean[columns]) * self._scale[columns]
         if self._weights is not None:
             z *= np.sqrt(self._weights)[:, None]
-        unit_columns: Floats = z / self._size[columns]
-        return unit_columns
+        unit: Floats = z / self._size[columns]
+        return unit

@@ -1,8 +1,9 @@
 """Columns that are copies of an earlier one, up to shift, scale and sign.
 
 A copy adds nothing, yet with a ridge two copies share the shrinkage and look better than one.
-Only the first of them is a candidate. Copies have the same product with the target, so sorting
-by its size brings them together and only neighbours need a closer look.
+Only the first of them is a candidate. Copies have the same product with the target and, up to
+sign, with any other vector, so sorting by two such products brings them together, and only
+neighbours need a closer look.
 """
 
 from __future__ import annotations
@@ -19,12 +20,16 @@ Indices = npt.NDArray[np.intp]
 
 # Agreement of two copies: rounding of their sums is far below, other columns far above.
 SAME = 1e-10
-# Columns compared in full at once.
-MOST_COMPARED = 512
+# Columns read at once for the closer look.
+BLOCK = 64
 
 
 def find_copies(
-    cross: Floats, size: Floats, total: float, unit_columns: Callable[[Indices], Floats]
+    cross: Floats,
+    size: Floats,
+    total: float,
+    shadows: Callable[[], Floats],
+    correlate: Callable[[int, Indices], Floats],
 ) -> Indices:
     """Return the columns that copy one of lower index.
 
@@ -36,8 +41,11 @@ def find_copies(
         Norms of the centred columns; 0 leaves a column out.
     total : float
         Squared norm of the centred target.
-    unit_columns : callable
-        Gives centred columns of norm one (n × m).
+    shadows : callable
+        Gives the product of every column, centred and of norm one, with a fixed random vector of
+        about norm one; asked only if the target leaves doubt.
+    correlate : callable
+        Gives the correlations of a column with others.
 
     Returns
     -------
@@ -46,21 +54,22 @@ def find_copies(
     Examples
     --------
     >>> X = np.array([[1.0, 0.0, -2.0], [-1.0, 1.0, 2.0], [0.0, -1.0, 0.0]])
-    >>> y = np.array([[1.0, 2.0, -3.0]])
+    >>> y, g = np.array([[1.0, 2.0, -3.0]]), np.array([0.6, 0.0, 0.8])
     >>> norms = np.linalg.norm(X, axis=0)
-    >>> find_copies(y @ X, norms, 14.0, lambda p: X[:, p] / norms[p])
+    >>> Z = X / norms
+    >>> find_copies(y @ X, norms, 14.0, lambda: g @ Z, lambda p, others: Z[:, p] @ Z[:, others])
     array([2])
     """
     alive = np.flatnonzero(size > 0)
     share = np.sqrt((cross[:, alive] ** 2).sum(axis=0)) / size[alive]
+    runs = list(_runs(alive, share, SAME * np.sqrt(total)))
+    if not runs:
+        return np.zeros(0, dtype=np.intp)
+    shadow = np.abs(shadows())
     copies: list[int] = []
-    for run in _runs(alive, share, SAME * np.sqrt(total)):
-        columns = unit_columns(run)
-        # Projections on a random direction tell apart what the target did not.
-        direction = np.random.default_rng(0).standard_normal(len(columns))
-        shadow = np.abs(direction @ columns)
-        for part in _runs(np.arange(len(run)), shadow, SAME * float(np.linalg.norm(direction))):
-            copies += _copies_among(run[part], columns[:, part])
+    for run in runs:
+        for group in _runs(run, shadow[run], SAME):
+            copies += _copies_among(group, correlate)
     return np.array(sorted(copies), dtype=np.intp)
 
 
@@ -68,18 +77,18 @@ def _runs(items: Indices, values: Floats, slack: float) -> Iterator[Indices]:
     """Yield groups of two and more items whose sorted values follow each other closely."""
     order = np.argsort(values, kind="stable")
     breaks = np.flatnonzero(np.diff(values[order]) > slack) + 1
-    if len(breaks) == len(values) - 1:
-        return
-    for group in np.split(order, breaks):
-        if len(group) > 1:
-            yield np.sort(items[group])
+    bounds = np.concatenate([[0], breaks, [len(items)]])
+    for i in np.flatnonzero(np.diff(bounds) > 1):
+        yield np.sort(items[order[bounds[i] : bounds[i + 1]]])
 
 
-def _copies_among(indices: Indices, columns: Floats) -> list[int]:
-    found = np.zeros(len(indices), dtype=bool)
-    for start in range(0, len(indices), MOST_COMPARED):
-        block = slice(start, start + MOST_COMPARED)
-        same = np.abs(columns[:, block].T @ columns) > 1.0 - SAME
-        earlier = np.arange(len(indices))[None, :] < np.arange(len(indices))[block, None]
-        found[block] |= (same & earlier).any(axis=1)
-    return [int(p) for p in indices[found]]
+def _copies_among(group: Indices, correlate: Callable[[int, Indices], Floats]) -> list[int]:
+    """Compare with the first; what is no copy of it is compared among itself."""
+    found: list[int] = []
+    while len(group) > 1:
+        first, others = int(group[0]), group[1:]
+        parts = [others[i : i + BLOCK] for i in range(0, len(others), BLOCK)]
+        same = np.concatenate([np.abs(correlate(first, part)) > 1.0 - SAME for part in parts])
+        found += others[same].tolist()
+        group = others[~same]
+    return found

@@ -2,14 +2,16 @@
 
 Which of the two is a question of cost, answered as a renter answers when to buy: columns are
 fetched singly until what they cost together has reached the price of the whole matrix, which is
-then computed if it fits the memory limit. The total is never more than twice the cheaper choice.
+then computed if it fits the memory limit. As far as the estimates of cost are right, the total is
+at most twice that of the cheaper choice.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Literal
+from threading import RLock
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -67,8 +69,19 @@ class WholeGram(Gram):
     def __init__(self, matrix: Floats) -> None:
         # The matrix is symmetric, so its transpose is as good, and rows are then contiguous.
         self._matrix = matrix.T if matrix.flags.f_contiguous else matrix
-        steps = np.arange(len(matrix), dtype=np.uintp) * np.uintp(self._matrix.strides[0])
+        self._locate()
+
+    def _locate(self) -> None:
+        steps = np.arange(len(self._matrix), dtype=np.uintp) * np.uintp(self._matrix.strides[0])
         self._addresses = steps + np.uintp(self._matrix.ctypes.data)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_matrix": self._matrix}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A copy lies elsewhere in memory, and a pickle may have made rows of columns.
+        self._matrix = np.ascontiguousarray(state["_matrix"])
+        self._locate()
 
     def addresses(self) -> npt.NDArray[np.uintp]:  # noqa: D102
         return self._addresses
@@ -118,19 +131,38 @@ class ColumnGram(Gram):
         self._spent = 0.0
         self._matrix: WholeGram | None = None
         self._addresses = np.zeros(table.rows.n_features, dtype=np.uintp)
+        self._lock = RLock()
         self.columns_read = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            state = self.__dict__ | {"_kept": OrderedDict(self._kept)}
+        del state["_addresses"], state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A copy lies elsewhere in memory.
+        self.__dict__.update(state)
+        self._lock = RLock()
+        self._addresses = np.zeros(self._table.rows.n_features, dtype=np.uintp)
+        for p, column in self._kept.items():
+            self._addresses[p] = column.ctypes.data
 
     def addresses(self) -> npt.NDArray[np.uintp]:  # noqa: D102
         return self._addresses if self._matrix is None else self._matrix.addresses()
 
     def take(self, indices: Indices) -> Floats:  # noqa: D102
+        with self._lock:
+            return self._take(indices)
+
+    def _take(self, indices: Indices) -> Floats:
         if self._matrix is not None:
             return self._matrix.take(indices)
         wanted = [int(p) for p in indices]
         missing = [p for p in dict.fromkeys(wanted) if p not in self._kept]
         if missing and self._buying_pays(len(missing)):
             self.whole()
-            return self.take(indices)
+            return self._take(indices)
         fetched = dict(zip(missing, self._fetch(missing), strict=True)) if missing else {}
         out = np.empty((len(wanted), self._table.rows.n_features))
         for i, p in enumerate(wanted):
@@ -141,6 +173,10 @@ class ColumnGram(Gram):
         return out
 
     def column(self, p: int) -> Floats:  # noqa: D102
+        with self._lock:
+            return self._column(p)
+
+    def _column(self, p: int) -> Floats:
         if self._matrix is not None:
             return self._matrix.column(p)
         kept = self._kept.get(p)
@@ -149,8 +185,8 @@ class ColumnGram(Gram):
             return kept
         if self._buying_pays(1):
             self.whole()
-            return self.column(p)
-        fetched = self._fetch([p])[0]
+            return self._column(p)
+        fetched = self._fetch([p]).reshape(-1)
         self._keep({p: fetched})
         return fetched
 
@@ -177,13 +213,18 @@ class ColumnGram(Gram):
 
     def _keep(self, fetched: dict[int, Floats]) -> None:
         for p, column in fetched.items():
-            self._kept[p] = column
-            self._addresses[p] = column.ctypes.data
+            # A row of a larger array would keep all of it alive.
+            self._kept[p] = column if column.base is None else column.copy()
+            self._addresses[p] = self._kept[p].ctypes.data
         most = max(1, self._limit // (8 * self._table.rows.n_features))
         while len(self._kept) > most:
             self._addresses[self._kept.popitem(last=False)[0]] = 0
 
     def whole(self) -> Floats:  # noqa: D102
+        with self._lock:
+            return self._whole()
+
+    def _whole(self) -> Floats:
         if self._matrix is None:
             table = self._table
             moments = table.rows.moments(table.target, table.weights)

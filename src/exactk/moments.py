@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from exactk.errors import InputError
+
 __all__ = [
     "Margins",
     "Moments",
@@ -35,7 +37,7 @@ BENIGN_RATIO = 100.0
 HEAD_ROWS = 32
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Margins:
     """Moments without the d × d matrix: what wide data can afford.
 
@@ -64,7 +66,7 @@ class Margins:
     yy: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Moments:
     """Count, weight, means and centred products of a table.
 
@@ -98,6 +100,20 @@ class Moments:
         """Diagonal of `xx`."""
         diagonal: Floats = np.diagonal(self.xx)
         return diagonal
+
+    def checked(self) -> Moments:
+        """Return these moments in float64, or raise where they are not finite or do not fit."""
+        d, c = len(self.x_mean), len(self.y_mean)
+        shapes = {"x_mean": (d,), "y_mean": (c,), "xx": (d, d), "xy": (d, c), "yy": (c, c)}
+        arrays = {name: np.asarray(getattr(self, name), dtype=np.float64) for name in shapes}
+        for name, shape in shapes.items():
+            if arrays[name].shape != shape:
+                raise InputError(f"moments: {name} has shape {arrays[name].shape}, not {shape}")
+            if not np.isfinite(arrays[name]).all():
+                raise InputError(f"moments: {name} holds NaN or infinity")
+        if not (np.isfinite(self.weight) and self.weight > 0):
+            raise InputError(f"moments: weight must be above 0, not {self.weight!r}")
+        return Moments(n_rows=self.n_rows, weight=float(self.weight), **arrays)
 
     @classmethod
     def from_arrays(cls, X: Any, Y: Any, sample_weight: Any = None) -> Moments:

@@ -33,7 +33,7 @@ NEARLY_SINGULAR = 1e-6
 FEW_VALUES = 2**24
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """A least-squares (or ridge) fit on some columns, in the units of the table.
 
@@ -52,7 +52,7 @@ class Fit:
     rank: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """The problem (P): pick k columns with the least ``‖HY − HX_S W‖² + ridge·‖W‖²``.
 
@@ -215,6 +215,7 @@ class Problem:
         -------
         Problem
         """
+        moments = moments.checked()
         usable = usable_columns(moments)
         x_scale = column_scales(moments, usable, scale)
         held = WholeGram(scale_in_place(moments.xx.copy(order="K"), x_scale))
@@ -257,10 +258,16 @@ class Problem:
             raise InputError(f"scale must be True or False, not {scale!r}")
         total = _check_total(float(np.trace(read.yy)), target)
         cross = np.ascontiguousarray(read.xy.T * x_scale)
+        with np.errstate(over="ignore", invalid="ignore"):
+            too_large = not np.isfinite((cross**2).sum())
+        if too_large:
+            raise InputError(
+                "products of X and y overflow float64: rescale y, or the columns (scale=True does)"
+            )
         size = np.zeros(len(x_scale))
         size[usable] = np.sqrt(scatter[usable])
         table = UnitColumns(held, rows, weights, read.x_mean, x_scale, size)
-        copies = find_copies(cross, size, total, table)
+        copies = find_copies(cross, size, total, table.shadows, table.correlate)
         problem = cls(
             n_rows=read.n_rows,
             given_names=names,
@@ -427,7 +434,10 @@ class Problem:
         if self.penalty > 0:
             x = np.vstack([x, np.sqrt(self.penalty) * np.eye(len(S))])
             y = np.vstack([y, np.zeros((len(S), y.shape[1]))])
-        V: Floats = np.linalg.lstsq(x, y, rcond=None)[0].astype(np.float64)
+        # Columns of unit norm: what counts as zero must not hang on their units.
+        norms = np.sqrt((x**2).sum(axis=0))
+        V: Floats = np.linalg.lstsq(x / norms, y, rcond=None)[0].astype(np.float64)
+        V /= norms[:, None]
         return V, float(((y - x @ V) ** 2).sum())
 
     def check_support(self, support: Any) -> Indices:
@@ -504,7 +514,7 @@ def _solve_unit_diagonal(A: Floats, B: Floats) -> tuple[Floats, int, bool]:
     except np.linalg.LinAlgError:
         least = 0.0
     if least > SINGULAR:
-        V: Floats = np.linalg.solve(A, B)
+        V = np.linalg.solve(A, B).astype(np.float64, copy=False)
         return V, len(A), least < NEARLY_SINGULAR
     values, vectors = np.linalg.eigh(A)
     keep = values > SINGULAR * len(A)

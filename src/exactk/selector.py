@@ -215,8 +215,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         if not isinstance(self.method, Method):
             raise InputError(f"method must be a name or a method object, not {self.method!r}")
         method: Method = clone(self.method)
-        changes = {"effort": self.effort, "random_state": self.random_state}
-        given = {name: value for name, value in changes.items() if value is not None}
+        given = {} if self.effort is None else {"effort": self.effort}
+        if self.random_state is not None and "random_state" in method.option_names():
+            given["random_state"] = self.random_state
         registry.check_options(type(method).__name__.lower(), method.option_names(), given)
         return method.set_params(**given)
 

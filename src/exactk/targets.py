@@ -24,7 +24,7 @@ MANY_CLASSES = 20
 ROWS_PER_CLASS = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Target:
     """The target in the form that moments need.
 

@@ -101,8 +101,11 @@ def select(
     TABLE is a CSV or TSV file (.gz too) or a Parquet file. Every column that is not the
     target, the weights or dropped is a feature, and must be numeric.
     """
-    options = {"effort": effort, "random_state": seed}
-    given = {name: value for name, value in options.items() if value is not None}
+    from exactk.registry import method_class
+
+    given: dict[str, Any] = {} if effort is None else {"effort": effort}
+    if seed is not None and "random_state" in method_class(method).option_names():
+        given["random_state"] = seed
     _check_output(output, table)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

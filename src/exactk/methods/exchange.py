@@ -7,7 +7,6 @@ from itertools import pairwise
 from math import ceil, inf
 
 import numpy as np
-import numpy.typing as npt
 
 from exactk.errors import InputError
 from exactk.methods.base import Method, generator
@@ -19,8 +18,6 @@ from exactk.search.native import make_state
 from exactk.search.state import State
 
 __all__ = ["Exchange"]
-
-Indices = npt.NDArray[np.intp]
 
 # The settings behind effort=1; benchmarks/effort.py shows what they reach and what more buys.
 BEAM_WIDTH = 5
@@ -39,7 +36,7 @@ class Exchange(Method):
     Minimises f(S) = ‖HY‖² − tr(B_Sᵀ A_SS⁻¹ B_S) over supports of k columns. A greedy support is
     improved by the steepest single swap, each followed by a refit, until no swap helps: a
     1-swap-optimal support. All d·k swaps are priced together by two matrix products
-    (`exactk.search.swaps`). Then come rounds from other seeds: a beam of greedy supports, random
+    (`exactk.search.state`). Then come rounds from other seeds: a beam of greedy supports, random
     supports, the best one with some members exchanged, dropped and regrown, or crossed with
     another good one. The best is kept; the search ends when a number of moves (columns added and
     dropped) has brought nothing: 20·k² of them, at most 1,500, times `effort`.
@@ -83,18 +80,18 @@ class Exchange(Method):
         self.random_state = random_state
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
-        search = _Search(problem, k, generator(self.random_state), monitor)
+        rng, effort = generator(self.random_state), _check_effort(self.effort, monitor)
         starts = _check_init(self.init, problem, k)
-        effort = _check_effort(self.effort, monitor)
-        if not grow(search.state, k):
-            found = tuple(search.state.support)
-            return Answer(found, Status.RANK_DEFICIENT, len(found), ordered=True)
-        first = tuple(search.state.support)
+        state = make_state(problem, k)
+        found = grow(state, k)
+        greedy = state.support
+        if not found:
+            return Answer(greedy, Status.RANK_DEFICIENT, len(greedy), ordered=True)
         if k in (1, len(problem.candidates)):
-            trace = (search.state.objective,)
-            return Answer(first, Status.OPTIMAL, k, trace, ordered=True)
-        status = search.go(starts, effort)
-        return Answer(search.best, status, search.state.swaps + k, tuple(search.trace))
+            return Answer(greedy, Status.OPTIMAL, k, (state.objective,), ordered=True)
+        search = _Search(state, k, rng, monitor)
+        status = search.go([greedy, *starts], effort)
+        return Answer(search.best, status, state.swaps + k, tuple(search.trace))
 
     def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:
         """Every size at once: neighbours in size give each other starts until none gains.
@@ -143,11 +140,16 @@ class _Search:
     """The best supports of one problem and size, and the rounds that look for better ones."""
 
     def __init__(
-        self, problem: Problem, k: int, rng: np.random.Generator, monitor: Monitor
+        self,
+        state: State,
+        k: int,
+        rng: np.random.Generator,
+        monitor: Monitor,
+        descent: Descent | None = None,
     ) -> None:
-        self.problem, self.k, self.rng, self.monitor = problem, k, rng, monitor
-        self.state = make_state(problem, k)
-        self.descent = Descent(problem)
+        self.problem, self.state, self.k = state.problem, state, k
+        self.rng, self.monitor = rng, monitor
+        self.descent = Descent(state.problem) if descent is None else descent
         self.elite: dict[tuple[int, ...], float] = {}
         self.best: tuple[int, ...] = ()
         self.objective = inf
@@ -164,13 +166,14 @@ class _Search:
         ]
 
     def go(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
-        """Descend from the state as it is and the starts, then search until something ends it."""
+        """Descend from the starts, the first a good one, then search until something ends it."""
         try:
-            self.descend()
+            self.seed(starts[0])
             for start in starts:
                 self.descend_from(start)
             if effort > 0:
-                for support in beam_search(self.problem, self.k, BEAM_WIDTH):
+                beam = beam_search(self.problem, self.k, BEAM_WIDTH, lambda: self.monitor.expired)
+                for support in beam:
                     if len(support) == self.k:
                         self.descend_from(support)
                 self.rounds(effort)
@@ -180,7 +183,15 @@ class _Search:
             return Status.INTERRUPTED
         return Status.TIME_LIMIT if self.monitor.expired else Status.CONVERGED
 
+    def seed(self, start: Sequence[int]) -> None:
+        """Note a support as it is: whatever else is found must be better."""
+        if self.state.load(start):
+            self.keep(self.state)
+        else:
+            self.offer(start, self.problem.objective(start))
+
     def rounds(self, effort: float) -> None:
+        """Look for better supports until a number of moves has brought nothing."""
         # Small supports have few neighbours to try; beyond k = 8 more moves gain little.
         patience = effort * min(MOVES_PER_SQUARE * self.k**2, MOST_MOVES)
         first = last_gain = self.state.moves
@@ -212,14 +223,22 @@ class _Search:
             self.keep(state)
 
     def keep(self, state: State) -> None:
+        """Note the support of a state that was refreshed, or is worse than the best."""
+        objective = state.objective
+        if objective < self.objective and state.is_tight:
+            # The problem goes back to the rows where the Gram matrix has lost digits.
+            objective = self.problem.objective(state.support)
+        self.offer(state.support, objective)
+
+    def offer(self, support: Sequence[int], objective: float) -> None:
         """Note a support among the good ones, and as the best if it is."""
-        key = tuple(sorted(state.support))
-        self.elite[key] = state.objective
+        key = tuple(sorted(support))
+        self.elite[key] = objective
         if len(self.elite) > ELITE:
             del self.elite[max(self.elite, key=lambda key: self.elite[key])]
-        if state.objective < self.objective - state.slack:
-            self.best, self.objective = key, state.objective
-            self.trace.append(state.objective)
+        if objective < self.objective - self.state.slack:
+            self.best, self.objective = key, objective
+            self.trace.append(objective)
 
     def _random(self) -> None:
         self.descend_from(self.rng.choice(self.problem.candidates, self.k, replace=False).tolist())
@@ -279,13 +298,15 @@ class _Path:
         self.rank = len(self.greedy)
         self.k_max = k_max
         self.state = state
-        self.searches = [_Search(problem, k, rng, monitor) for k in range(1, self.rank + 1)]
+        descent = Descent(problem)
+        self.searches = [_Search(state, k, rng, monitor, descent) for k in range(1, self.rank + 1)]
 
     def go(self, effort: float) -> Iterator[Answer]:
         """Search all sizes, then give them in order."""
         interrupted = False
         try:
             for k, search in enumerate(self.searches, start=1):
+                search.seed(self.greedy[:k])
                 search.descend_from(self.greedy[:k])
             self._sweep()
             if effort > 0:
@@ -302,10 +323,16 @@ class _Path:
 
     def _close(self) -> None:
         """Make sure, however the search ended, that a column more is never worse."""
-        state = self.state
         for smaller, larger in pairwise(self.searches):
-            if state.load(smaller.best) and grow(state, larger.k):
-                larger.keep(state)
+            objective = self.problem.objective(smaller.best)
+            if self.problem.objective(larger.best) <= objective:
+                continue
+            if self.state.load(smaller.best) and grow(self.state, larger.k):
+                support = self.state.support
+            else:
+                spare = next(p for p in self.problem.candidates if p not in smaller.best)
+                support = [*smaller.best, int(spare)]
+            larger.best, larger.objective = tuple(sorted(support)), objective
 
     def _answer(self, k: int, interrupted: bool) -> Answer:
         if k > self.rank:
@@ -323,10 +350,11 @@ class _Path:
         changed = True
         while changed and not self.monitor.expired:
             before = [search.objective for search in self.searches]
-            for k in range(2, self.rank + 1):
-                self._start_from(k - 1, k)
-            for k in range(self.rank - 1, 1, -1):
-                self._start_from(k + 1, k)
+            ups = [(k - 1, k) for k in range(2, self.rank + 1)]
+            downs = [(k + 1, k) for k in range(self.rank - 1, 1, -1)]
+            for neighbour, k in ups + downs:
+                if not self.monitor.expired:
+                    self._start_from(neighbour, k)
             after = [search.objective for search in self.searches]
             changed = any(new < old for new, old in zip(after, before, strict=True))
             self.monitor.report(self.rank, None, after[-1])

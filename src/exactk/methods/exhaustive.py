@@ -63,6 +63,11 @@ class Exhaustive(Method):
                 f"more than max_subsets={self.max_subsets:,}; use method='exchange', a smaller "
                 f"k, or raise max_subsets"
             )
+        if 8 * len(columns) ** 2 > problem.memory_limit:
+            raise InputError(
+                f"exhaustive search needs the whole Gram matrix of {len(columns)} columns, which "
+                f"is more than memory_limit={problem.memory_limit:,}; use method='exchange'"
+            )
         # Columns of unit size: what counts as dependent must not hang on their units.
         root = 1.0 / np.sqrt(problem.diagonal[columns])
         A = problem.gram_rows(columns)[:, columns] * np.outer(root, root)

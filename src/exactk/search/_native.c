@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) && \
+    __GNUC__ >= 12
 /* One binary for every x86-64 machine: the loader picks the version the processor can run. */
 #define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -182,7 +183,7 @@ enum { LANES = 64 };
 static ALWAYS_INLINE void price(State *s, int64_t *columns, int64_t n, const double *losses,
                          const double *inverse_G_ii) {
     const int64_t k = s->size, d = s->d, c = s->c, room = s->room;
-    double *restrict a = s->lanes, *restrict C = a + k * LANES;
+    double *a = s->lanes, *C = a + k * LANES, *gains = C + c * LANES;
     double C2[LANES], D[LANES], low[LANES], T[LANES], VC[LANES], best[LANES];
     for (int64_t j = n; j < LANES; j++) columns[j] = columns[n - 1];
     for (int64_t l = 0; l < k; l++)
@@ -198,7 +199,6 @@ static ALWAYS_INLINE void price(State *s, int64_t *columns, int64_t n, const dou
             C[o * LANES + j] = s->C[o * d + columns[j]];
             C2[j] += C[o * LANES + j] * C[o * LANES + j];
         }
-    double *restrict gains = C + c * LANES;
     for (int64_t i = 0; i < k; i++) {
         const double *G_i = s->G + i * room, *V_i = s->V + i * c;
         for (int64_t j = 0; j < LANES; j++) T[j] = VC[j] = 0.0;
@@ -318,10 +318,15 @@ CLONES EXPORT int exactk_descend(State *s, int64_t limit) {
     return PAUSED;
 }
 
+/* So that the caller can tell a library built from another version of the struct. */
+EXPORT int64_t exactk_layout(void) { return (int64_t)sizeof(State); }
+
 /* Recompute G, V, C, D and the objective from the columns held; 0 if they are dependent. */
 CLONES EXPORT int exactk_refresh(State *s) {
     const int64_t k = s->size, d = s->d, c = s->c, room = s->room;
     double *restrict L = s->square; /* lower Cholesky factor, then its inverse */
+    /* Until it turns out otherwise: a support that cannot be factored must never look good. */
+    s->objective = INFINITY;
     for (int64_t i = 0; i < k; i++)
         for (int64_t j = 0; j <= i; j++) {
             double sum = s->AS[i * d + s->S[j]];

@@ -94,8 +94,8 @@ class Descent:
         Returns
         -------
         bool
-            False when the way led to an end that is known, or `stop` said so; the state is then
-            wherever it was.
+            False when the way led to an end that is known or to dependent columns (objective
+            infinite), or `stop` said so; the state is then wherever it was.
         """
         reached = np.inf
         while True:
@@ -105,8 +105,9 @@ class Descent:
             if outcome == Outcome.PAUSED or state.objective < incumbent:
                 # The end of a chain of updates is computed anew before it counts, and a chain
                 # that turns out to have gained nothing is one of rounding: it goes no further.
-                independent = state.refresh()
-                gained = independent and state.objective < reached - state.slack
+                if not state.refresh():
+                    return False
+                gained = state.objective < reached - state.slack
                 reached = min(reached, state.objective)
                 if outcome == Outcome.PAUSED and stop():
                     return False
@@ -122,7 +123,9 @@ class Descent:
         self._n_ends += 1
 
 
-def beam_search(problem: Problem, k: int, width: int) -> list[list[int]]:
+def beam_search(
+    problem: Problem, k: int, width: int, stop: Callable[[], bool] = lambda: False
+) -> list[list[int]]:
     """Grow `width` supports side by side, each level keeping the best distinct ones.
 
     Parameters
@@ -130,14 +133,16 @@ def beam_search(problem: Problem, k: int, width: int) -> list[list[int]]:
     problem : Problem
     k : int
     width : int
+    stop : callable
+        Asked at each level.
 
     Returns
     -------
     list of list of int
-        Supports in order of entry, best first; shorter than k where the rank is.
+        Supports in order of entry, best first; shorter than k where the rank is, or stopped.
     """
     beam = [make_state(problem, k)]
-    while beam[0].size < k:
+    while beam[0].size < k and not stop():
         children = _best_children(beam, width)
         if not children:
             break

@@ -55,9 +55,14 @@ def library() -> Any:
     if os.environ.get("EXACTK_NATIVE") == "0" or not library_path().exists():
         return None
     try:
-        loaded = ctypes.CDLL(str(library_path()))
-    except OSError:
-        # Built for another machine: the NumPy moves give the same answers.
+        # PyDLL keeps the interpreter's lock: another thread cannot free a column under a move.
+        loaded = ctypes.PyDLL(str(library_path()))
+        loaded.exactk_layout.restype = ctypes.c_int64
+        fits = loaded.exactk_layout() == ctypes.sizeof(_Fields)
+    except (OSError, AttributeError):
+        fits = False
+    if not fits:
+        # Built for another machine or version: the NumPy moves give the same answers.
         return None
     loaded.exactk_border.argtypes = loaded.exactk_drop.argtypes = (_POINTER, ctypes.c_int64)
     loaded.exactk_border.restype = loaded.exactk_drop.restype = None

@@ -33,6 +33,8 @@ Marks = npt.NDArray[np.uint64]
 # Gains closer than this share of ‖HY‖² are ties, and ties go to the lowest column index: the
 # answer must not hang on the order in which sums were rounded.
 TIE = 1e-11
+# A member of which less than 1/TIGHT is left beside the others makes a support tight.
+TIGHT = 1e5
 # Swap candidates priced first; the others only where their bound is above what these reach.
 FIRST_PRICED = 128
 
@@ -99,6 +101,12 @@ class State:
         members: list[int] = self._S[: self.size].tolist()
         return members
 
+    @property
+    def is_tight(self) -> bool:
+        """Whether some member nearly depends on the others, so that rounding may matter."""
+        k, S = self.size, self._S[: self.size]
+        return bool((np.diagonal(self._G)[:k] * self.diagonal[S] > TIGHT).any())
+
     def load(self, support: Iterable[int]) -> bool:
         """Hold exactly these columns; whether they are independent (else it is not usable)."""
         S = np.fromiter(support, dtype=np.int64)
@@ -133,6 +141,8 @@ class State:
         self.objective = self.problem.total
         if k == 0:
             return True
+        # Until it turns out otherwise: a support that cannot be factored must never look good.
+        self.objective = np.inf
         AS, V, G = self._AS[:k], self._V[:k], self._G[:k, :k]
         try:
             factor = np.linalg.cholesky(AS[:, S])
@@ -149,7 +159,7 @@ class State:
         self.C -= V.T @ AS
         self.D -= np.einsum("ij,ij->j", G @ AS, AS)
         self.D[S] = 0.0
-        self.objective -= float(np.einsum("ij,ij->", V, B_S))
+        self.objective = self.problem.total - float(np.einsum("ij,ij->", V, B_S))
         return True
 
     def add(self, p: int) -> None:

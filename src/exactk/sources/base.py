@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,8 +75,3 @@ def refuse_non_finite(
         f"Input X contains NaN or infinity in column {shown}{more}; fill them in "
         f"(sklearn.impute), drop those rows, or drop those columns"
     )
-
-
-def weighted_counts(weights: Floats | None, n_rows: int) -> Any:
-    """Return weights, or ones where there are none."""
-    return np.ones(n_rows) if weights is None else weights
