@@ -8,7 +8,7 @@ neighbours need a closer look.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -61,25 +61,35 @@ def find_copies(
     array([2])
     """
     alive = np.flatnonzero(size > 0)
-    share = np.sqrt((cross[:, alive] ** 2).sum(axis=0)) / size[alive]
-    runs = list(_runs(alive, share, SAME * np.sqrt(total)))
-    if not runs:
+    share = np.sqrt(np.einsum("ij,ij->j", cross, cross)[alive]) / size[alive]
+    alike = _groups(alive, share, SAME * np.sqrt(total))
+    if not alike[1].any():
         return np.zeros(0, dtype=np.intp)
-    shadow = np.abs(shadows())
+    members, group = alike[0][alike[1] > 0], alike[1][alike[1] > 0]
+    shadow = np.abs(shadows())[members]
+    # Shadows are of order one: large steps keep the groups apart in one sort.
+    step = 2.0 * shadow.max() + 1.0
+    rounding = 4.0 * np.finfo(np.float64).eps * step * group.max()
+    members, group = _groups(members, shadow + step * group, SAME + float(rounding))
     copies: list[int] = []
-    for run in runs:
-        for group in _runs(run, shadow[run], SAME):
-            copies += _copies_among(group, correlate)
+    for number in range(1, int(group.max(initial=0)) + 1):
+        copies += _copies_among(np.sort(members[group == number]), correlate)
     return np.array(sorted(copies), dtype=np.intp)
 
 
-def _runs(items: Indices, values: Floats, slack: float) -> Iterator[Indices]:
-    """Yield groups of two and more items whose sorted values follow each other closely."""
-    order = np.argsort(values, kind="stable")
-    breaks = np.flatnonzero(np.diff(values[order]) > slack) + 1
-    bounds = np.concatenate([[0], breaks, [len(items)]])
-    for i in np.flatnonzero(np.diff(bounds) > 1):
-        yield np.sort(items[order[bounds[i] : bounds[i + 1]]])
+def _groups(items: Indices, values: Floats, slack: float) -> tuple[Indices, Indices]:
+    """Items sorted by value, and the number of the group of close values each is in.
+
+    Groups of two and more are numbered from 1; an item alone has 0.
+    """
+    order = np.argsort(values)
+    close = np.diff(values[order]) <= slack
+    together = np.zeros(len(items), dtype=bool)
+    together[:-1] |= close
+    together[1:] |= close
+    starts = together.copy()
+    starts[1:] &= ~close
+    return items[order], np.where(together, np.cumsum(starts), 0)
 
 
 def _copies_among(group: Indices, correlate: Callable[[int, Indices], Floats]) -> list[int]:

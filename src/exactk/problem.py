@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -327,18 +328,19 @@ class Problem:
         """Number of columns that are not constant."""
         return len(self.usable)
 
-    @property
+    @cached_property
     def penalty(self) -> float:
         """What the relative ridge adds to each diagonal entry of A."""
         if self.n_usable == 0:
             return 0.0
         return self.ridge * float(self.scatter[self.usable].mean())
 
-    @property
+    @cached_property
     def diagonal(self) -> Floats:
         """Diagonal of A, ridge included; zero for columns that are no candidates."""
         diagonal = np.zeros(self.n_features)
         diagonal[self.candidates] = self.scatter[self.candidates] + self.penalty
+        diagonal.setflags(write=False)
         return diagonal
 
     @property

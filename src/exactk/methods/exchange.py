@@ -91,7 +91,9 @@ class Exchange(Method):
             return Answer(greedy, Status.OPTIMAL, k, (state.objective,), ordered=True)
         search = _Search(state, k, rng, monitor)
         status = search.go([greedy, *starts], effort)
-        return Answer(search.best, status, state.swaps + k, tuple(search.trace))
+        unchanged = search.best == tuple(sorted(greedy))
+        best = greedy if unchanged else search.best
+        return Answer(best, status, state.swaps + k, tuple(search.trace), ordered=unchanged)
 
     def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:
         """Every size at once: neighbours in size give each other starts until none gains.
@@ -169,7 +171,8 @@ class _Search:
         """Descend from the starts, the first a good one, then search until something ends it."""
         try:
             self.seed(starts[0])
-            for start in starts:
+            self.descend()
+            for start in starts[1:]:
                 self.descend_from(start)
             if effort > 0:
                 beam = beam_search(self.problem, self.k, BEAM_WIDTH, lambda: self.monitor.expired)
@@ -184,7 +187,7 @@ class _Search:
         return Status.TIME_LIMIT if self.monitor.expired else Status.CONVERGED
 
     def seed(self, start: Sequence[int]) -> None:
-        """Note a support as it is: whatever else is found must be better."""
+        """Note a support as it is, and load it: whatever else is found must be better."""
         if self.state.load(start):
             self.keep(self.state)
         else:
@@ -218,6 +221,8 @@ class _Search:
     def descend(self) -> None:
         """Swap down from the state as it is and keep what is found."""
         state = self.state
+        if state.objective == inf:
+            return
         ended = self.descent.run(state, self.objective, lambda: self.monitor.expired)
         if ended or state.objective < self.objective:
             self.keep(state)
@@ -307,7 +312,7 @@ class _Path:
         try:
             for k, search in enumerate(self.searches, start=1):
                 search.seed(self.greedy[:k])
-                search.descend_from(self.greedy[:k])
+                search.descend()
             self._sweep()
             if effort > 0:
                 for search in self.searches[1:]:
@@ -335,9 +340,9 @@ class _Path:
             larger.best, larger.objective = tuple(sorted(support)), objective
 
     def _answer(self, k: int, interrupted: bool) -> Answer:
+        search = self.searches[min(k, self.rank) - 1]
         if k > self.rank:
-            return Answer(self.greedy, Status.RANK_DEFICIENT, self.rank, ordered=True)
-        search = self.searches[k - 1]
+            return Answer(search.best, Status.RANK_DEFICIENT, self.rank)
         status = Status.CONVERGED
         if interrupted or self.monitor.expired:
             status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT

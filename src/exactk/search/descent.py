@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from exactk.problem import DEPENDENT, Problem
 from exactk.search.native import make_state
-from exactk.search.state import TIE, Outcome, State
+from exactk.search.state import TIE, Marks, Outcome, State
 
 __all__ = ["Descent", "beam_search", "entry_order", "grow"]
 
@@ -65,7 +65,7 @@ class Descent:
 
     def __init__(self, problem: Problem) -> None:
         # The marks of a support's members add up to its key: order does not matter.
-        self._marks = np.random.default_rng(0).integers(2**63, size=problem.n_features).astype("u8")
+        self._marks = _mix(np.arange(1, problem.n_features + 1, dtype=np.uint64))
         self._started: set[int] = set()
         self._ends = np.zeros(KNOWN_ENDS, dtype=np.uint64)
         self._n_ends = 0
@@ -121,6 +121,14 @@ class Descent:
         self._started.add(key)
         self._ends[self._n_ends % KNOWN_ENDS] = key
         self._n_ends += 1
+
+
+def _mix(numbers: Marks) -> Marks:
+    """Scatter whole numbers over 64 bits (the finaliser of SplitMix64, Steele et al. 2014)."""
+    mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def beam_search(
