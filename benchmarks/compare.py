@@ -6,6 +6,7 @@ threads, one after the other within a cell, and one function grades all of them.
     python -m benchmarks.compare                       all cells, kept in results/compare.json
     python -m benchmarks.compare --data digits --k 5   some cells, only printed
     python -m benchmarks.compare --long                adds a minute of search for each k = 20
+    python -m benchmarks.compare --add-long            only that minute, into the kept record
     python -m benchmarks.compare --report              the tables of the kept record again,
                                                        or with --k and --only a part of them
 """
@@ -123,6 +124,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=1.0, help="seconds of runs of a cell")
     parser.add_argument("--slow", type=float, default=120.0, help="no larger k after such a run")
     parser.add_argument("--long", action="store_true", help="also k = 20 with time_limit=60")
+    parser.add_argument("--add-long", action="store_true", help="only that, into the kept record")
     parser.add_argument("--no-ours", dest="ours", action="store_false", help="peers only")
     parser.add_argument("--save", metavar="NAME", help="name of the record; default for all cells")
     parser.add_argument("--report", action="store_true", help="print the kept record, run nothing")
@@ -142,9 +144,13 @@ def choose(options: argparse.Namespace) -> list[peers.Contestant]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
-    if options.report:
-        stored = harness.RESULTS / f"{options.save or 'compare'}.json"
-        record = json.loads(stored.read_text(encoding="utf-8"))
+    kept = options.save or "compare"
+    if options.report or options.add_long:
+        record = json.loads((harness.RESULTS / f"{kept}.json").read_text(encoding="utf-8"))
+        if options.add_long:
+            harness.pin_threads(options.threads)
+            record["long"] = long_search(list(record["sets"]), LONG_SECONDS)
+            harness.write_record(kept, record)
         print(verdict.report(record, options.k, options.only))
         return
     options.k = options.k or list(SIZES)
