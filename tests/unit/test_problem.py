@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import FrozenInstanceError, fields
 from typing import Any
 
@@ -14,19 +12,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from exactk import Moments, Problem
-from exactk.errors import InputError
+from tests.support import says
 
 Array = np.ndarray[Any, Any]
 MODES = ["full", "columns", "auto"]
-
-
-@contextmanager
-def says(*words: str) -> Iterator[None]:
-    """An InputError whose message holds all of these."""
-    with pytest.raises(InputError) as error:
-        yield
-    missing = [word for word in words if word not in str(error.value)]
-    assert not missing, f"{missing} not in {str(error.value)!r}"
 
 
 def fit(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -14,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from exactk import Problem
-from exactk.errors import InputError
 from exactk.targets import code_target, code_weights
+from tests.support import says
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -24,15 +22,6 @@ pa = pytest.importorskip("pyarrow")
 WORDS = ["no", "yes", "no", "maybe", "yes", "no"]
 CODES = [1, 2, 1, 0, 2, 1]
 ONE_HOT = np.array([[0, 1, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
-
-
-@contextmanager
-def says(*words: str) -> Iterator[None]:
-    """An InputError whose message holds all of these."""
-    with pytest.raises(InputError) as error:
-        yield
-    missing = [word for word in words if word not in str(error.value)]
-    assert not missing, f"{missing} not in {str(error.value)!r}"
 
 
 @pytest.mark.parametrize(

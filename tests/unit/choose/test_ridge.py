@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import combinations
 from typing import Any
 
@@ -15,19 +13,10 @@ import exactk
 from exactk import Moments, Problem, TopKSelector, resolve_ridge
 from exactk.choose.folds import Fold, make_folds
 from exactk.choose.ridge import GRID, auto_ridge, cv_ridge
-from exactk.errors import InputError
+from tests.support import says
 
 Array = np.ndarray[Any, Any]
 TINY = 1
-
-
-@contextmanager
-def says(*words: str) -> Iterator[None]:
-    """An InputError whose message holds all of these."""
-    with pytest.raises(InputError) as error:
-        yield
-    missing = [word for word in words if word not in str(error.value)]
-    assert not missing, f"{missing} not in {str(error.value)!r}"
 
 
 def data(n: int = 60, d: int = 5, seed: int = 0, noise: float = 1.0) -> tuple[Array, Array]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
 from exactk import Problem
-from exactk.errors import InputError
 from exactk.sources.frames import frame_to_array, is_frame
 from exactk.sources.open import open_rows
+from tests.support import says
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -36,15 +34,6 @@ def columns() -> dict[str, Array]:
 
 def stacked(parts: dict[str, Array]) -> Array:
     return np.column_stack([part.astype(float) for part in parts.values()])
-
-
-@contextmanager
-def says(*words: str) -> Iterator[None]:
-    """An InputError whose message holds all of these."""
-    with pytest.raises(InputError) as error:
-        yield
-    missing = [word for word in words if word not in str(error.value)]
-    assert not missing, f"{missing} not in {str(error.value)!r}"
 
 
 @every_maker

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from exactk.errors import InputError
 from exactk.sources import Rows, open_rows
 from exactk.sources.dense import DenseRows
 from exactk.sources.sparse import SparseRows
-
-
-@contextmanager
-def says(*words: str) -> Iterator[None]:
-    """An InputError whose message holds all of these."""
-    with pytest.raises(InputError) as error:
-        yield
-    missing = [word for word in words if word not in str(error.value)]
-    assert not missing, f"{missing} not in {str(error.value)!r}"
+from tests.support import says
 
 
 def test_lists_are_arrays() -> None:
