@@ -59,12 +59,21 @@ def frame_to_array(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
         values = native.to_numpy()
         if values.dtype.kind in "fiub":
             return values, tuple(raw_names)
-    parts = [np.asarray(column.to_numpy()) for column in frame.iter_columns()]
+    parts = [_values(column) for column in frame.iter_columns()]
     dtype = np.result_type(*parts)
     values = np.empty((len(frame), len(parts)), dtype=dtype, order="F")
     for j, part in enumerate(parts):
         values[:, j] = part
     return values, tuple(raw_names)
+
+
+def _values(column: nw.Series[Any]) -> npt.NDArray[Any]:
+    values = np.asarray(column.to_numpy())
+    if values.dtype.kind != "O":
+        return values
+    # Older pandas gives nullable columns as objects even where nothing is missing.
+    kind = np.int64 if column.dtype.is_integer() else np.float64
+    return values.astype(np.bool_ if column.dtype == nw.Boolean else kind)
 
 
 def _refuse_other_kinds(frame: nw.DataFrame[Any]) -> None:
