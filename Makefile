@@ -13,7 +13,6 @@ LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check -q
 PYTEST := -m pytest -q
-# With SCIPY_ARRAY_API scikit-learn also runs its array API check of the selector.
 # What an installation is made of besides Python files, which are read in place.
 SETUP := pyproject.toml $(wildcard hatch_build.py src/exactk/*/*.c)
 
@@ -31,6 +30,7 @@ lint: $(VENV)/.dev
 
 test: lint test-lowest
 	@echo "== newest versions"
+# With SCIPY_ARRAY_API scikit-learn also runs its array API check of the selector.
 	@SCIPY_ARRAY_API=1 $(BIN)/python $(PYTEST)
 ifeq ($(PYTHON_LOWEST),)
 	@echo "left out: the run with the lowest versions, no Python 3.11 or 3.12 found (set PYTHON_LOWEST)"

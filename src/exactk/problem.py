@@ -43,6 +43,9 @@ class Fit:
     coef : ndarray of shape (n_outputs, n_columns)
     intercept : ndarray of shape (n_outputs,)
     objective : float
+        Squared error and ridge term together.
+    residual : float
+        The squared error alone.
     rank : int
         Independent columns among those fitted.
     """
@@ -50,6 +53,7 @@ class Fit:
     coef: Floats
     intercept: Floats
     objective: float
+    residual: float
     rank: int
 
 
@@ -399,7 +403,8 @@ class Problem:
         S = self.check_support(support)
         V, objective, rank = self._fit_standardised(S)
         coef = np.ascontiguousarray(V.T) * self.x_scale[S]
-        return Fit(coef, self.y_mean - coef @ self.x_mean[S], objective, rank)
+        residual = max(objective - self.penalty * float((V**2).sum()), 0.0)
+        return Fit(coef, self.y_mean - coef @ self.x_mean[S], objective, residual, rank)
 
     def _fit_standardised(self, S: Indices) -> tuple[Floats, float, int]:
         """Solve A_SS V = B_S; the least-norm solution where columns depend on each other."""
@@ -480,7 +485,12 @@ class Problem:
 def check_ridge(ridge: Any) -> float:
     """Return the ridge as a float, or say what it must be."""
     if isinstance(ridge, bool) or not isinstance(ridge, (int, float, np.integer, np.floating)):
-        raise InputError(f"ridge must be a number that is zero or more, not {ridge!r}")
+        way = (
+            "; TopKSelector and exactk.resolve_ridge make a number of 'auto' and 'cv'"
+            if ridge in ("auto", "cv")
+            else ""
+        )
+        raise InputError(f"ridge must be a number that is zero or more, not {ridge!r}{way}")
     value = float(ridge)
     if not np.isfinite(value) or value < 0:
         raise InputError(f"ridge must be finite and zero or more, not {ridge!r}")

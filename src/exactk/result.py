@@ -73,6 +73,8 @@ class Result:
     intercept : ndarray of shape (n_outputs,)
     objective : float
         ``‖HY − HX_S W‖² + ridge·‖W‖²`` of standardised columns, recomputed in float64.
+    residual : float
+        The squared error ``‖HY − HX_S W‖²`` alone, without the ridge term.
     total : float
         ‖HY‖², the objective of the empty set.
     status : Status
@@ -107,6 +109,7 @@ class Result:
     coef: Floats
     intercept: Floats
     objective: float
+    residual: float
     total: float
     status: Status
     message: str
@@ -135,8 +138,8 @@ class Result:
 
     @property
     def explained(self) -> float:
-        """Share of ‖HY‖² that the chosen columns explain, between 0 and 1."""
-        return 1.0 - self.objective / self.total if self.total > 0 else 0.0
+        """Share of ‖HY‖² that the fit on the chosen columns explains, between 0 and 1 (R²)."""
+        return 1.0 - self.residual / self.total if self.total > 0 else 0.0
 
     def __eq__(self, other: object) -> bool:
         """Whether both hold the same values."""

@@ -15,7 +15,7 @@ from exactk.choose.ridge import resolve_ridge
 from exactk.errors import InputError
 from exactk.methods.base import Method
 from exactk.problem import Problem
-from exactk.result import Path
+from exactk.result import Path, Status
 from exactk.solve import solve, solve_path
 from exactk.targets import Task
 
@@ -136,6 +136,11 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         -------
         TopKSelector
             Itself.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C; the selector is then fitted with the best found until then.
         """
         problem = self._problem(X, y, sample_weight)
         k = problem.check_k(self.k)
@@ -161,6 +166,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             self.classes_ = problem.classes
         elif hasattr(self, "classes_"):
             del self.classes_
+        if result.status == Status.INTERRUPTED:
+            # Fitted with the best found so far; but a loop around this fit must end as well.
+            raise KeyboardInterrupt(result.message)
         return self
 
     def path(self, X: Any, y: Any, k_max: int | None = None, sample_weight: Any = None) -> Path:

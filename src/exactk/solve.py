@@ -24,7 +24,7 @@ __all__ = ["solve", "solve_path"]
 MESSAGES = {
     Status.MAX_ITER: "the iteration limit came before convergence; raise max_iter",
     Status.TIME_LIMIT: "the time limit ended the search; this is the best found until then",
-    Status.INTERRUPTED: "interrupted; this is the best found until then",
+    Status.INTERRUPTED: "stopped by the user; this is the best found until then",
 }
 
 
@@ -93,8 +93,11 @@ def solve_path(
     problem : Problem
     k_max : int
         The largest size.
-    method, time_limit, verbose, **options
-        As in `solve`; the time limit is for the whole path.
+    method, verbose, **options
+        As in `solve`. ``exchange`` shares the search of about two sizes out among all of them:
+        for one size alone `solve` looks longer and may find a better support.
+    time_limit : float or None
+        Seconds for the whole path, at most; a path ends by itself and does not use up the rest.
 
     Returns
     -------
@@ -194,6 +197,7 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
         coef=fit.coef,
         intercept=fit.intercept,
         objective=fit.objective,
+        residual=fit.residual,
         total=problem.total,
         status=status,
         message=message,

@@ -262,3 +262,27 @@ def test_bad_frames_are_refused_by_column() -> None:
     for words, table in cases.items():
         with pytest.raises(InputError, match=words):
             TopKSelector(k=2).fit(table, y)
+
+
+def test_after_ctrl_c_the_best_is_kept_and_loops_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("exactk.monitor.Monitor.report", stop)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 12)), np.arange(40) % 3
+    selector = TopKSelector(k=4)
+    with pytest.raises(KeyboardInterrupt, match="best found"):
+        selector.fit(X, y)
+    assert selector.status_ == "interrupted"
+    assert selector.transform(X).shape == (40, 4)
+
+
+def test_explained_is_that_of_the_fit_without_the_ridge() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 6))
+    y = X[:, 0] + 0.5 * rng.standard_normal(60)
+    selector = TopKSelector(k=2, ridge=0.5).fit(X, y)
+    predicted = X @ selector.coef_[0] + selector.intercept_[0]
+    r2 = 1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+    assert selector.result_.explained == pytest.approx(r2, rel=1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import click
@@ -48,7 +49,8 @@ def run(args: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _fail(error.format_message(), BAD_INPUT)
     except ExactkError as error:
-        return _fail(str(error), BAD_INPUT)
+        # The library speaks of its parameters; here they are options.
+        return _fail(re.sub(r"\btask='(\w+)'", r"--task \1", str(error)), BAD_INPUT)
     return code if isinstance(code, int) else 0
 
 

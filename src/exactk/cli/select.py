@@ -36,9 +36,26 @@ def _ridge(context: click.Context, parameter: click.Parameter, value: str) -> st
     return number
 
 
+def _only_one(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str:
+    """Refuse a second target: taken for a feature it would leak into the answer."""
+    if len(values) > 1:
+        raise click.BadParameter(
+            f"given {len(values)} times ({', '.join(values)}); there is one target here, and the "
+            f"others need --drop (several outputs: exactk.Problem.from_arrays in Python)"
+        )
+    return values[0]
+
+
 @click.command()
 @click.argument("table", type=click.Path())
-@click.option("--target", required=True, metavar="COLUMN", help="Column to predict.")
+@click.option(
+    "--target",
+    required=True,
+    multiple=True,
+    metavar="COLUMN",
+    callback=_only_one,
+    help="Column to predict.",
+)
 @click.option("-k", type=click.IntRange(min=1), required=True, help="How many features to pick.")
 @click.option("--method", default="exchange", show_default=True, help="See: exactk methods.")
 @click.option(
@@ -117,7 +134,16 @@ def select(
             click.echo(f"exactk: {message}.", err=True)
     if result.status == "interrupted" and not quiet:
         click.echo(f"exactk: {result.message}.", err=True)
-    facts = {"table": table, "target": target, "ridge_rule": ridge}
+    facts = {
+        "table": table,
+        "target": target,
+        "weights": weights,
+        "dropped": list(drop),
+        "ridge_rule": ridge,
+        "task": problem.task,
+        "n_rows": problem.n_rows,
+        "n_features": problem.n_features,
+    }
     _write(render(result, problem, style, facts), output)
     return INTERRUPTED if result.status == "interrupted" else 0
 

@@ -254,7 +254,7 @@ def test_interrupt_gives_the_best_so_far(wine_csv):
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
     assert process.returncode == 130, process.stderr
-    assert process.stderr.startswith("exactk: interrupted")
+    assert process.stderr.startswith("exactk: stopped by the user")
     assert process.stderr.count("\n") == 1
     content = json.loads(process.stdout)
     assert content["status"] == "interrupted"
@@ -271,3 +271,19 @@ def test_interrupt_before_there_is_a_result(run, wine_csv, tmp_path, monkeypatch
     assert (result.code, result.out) == (130, "")
     assert "interrupted" in result.err
     assert not place.exists()
+
+
+def test_a_second_target_is_refused(run, wine_csv):
+    result = run("select", wine_csv, "--target", "cultivar", "--target", "alcohol", "-k", 2)
+    assert result.code == 2
+    assert result.out == ""
+    assert "given 2 times (cultivar, alcohol)" in result.err
+
+
+def test_messages_name_options_not_parameters(run, tmp_path):
+    table = tmp_path / "amounts.csv"
+    rows = [f"{i * 7 % 31},{i}" for i in range(60)]
+    table.write_text("x,y\n" + "\n".join(rows) + "\n")
+    result = run("select", table, "--target", "y", "-k", 1)
+    assert result.code == 2
+    assert "--task regression" in result.err

@@ -191,7 +191,7 @@ def test_an_interrupted_solve_says_so(digits: Problem, monkeypatch: pytest.Monke
     monkeypatch.setattr(progress, "bar", bar)
     result = solve(digits, 9, verbose=1)
     assert result.status == Status.INTERRUPTED
-    assert "interrupted" in result.message
+    assert "stopped by the user" in result.message
 
 
 def test_progress_is_reported_with_the_best_objective(digits: Problem) -> None:
