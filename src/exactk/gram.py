@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from exactk.errors import InputError
 from exactk.moments import Margins, Moments
-from exactk.sources.base import Rows
+from exactk.sources.base import Rows, offset_columns
 from exactk.targets import Target
 
 __all__ = ["ColumnGram", "Gram", "GramMode", "WholeGram", "choose_gram"]
@@ -109,6 +109,7 @@ class _Table:
     weights: Floats | None
     mean: Floats
     scale: Floats
+    offset: Indices
 
 
 class ColumnGram(Gram):
@@ -176,6 +177,12 @@ class ColumnGram(Gram):
         with self._lock:
             return self._column(p)
 
+    def block(self, indices: Indices) -> Floats:  # noqa: D102
+        with self._lock:
+            if self._matrix is None and all(int(p) in self._kept for p in indices):
+                return np.array([self._kept[int(p)][indices] for p in indices])
+        return super().block(indices)
+
     def _column(self, p: int) -> Floats:
         if self._matrix is not None:
             return self._matrix.column(p)
@@ -202,9 +209,7 @@ class ColumnGram(Gram):
         z = table.rows.columns(columns) - table.mean[columns]
         if table.weights is not None:
             z *= table.weights[:, None]
-        # Only one side is centred row by row; what its rounding leaves is removed by its sum.
-        out = table.rows.products(z)
-        out -= z.sum(axis=0)[:, None] * table.mean
+        out = table.rows.centred_products(z, table.mean, table.offset)
         out *= table.scale
         out *= table.scale[columns][:, None]
         self.columns_read += len(indices)
@@ -242,6 +247,11 @@ def choose_gram(
     memory_limit: int,
 ) -> Margins | Moments:
     """Read the table once: with its Gram matrix where that is cheap or asked for, else without."""
+    limit: object = memory_limit
+    if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 0:
+        raise InputError(
+            f"memory_limit must be a number of bytes, zero or more, not {memory_limit!r}"
+        )
     if mode not in ("auto", "full", "columns"):
         raise InputError(f"gram must be 'auto', 'full' or 'columns', not {mode!r}")
     d = rows.n_features
@@ -260,13 +270,14 @@ def column_gram(
     rows: Rows,
     target: Target,
     weights: Floats | None,
-    mean: Floats,
+    read: Margins,
     scale: Floats,
     mode: GramMode,
     memory_limit: int,
 ) -> ColumnGram:
     """Build a Gram that reads its columns from the table."""
-    table = _Table(rows, target, weights, mean, scale)
+    offset = offset_columns(read.x_mean, read.scatter, read.weight)
+    table = _Table(rows, target, weights, read.x_mean, scale, offset)
     return ColumnGram(table, memory_limit, stay=mode == "columns")
 
 

@@ -28,6 +28,8 @@ MEMORY_LIMIT = 2**30
 DEPENDENT = 1e-8
 # The same when a fit is made: as far as float64 can tell columns apart.
 SINGULAR = 1e-12
+# A larger ridge would only overflow; at this one every coefficient is zero to the last digit.
+MOST_RIDGE = 1e100
 # Below this the Gram matrix has lost digits that matter, and a fit goes back to the rows ...
 NEARLY_SINGULAR = 1e-6
 # ... unless there are more values than this to read again.
@@ -187,7 +189,7 @@ class Problem:
             held = WholeGram(scale_in_place(read.xx, x_scale))
             scatter = held.whole().diagonal().copy()
         else:
-            held = column_gram(rows, target, weights, read.x_mean, x_scale, gram, memory_limit)
+            held = column_gram(rows, target, weights, read, x_scale, gram, memory_limit)
             scatter = read.scatter * x_scale**2
         return cls._build(
             read, usable, x_scale, scatter, held, ridge=ridge, scale=scale,
@@ -491,9 +493,12 @@ def check_ridge(ridge: Any) -> float:
             else ""
         )
         raise InputError(f"ridge must be a number that is zero or more, not {ridge!r}{way}")
-    value = float(ridge)
-    if not np.isfinite(value) or value < 0:
-        raise InputError(f"ridge must be finite and zero or more, not {ridge!r}")
+    try:
+        value = float(ridge)
+    except OverflowError:
+        value = np.inf
+    if not 0 <= value <= MOST_RIDGE:
+        raise InputError(f"ridge must be zero or more, and at most {MOST_RIDGE:g}, not {ridge!r}")
     return value
 
 
@@ -521,13 +526,14 @@ def _solve_unit_diagonal(A: Floats, B: Floats) -> tuple[Floats, int, bool]:
 
     Returns V, the rank, and whether the columns are nearly dependent.
     """
+    A = 0.5 * (A + A.T)
     try:
         least = float((np.diagonal(np.linalg.cholesky(A)) ** 2).min())
+        if least > SINGULAR:
+            V = np.linalg.solve(A, B).astype(np.float64, copy=False)
+            return V, len(A), least < NEARLY_SINGULAR
     except np.linalg.LinAlgError:
-        least = 0.0
-    if least > SINGULAR:
-        V = np.linalg.solve(A, B).astype(np.float64, copy=False)
-        return V, len(A), least < NEARLY_SINGULAR
+        pass
     values, vectors = np.linalg.eigh(A)
     keep = values > SINGULAR * len(A)
     inner = (vectors[:, keep].T @ B) / values[keep][:, None]

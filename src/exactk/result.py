@@ -157,7 +157,7 @@ class Result:
             if isinstance(value, np.ndarray):
                 value = value.tolist()
             elif isinstance(value, tuple):
-                value = [v.item() if isinstance(v, np.generic) else v for v in value]
+                value = [_plain(v) for v in value]
             out[part.name] = str(value) if isinstance(value, Status) else value
         return out
 
@@ -187,6 +187,12 @@ class Result:
         known["feature_names"] = tuple(known["feature_names"])
         known["classes"] = None if known["classes"] is None else tuple(known["classes"])
         return cls(**known)
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON has; labels of other kinds (dates, intervals) by their text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
 
 
 class Path(Sequence[Result]):

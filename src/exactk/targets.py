@@ -87,8 +87,13 @@ def code_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     if sample_weight is None:
         return None
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        raw = np.asarray(sample_weight)
+        if raw.dtype.kind == "c":
+            raise InputError("Complex data not supported: sample_weight has complex values")
+        weights = raw.astype(np.float64)
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"sample_weight must be numbers, one a row: {error}") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
@@ -167,6 +172,8 @@ def _as_array(y: Any) -> npt.NDArray[Any]:
         values = np.asarray(y)
     except ValueError as error:
         raise InputError(f"y is not a rectangular array: {error}") from error
+    if values.dtype.kind == "O" and any(np.ndim(value) for value in values.ravel()):
+        raise InputError("y holds lists, tuples or arrays; give one label or number for each row")
     if values.dtype.kind == "S" or (values.dtype.kind == "O" and _has_bytes(values)):
         raise InputError("y holds bytes; decode them to strings first")
     if values.ndim == 2 and values.shape[1] == 1:
@@ -219,7 +226,10 @@ def _guess_task(values: npt.NDArray[Any]) -> Literal["classification", "regressi
         _refuse_amounts(values)
         return "classification"
     if values.dtype.kind == "O" and values.ndim == 1:
-        return _guess_task(values.astype(float if _all_numbers(values) else str))
+        try:
+            return _guess_task(values.astype(float if _all_numbers(values) else str))
+        except OverflowError as error:
+            raise InputError("y holds numbers too large for float64; rescale y") from error
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         # type_of_target warns of many classes; the check below answers that with an error.
         warnings.simplefilter("ignore", UserWarning)
@@ -264,7 +274,7 @@ def _code_numbers(
 ) -> Target:
     try:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"y cannot be read as numbers, as task={task!r} with {values.ndim}-d y needs: {error}"
         ) from error

@@ -120,7 +120,7 @@ def test_the_whole_matrix_is_bought_when_the_rent_has_reached_its_price(price: i
     rows, target = open_rows(X), code_target(y)
     rows.pass_cost, rows.gram_cost = 1.0, float(price)
     margins = rows.margins(target, None)
-    gram = column_gram(rows, target, None, margins.x_mean, np.ones(D), "auto", 2**20)
+    gram = column_gram(rows, target, None, margins, np.ones(D), "auto", 2**20)
     cost = 0.0
     for p in range(D):
         before = gram.columns_read
@@ -136,7 +136,7 @@ def test_what_does_not_fit_is_not_bought() -> None:
     rows, target = open_rows(X), code_target(y)
     rows.pass_cost, rows.gram_cost = 1.0, 1.0
     margins = rows.margins(target, None)
-    gram = column_gram(rows, target, None, margins.x_mean, np.ones(D), "auto", 8 * D * D - 1)
+    gram = column_gram(rows, target, None, margins, np.ones(D), "auto", 8 * D * D - 1)
     for p in (0, 1, 2, 0, 1, 2):
         gram.column(p)
     assert gram.columns_read == 3

@@ -48,6 +48,8 @@ def run(args: Sequence[str] | None = None) -> int:
         return _fail("interrupted; nothing was written", INTERRUPTED)
     except click.ClickException as error:
         return _fail(error.format_message(), BAD_INPUT)
+    except OSError as error:
+        return _fail(f"cannot write the result: {error.strerror or error}", BAD_INPUT)
     except ExactkError as error:
         # The library speaks of its parameters; here they are options.
         return _fail(re.sub(r"\btask='(\w+)'", r"--task \1", str(error)), BAD_INPUT)

@@ -113,9 +113,9 @@ def _check_effort(effort: object, monitor: Monitor) -> float:
         return 1.0 if monitor.time_limit is None else inf
     if isinstance(effort, bool) or not isinstance(effort, (int, float, np.number)):
         raise InputError(f"effort must be a number that is zero or more, or None, not {effort!r}")
-    value = float(effort)
-    if np.isnan(value) or value < 0:
+    if not effort >= 0:
         raise InputError(f"effort must be zero or more, not {effort!r}")
+    value = float(min(effort, inf))
     if np.isinf(value) and monitor.time_limit is None:
         raise InputError("effort=inf never ends by itself: give a time_limit as well")
     return value
@@ -298,7 +298,10 @@ class _Path:
     ) -> None:
         self.problem, self.monitor = problem, monitor
         state = make_state(problem, k_max)
-        grow(state, k_max)
+        self.prefixes: list[float] = []
+        while state.size < k_max and grow(state, state.size + 1):
+            exact = state.objective if not state.is_tight else problem.objective(state.support)
+            self.prefixes.append(exact)
         self.greedy = state.support
         self.rank = len(self.greedy)
         self.k_max = k_max
@@ -311,8 +314,10 @@ class _Path:
         interrupted = False
         try:
             for k, search in enumerate(self.searches, start=1):
-                search.seed(self.greedy[:k])
-                search.descend()
+                search.offer(self.greedy[:k], self.prefixes[k - 1])
+                if not self.monitor.expired:
+                    search.seed(self.greedy[:k])
+                    search.descend()
             self._sweep()
             if effort > 0:
                 for search in self.searches[1:]:
@@ -328,16 +333,21 @@ class _Path:
 
     def _close(self) -> None:
         """Make sure, however the search ended, that a column more is never worse."""
+        # As `solve` will grade it: what a state believes may differ in the last digits.
+        least = self.problem.objective(self.searches[0].best)
         for smaller, larger in pairwise(self.searches):
-            objective = self.problem.objective(smaller.best)
-            if self.problem.objective(larger.best) <= objective:
-                continue
-            if self.state.load(smaller.best) and grow(self.state, larger.k):
-                support = self.state.support
-            else:
-                spare = next(p for p in self.problem.candidates if p not in smaller.best)
-                support = [*smaller.best, int(spare)]
-            larger.best, larger.objective = tuple(sorted(support)), objective
+            objective = self.problem.objective(larger.best)
+            if objective > least:
+                larger.best = tuple(sorted(self._one_more(smaller.best)))
+                objective = self.problem.objective(larger.best)
+            least = larger.objective = objective
+
+    def _one_more(self, support: Sequence[int]) -> list[int]:
+        """Return a support with the best addition, or any where they all depend on it."""
+        if self.state.load(support) and grow(self.state, len(support) + 1):
+            return self.state.support
+        spare = next(p for p in self.problem.candidates if p not in support)
+        return [*support, int(spare)]
 
     def _answer(self, k: int, interrupted: bool) -> Answer:
         search = self.searches[min(k, self.rank) - 1]

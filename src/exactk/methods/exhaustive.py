@@ -12,7 +12,7 @@ import numpy.typing as npt
 from exactk.errors import InputError
 from exactk.methods.base import Method
 from exactk.monitor import Monitor
-from exactk.problem import DEPENDENT, Problem
+from exactk.problem import DEPENDENT, SINGULAR, Problem
 from exactk.result import Answer, Status
 from exactk.search.state import TIE
 
@@ -30,7 +30,8 @@ class Exhaustive(Method):
 
     Subsets of k − 1 columns are enumerated and the last column is added in closed form to all
     prefixes of a batch at once, so the work is that of C(d, k) gains, not of C(d, k) fits. Of
-    subsets that tie the first in lexicographic order is given.
+    subsets that tie the first in lexicographic order is given. Where columns depend on each other
+    so nearly that float64 cannot price them, the status is ``converged`` and not ``optimal``.
 
     Parameters
     ----------
@@ -72,13 +73,16 @@ class Exhaustive(Method):
         root = 1.0 / np.sqrt(problem.diagonal[columns])
         A = problem.gram_rows(columns)[:, columns] * np.outer(root, root)
         B = problem.cross[:, columns].T * root[:, None]
-        best_explained, done = -1.0, 0
+        best_explained, done = -np.inf, 0
         best: tuple[int, ...] = ()
         slack = TIE * problem.total
         status = Status.OPTIMAL
         try:
             for prefixes in _batches(combinations(range(len(columns) - 1), k - 1), k - 1):
-                explained, last = _complete(A, B, prefixes, slack)
+                explained, last, doubtful = _complete(A, B, prefixes, slack)
+                if doubtful:
+                    # Columns so nearly dependent that the Gram matrix cannot price them.
+                    status = Status.CONVERGED
                 top = float(explained.max())
                 if top > best_explained + slack:
                     row = int(np.argmax(explained >= top - slack))
@@ -101,8 +105,13 @@ def _batches(prefixes: Iterator[tuple[int, ...]], width: int) -> Iterator[Indice
         yield np.array(batch, dtype=np.intp).reshape(len(batch), width)
 
 
-def _complete(A: Floats, B: Floats, prefixes: Indices, slack: float) -> tuple[Floats, Indices]:
-    """Explained sum of squares of each prefix with its best later column, and that column."""
+def _complete(
+    A: Floats, B: Floats, prefixes: Indices, slack: float
+) -> tuple[Floats, Indices, bool]:
+    """Explained sum of squares of each prefix with its best later column, and that column.
+
+    The last is whether some column was left out although it may not depend on the prefix.
+    """
     m, d = len(prefixes), len(A)
     diagonal = np.diagonal(A)
     if prefixes.shape[1] == 0:
@@ -122,6 +131,7 @@ def _complete(A: Floats, B: Floats, prefixes: Indices, slack: float) -> tuple[Fl
     C2 = np.einsum("mjc,mjc->mj", C, C)
     gains = np.divide(C2, D, out=np.zeros_like(C2), where=D > DEPENDENT * diagonal)
     later = np.arange(d)[None] > (prefixes[:, -1:] if prefixes.shape[1] else -1)
-    gains = np.where(later, gains, -1.0)
+    gains = np.where(later, gains, -np.inf)
     last = np.argmax(gains >= gains.max(axis=1, keepdims=True) - slack, axis=1)
-    return explained + gains[np.arange(m), last], last
+    doubtful = later & (D <= DEPENDENT * diagonal) & (D > SINGULAR * diagonal)
+    return explained + gains[np.arange(m), last], last, bool(doubtful.any())

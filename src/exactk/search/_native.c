@@ -146,7 +146,8 @@ static ALWAYS_INLINE void drop(State *s, int64_t slot) {
     for (int64_t i = 0; i < last; i++) s->D[s->S[i]] = 0.0;
 }
 
-/* bound_p = ||C_p||^2 / D_p, the gain of adding p; -1 where p depends on the members. */
+/* bound_p = ||C_p||^2 / D_p, the gain of adding p; -inf where p depends on the members. No finite
+ * mark would do: gains are in the units of y squared, and so is the slack they are compared with. */
 static ALWAYS_INLINE void addition_gains(State *s) {
     double *restrict bound = s->bound;
     const double *restrict D = s->D, *restrict floor_ = s->floor;
@@ -158,15 +159,15 @@ static ALWAYS_INLINE void addition_gains(State *s) {
     }
     for (int64_t j = 0; j < s->d; j++) {
         const double gain = bound[j] / (D[j] > floor_[j] ? D[j] : 1.0);
-        bound[j] = D[j] > floor_[j] ? gain : -1.0;
+        bound[j] = D[j] > floor_[j] ? gain : -INFINITY;
     }
 }
 
 CLONES EXPORT int exactk_best_addition(State *s) {
     addition_gains(s);
-    double best = -1.0;
+    double best = -INFINITY;
     for (int64_t j = 0; j < s->d; j++) best = s->bound[j] > best ? s->bound[j] : best;
-    if (best < 0.0) return 0;
+    if (!(best >= 0.0)) return 0;
     int64_t j = 0;
     while (s->bound[j] < best - s->slack) j++;
     s->gain = s->bound[j];
@@ -192,7 +193,7 @@ static ALWAYS_INLINE void price(State *s, int64_t *columns, int64_t n, const dou
         C2[j] = 0.0;
         D[j] = s->D[columns[j]];
         low[j] = s->floor[columns[j]];
-        best[j] = -1.0;
+        best[j] = -INFINITY;
     }
     for (int64_t o = 0; o < c; o++)
         for (int64_t j = 0; j < LANES; j++) {
@@ -215,18 +216,20 @@ static ALWAYS_INLINE void price(State *s, int64_t *columns, int64_t n, const dou
             const double ratio = T[j] * inverse, left = D[j] + T[j] * ratio;
             /* ||V_i||^2 = loss * G_ii */
             const double top = C2[j] + ratio * (2.0 * VC[j] + T[j] * loss);
-            const double gain = left > low[j] ? top / left - loss : -1.0;
+            const double gain = left > low[j] ? top / left - loss : -INFINITY;
             gains[i * LANES + j] = gain;
             best[j] = gain > best[j] ? gain : best[j];
         }
     }
     for (int64_t j = 0; j < n; j++) {
         const int better = best[j] > s->gain + s->slack;
+        if (!(best[j] > -INFINITY)) continue;
         if (!better && !(best[j] >= s->gain - s->slack && columns[j] < s->column)) continue;
         int64_t slot = -1;
         for (int64_t i = 0; i < k; i++)
             if (gains[i * LANES + j] >= best[j] - s->slack && (slot < 0 || s->S[i] < s->S[slot]))
                 slot = i;
+        if (slot < 0) continue;
         s->gain = gains[slot * LANES + j];
         s->slot = slot;
         s->column = columns[j];
@@ -255,9 +258,9 @@ static ALWAYS_INLINE int best_swap(State *s) {
     for (int64_t j = 0; j < d; j++) {
         /* Columns that depend on the members may still replace the one they depend on. */
         const double value = !(D[j] > floor_[j]) && A[j] > 0.0 ? INFINITY : bound[j];
-        bound[j] = value == INFINITY || reach[j] > cheapest ? value : -1.0;
+        bound[j] = value == INFINITY || reach[j] > cheapest ? value : -INFINITY;
     }
-    for (int64_t i = 0; i < k; i++) bound[s->S[i]] = -1.0;
+    for (int64_t i = 0; i < k; i++) bound[s->S[i]] = -INFINITY;
     int64_t columns[LANES], n = 0;
     s->gain = 0.0;
     s->slot = 0;

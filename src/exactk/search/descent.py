@@ -44,7 +44,7 @@ def entry_order(problem: Problem, support: Indices) -> Indices:
     for _ in range(k):
         square = (M[k:] ** 2).sum(axis=0)
         gains = np.where(D > floor, square / np.maximum(D, floor), 0.0)
-        gains[~left] = -1.0
+        gains[~left] = -np.inf
         j = int((gains >= gains.max() - slack).argmax())
         order.append(j)
         left[j] = False

@@ -34,7 +34,7 @@ Marks = npt.NDArray[np.uint64]
 # answer must not hang on the order in which sums were rounded.
 TIE = 1e-11
 # A member of which less than 1/TIGHT is left beside the others makes a support tight.
-TIGHT = 1e5
+TIGHT = 1e3
 # Swap candidates priced first; the others only where their bound is above what these reach.
 FIRST_PRICED = 128
 
@@ -215,9 +215,10 @@ class State:
         self.add(move.column)
 
     def gains(self) -> Floats:
-        """How much adding each column lowers the objective; -1 where it depends on those held."""
+        """How much adding each column lowers the objective; -inf where it depends on those held."""
         square = np.einsum("ij,ij->j", self.C, self.C)
-        return np.divide(square, self.D, out=np.full_like(square, -1.0), where=self.D > self.floor)
+        barred = np.full_like(square, -np.inf)
+        return np.divide(square, self.D, out=barred, where=self.D > self.floor)
 
     def losses(self) -> Floats:
         """How much the objective rises when the member in each slot is dropped."""
@@ -243,7 +244,7 @@ class State:
         S = self._S[: self.size]
         losses = self.losses()
         free = self.D > self.floor
-        gains = self.gains()
+        gains = np.maximum(self.gains(), 0.0)
         stand_in = np.divide(self.diagonal, self.D, out=np.ones_like(self.D), where=free)
         reach = gains * (4.0 * np.maximum(stand_in, 1.0) - 2.0)
         # Columns that depend on those held may still replace the member they depend on.

@@ -11,9 +11,22 @@ from exactk.errors import InputError
 from exactk.moments import Margins, Moments
 from exactk.targets import Target
 
-__all__ = ["Rows", "refuse_non_finite"]
+__all__ = ["Rows", "offset_columns", "refuse_non_finite"]
 
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# A column whose squared mean is this many times its variance is centred on its own before it is
+# multiplied: the products of its mean would cost it more than three of sixteen digits.
+OFFSET_RATIO = 1e6
+# Such columns are read this many at a time.
+OFFSET_BLOCK = 64
+
+
+def offset_columns(mean: Floats, scatter: Floats, weight: float) -> Indices:
+    """Columns so far from zero that they are centred on their own."""
+    with np.errstate(over="ignore"):
+        return np.flatnonzero(weight * mean**2 > OFFSET_RATIO * scatter)
 
 
 class Rows(ABC):
@@ -52,6 +65,19 @@ class Rows(ABC):
     @abstractmethod
     def products(self, right: Floats) -> Floats:
         """``rightᵀ X`` (m × d) for an n × m matrix."""
+
+    def centred_products(self, right: Floats, mean: Floats, offset: Indices) -> Floats:
+        """``rightᵀ (X − mean)``, exact also for the columns in `offset`, far from zero.
+
+        For most columns one centred side is enough; where the mean is a thousand times the
+        spread, the product of the mean with rounding errors would show.
+        """
+        out = self.products(right)
+        out -= right.sum(axis=0)[:, None] * mean
+        for start in range(0, len(offset), OFFSET_BLOCK):
+            part = offset[start : start + OFFSET_BLOCK]
+            out[:, part] = right.T @ (self.columns(part) - mean[part])
+        return out
 
     def take(self, rows: npt.NDArray[np.intp]) -> Rows:
         """Return a copy of some rows, for folds."""

@@ -42,6 +42,8 @@ def frame_to_array(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
 
         X = pa.Table.from_batches([X])
     columns = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
+    if any(name is None or name != name for name in columns):
+        raise InputError("a column of X has no name (None or NaN); give every column a name")
     raw_names = [str(name) for name in columns]
     repeated = [name for name, count in Counter(raw_names).items() if count > 1]
     if repeated:

@@ -45,6 +45,8 @@ def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
             f"X is a masked array with {int(np.ma.getmaskarray(X).sum())} masked values; fill them "
             f"in (X.filled) or drop those rows"
         )
+    elif isinstance(X, np.matrix):
+        raise InputError("X is a numpy.matrix; make it an array with numpy.asarray(X)")
     given = check_names(feature_names)
     if not _is_plain(X):
         try:
@@ -82,6 +84,8 @@ def check_names(feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return names as strings, or say which occur twice."""
     if feature_names is None:
         return None
+    if isinstance(feature_names, str) or not hasattr(feature_names, "__iter__"):
+        raise InputError(f"feature_names must be a list of names, not {feature_names!r}")
     names = tuple(str(name) for name in feature_names)
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.moments import Margins, Moments
-from exactk.sources.base import Rows, refuse_non_finite
+from exactk.sources.base import Rows, offset_columns, refuse_non_finite
 from exactk.targets import Target
 
 __all__ = ["SparseRows"]
@@ -17,9 +17,6 @@ Floats = npt.NDArray[np.float64]
 
 # Products of column pairs are taken a strip of this many entries at a time.
 STRIP_ENTRIES = 2**21
-# A column whose squared mean is this many times its variance is centred on its own before it is
-# multiplied: subtracting W·mean² afterwards would cost it more than six of sixteen digits.
-OFFSET_RATIO = 1e6
 
 
 class SparseRows(Rows):
@@ -33,6 +30,8 @@ class SparseRows(Rows):
     """
 
     def __init__(self, X: Any, feature_names: tuple[str, ...] | None = None) -> None:
+        if X.dtype.itemsize > 8:
+            X = X.astype(np.float64)
         if not X.has_canonical_format:
             # An entry stored in two parts would be squared in two parts.
             X = X.copy()
@@ -54,7 +53,7 @@ class SparseRows(Rows):
         y = y - y_mean
         wy = w[:, None] * y
         x_mean, scatter = self._mean_and_scatter(w, total)
-        xy = self.products(wy) - np.outer(wy.sum(axis=0), x_mean)
+        xy = self.centred_products(wy, x_mean, offset_columns(x_mean, scatter, total))
         with np.errstate(over="ignore"):
             yy = wy.T @ y
         return Margins(int(np.count_nonzero(w)), total, x_mean, y_mean, scatter, xy.T, yy)
@@ -96,13 +95,13 @@ class SparseRows(Rows):
         return Moments(margins.n_rows, total, mean, margins.y_mean, xx, margins.xy, margins.yy)
 
     def _centre_offset_columns(self, xx: Floats, margins: Margins, weights: Floats | None) -> None:
-        offset = np.flatnonzero(margins.weight * margins.x_mean**2 > OFFSET_RATIO * margins.scatter)
+        offset = offset_columns(margins.x_mean, margins.scatter, margins.weight)
         step = max(1, STRIP_ENTRIES // max(1, self.n_rows))
         for start in range(0, len(offset), step):
             columns = offset[start : start + step]
             z = self.columns(columns) - margins.x_mean[columns]
             z *= 1.0 if weights is None else weights[:, None]
-            strip = self.products(z) - np.outer(z.sum(axis=0), margins.x_mean)
+            strip = self.centred_products(z, margins.x_mean, offset)
             strip[np.arange(len(columns)), columns] = margins.scatter[columns]
             xx[columns, :], xx[:, columns] = strip, strip.T
 

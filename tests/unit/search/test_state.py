@@ -53,7 +53,7 @@ class Prices:
         f = self.reference.objective
         return np.array(
             [
-                self.objective - f([*self.S, p]) if free else -1.0
+                self.objective - f([*self.S, p]) if free else -np.inf
                 for p, free in enumerate(self.independent)
             ]
         )
@@ -226,7 +226,7 @@ def test_a_dependent_column_may_replace_the_one_it_copies_but_never_join_it(
     X = np.column_stack([X, X[:, 1] * -3.0 + 2.0])
     state = kind(Problem.from_arrays(X, y), 3)
     assert state.load([1])
-    assert state.gains()[4] == -1.0
+    assert state.gains()[4] == -np.inf
     assert not kind(Problem.from_arrays(X, y), 3).load([1, 4])
     # Held next to the sum of two others, a third column leaves the sum and one part to swap.
     X = np.column_stack([X[:, 0], X[:, 1], X[:, 0] + X[:, 1] * 1e-3])
