@@ -255,7 +255,8 @@ def readme_section(record: Record) -> str:
     lines = []
     for check in checks(record):
         word = "Missed" if check.misses else "Reached"
-        count = f" ({len(check.misses)} misses)" if check.misses else ""
+        missed = len(check.misses)
+        count = f" ({missed} {'miss' if missed == 1 else 'misses'})" if missed else ""
         lines.append(f"* {word}: {check.target}. {check.reached}{count}")
     return "\n\n".join(
         [

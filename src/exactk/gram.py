@@ -8,6 +8,7 @@ at most twice that of the cheaper choice.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from dataclasses import dataclass
 from threading import RLock
@@ -31,7 +32,7 @@ GramMode = Literal["auto", "full", "columns"]
 FIRST_COLUMNS = 16
 
 
-class Gram:
+class Gram(ABC):
     """Rows of the scaled, centred Gram matrix ``S XᵀHX S`` without ridge.
 
     Attributes
@@ -42,25 +43,25 @@ class Gram:
 
     columns_read: int = 0
 
+    @abstractmethod
     def take(self, indices: Indices) -> Floats:
         """Return the columns named as the rows of a new m × d array."""
-        raise NotImplementedError  # pragma: no cover - both kinds override it
 
+    @abstractmethod
     def column(self, p: int) -> Floats:
         """Return one column, to read only: it may be the stored one itself."""
-        raise NotImplementedError  # pragma: no cover - both kinds override it
 
+    @abstractmethod
     def addresses(self) -> npt.NDArray[np.uintp]:
         """Return where each column lies in memory, 0 for those not at hand: for compiled code."""
-        raise NotImplementedError  # pragma: no cover - both kinds override it
 
     def block(self, indices: Indices) -> Floats:
         """Return the square matrix of the columns named."""
         return self.take(indices)[:, indices]
 
+    @abstractmethod
     def whole(self) -> Floats:
         """Return the d × d matrix, computing it if need be."""
-        raise NotImplementedError  # pragma: no cover - both kinds override it
 
 
 class WholeGram(Gram):

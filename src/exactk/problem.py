@@ -14,25 +14,20 @@ from exactk.columns import TINY_SQUARE, UnitColumns, column_scales, usable_colum
 from exactk.copies import find_copies
 from exactk.errors import InputError, listing
 from exactk.gram import Gram, GramMode, WholeGram, choose_gram, column_gram, scale_in_place
+from exactk.linalg import least_squares, solve_unit_diagonal
 from exactk.moments import Margins, Moments
 from exactk.sources import Rows, check_names, open_rows
 from exactk.targets import Target, Task, code_target, code_weights
 
-__all__ = ["DEPENDENT", "MEMORY_LIMIT", "Fit", "Problem"]
+__all__ = ["MEMORY_LIMIT", "Fit", "Problem", "check_ridge"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 MEMORY_LIMIT = 2**30
-# A column of which less than this share is left after projection on others depends on them.
-DEPENDENT = 1e-8
-# The same when a fit is made: as far as float64 can tell columns apart.
-SINGULAR = 1e-12
 # A larger ridge would only overflow; at this one every coefficient is zero to the last digit.
 MOST_RIDGE = 1e100
-# Below this the Gram matrix has lost digits that matter, and a fit goes back to the rows ...
-NEARLY_SINGULAR = 1e-6
-# ... unless there are more values than this to read again.
+# A fit on nearly dependent columns goes back to the rows unless there are more values to read.
 FEW_VALUES = 2**24
 
 
@@ -419,35 +414,17 @@ class Problem:
         B = self.cross[:, S_live].T
         root = 1.0 / np.sqrt(np.diagonal(A))
         A = A * np.outer(root, root)
-        V[live], rank, tight = _solve_unit_diagonal(A, B * root[:, None])
+        V[live], rank, tight = solve_unit_diagonal(A, B * root[:, None])
         V[live] *= root[:, None]
-        if tight and self.rows is not None and self.rows.n_rows * len(live) <= FEW_VALUES:
-            V[live], objective = self._fit_rows(S_live)
+        rows, target = self.rows, self.target
+        few = rows is not None and rows.n_rows * len(live) <= FEW_VALUES
+        if tight and few and rows is not None and target is not None:
+            x = (rows.columns(S_live) - self.x_mean[S_live]) * self.x_scale[S_live]
+            y = target.block(0, rows.n_rows) - self.y_mean
+            V[live], objective = least_squares(x, y, self.weights, self.penalty)
             return V, objective, rank
         explained = float(np.einsum("ij,ij->", V[live], B))
         return V, max(self.total - explained, 0.0), rank
-
-    def _fit_rows(self, S: Indices) -> tuple[Floats, float]:
-        """Fit on the rows themselves.
-
-        Where columns nearly depend on each other, the products in the Gram matrix have lost half
-        of the digits that the columns have.
-        """
-        assert self.rows is not None
-        assert self.target is not None
-        x = (self.rows.columns(S) - self.x_mean[S]) * self.x_scale[S]
-        y = self.target.block(0, self.rows.n_rows) - self.y_mean
-        if self.weights is not None:
-            root = np.sqrt(self.weights)[:, None]
-            x, y = x * root, y * root
-        if self.penalty > 0:
-            x = np.vstack([x, np.sqrt(self.penalty) * np.eye(len(S))])
-            y = np.vstack([y, np.zeros((len(S), y.shape[1]))])
-        # Columns of unit norm: what counts as zero must not hang on their units.
-        norms = np.sqrt((x**2).sum(axis=0))
-        V: Floats = np.linalg.lstsq(x / norms, y, rcond=None)[0].astype(np.float64)
-        V /= norms[:, None]
-        return V, float(((y - x @ V) ** 2).sum())
 
     def check_support(self, support: Any) -> Indices:
         """Return a support as indices, or say what is wrong with it."""
@@ -519,22 +496,3 @@ def _matching(weights: Floats | None, y: Any) -> Floats | None:
         return weights if weights is None or len(weights) == len(y) else None
     except TypeError:
         return None
-
-
-def _solve_unit_diagonal(A: Floats, B: Floats) -> tuple[Floats, int, bool]:
-    """Solve A V = B for a positive semi-definite A with unit diagonal.
-
-    Returns V, the rank, and whether the columns are nearly dependent.
-    """
-    A = 0.5 * (A + A.T)
-    try:
-        least = float((np.diagonal(np.linalg.cholesky(A)) ** 2).min())
-        if least > SINGULAR:
-            V = np.linalg.solve(A, B).astype(np.float64, copy=False)
-            return V, len(A), least < NEARLY_SINGULAR
-    except np.linalg.LinAlgError:
-        pass
-    values, vectors = np.linalg.eigh(A)
-    keep = values > SINGULAR * len(A)
-    inner = (vectors[:, keep].T @ B) / values[keep][:, None]
-    return vectors[:, keep] @ inner, int(keep.sum()), True

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError
+from exactk.linalg import DEPENDENT, SINGULAR
 from exactk.methods.base import Method
 from exactk.monitor import Monitor
-from exactk.problem import DEPENDENT, SINGULAR, Problem
+from exactk.problem import Problem
 from exactk.result import Answer, Status
 from exactk.search.state import TIE
 

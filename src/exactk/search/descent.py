@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from exactk.problem import DEPENDENT, Problem
+from exactk.linalg import DEPENDENT
+from exactk.problem import Problem
 from exactk.search.native import make_state
 from exactk.search.state import TIE, Marks, Outcome, State
 

@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exactk.problem import DEPENDENT, Problem
+from exactk.linalg import DEPENDENT
+from exactk.problem import Problem
 
 __all__ = ["TIE", "Marks", "Move", "Outcome", "State"]
 

@@ -79,9 +79,9 @@ class Rows(ABC):
             out[:, part] = right.T @ (self.columns(part) - mean[part])
         return out
 
+    @abstractmethod
     def take(self, rows: npt.NDArray[np.intp]) -> Rows:
         """Return a copy of some rows, for folds."""
-        raise NotImplementedError  # pragma: no cover - every source overrides it
 
 
 def refuse_non_finite(

@@ -1,0 +1,80 @@
+"""Least squares on few columns, and what counts as dependent, in one place."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["DEPENDENT", "SINGULAR", "least_squares", "solve_unit_diagonal"]
+
+Floats = npt.NDArray[np.float64]
+
+# A column of which less than this share is left after projection on others depends on them.
+DEPENDENT = 1e-8
+# The same when a fit is made: as far as float64 can tell columns apart.
+SINGULAR = 1e-12
+# Below this the Gram matrix has lost digits that matter.
+NEARLY_SINGULAR = 1e-6
+
+
+def solve_unit_diagonal(A: Floats, B: Floats) -> tuple[Floats, int, bool]:
+    """Solve A V = B for a positive semi-definite A with unit diagonal.
+
+    Parameters
+    ----------
+    A : ndarray of shape (k, k)
+    B : ndarray of shape (k, c)
+
+    Returns
+    -------
+    V : ndarray of shape (k, c)
+        The solution of least norm where A is singular.
+    rank : int
+    tight : bool
+        Whether A is so nearly singular that V has lost digits.
+
+    Examples
+    --------
+    >>> V, rank, tight = solve_unit_diagonal(np.ones((2, 2)), np.ones((2, 1)))
+    >>> V.ravel(), rank, tight
+    (array([0.5, 0.5]), 1, True)
+    """
+    A = 0.5 * (A + A.T)
+    try:
+        least = float((np.diagonal(np.linalg.cholesky(A)) ** 2).min())
+        if least > SINGULAR:
+            V = np.linalg.solve(A, B).astype(np.float64, copy=False)
+            return V, len(A), least < NEARLY_SINGULAR
+    except np.linalg.LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(A)
+    keep = values > SINGULAR * len(A)
+    inner = (vectors[:, keep].T @ B) / values[keep][:, None]
+    return vectors[:, keep] @ inner, int(keep.sum()), True
+
+
+def least_squares(
+    x: Floats, y: Floats, weights: Floats | None, penalty: float
+) -> tuple[Floats, float]:
+    """Return the ridge fit of y on centred columns x, from the rows, and its objective.
+
+    Twice as many digits survive as in the normal equations.
+
+    Examples
+    --------
+    >>> V, objective = least_squares(np.eye(2), np.array([[1.0], [2.0]]), None, 0.0)
+    >>> V.ravel(), objective
+    (array([1., 2.]), 0.0)
+    """
+    if weights is not None:
+        root = np.sqrt(weights)[:, None]
+        x, y = x * root, y * root
+    if penalty > 0:
+        k = x.shape[1]
+        x = np.vstack([x, np.sqrt(penalty) * np.eye(k)])
+        y = np.vstack([y, np.zeros((k, y.shape[1]))])
+    # Columns of unit norm: what counts as zero must not hang on their units.
+    norms = np.sqrt((x**2).sum(axis=0))
+    V: Floats = np.linalg.lstsq(x / norms, y, rcond=None)[0].astype(np.float64)
+    V /= norms[:, None]
+    return V, float(((y - x @ V) ** 2).sum())
