@@ -65,7 +65,7 @@ def platform_tag() -> str:
     return name.replace("universal2", platform.machine()) if sys.platform == "darwin" else name
 
 
-class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # generic in its own stubs
     """Adds the compiled moves to wheels and to editable installs."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ def measure(
     cell: dict[str, Any] = {"data": dataset.name, "k": k, "contestant": contestant.name}
     try:
         timing = harness.timed(contestant.prepare(dataset, k), runs, budget)
-    except Exception as error:
+    except Exception as error:  # whatever a peer raises is its result in this cell
         return {**cell, "failed": f"{type(error).__name__}: {error}"}
     support = sorted({int(index) for index in timing.value})
     return {
@@ -122,7 +122,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=11, help="most runs of a cell")
     parser.add_argument("--budget", type=float, default=1.0, help="seconds of runs of a cell")
-    parser.add_argument("--slow", type=float, default=120.0, help="no larger k after such a run")
+    parser.add_argument("--slow", type=float, default=25.0, help="no larger k after such a run")
     parser.add_argument("--long", action="store_true", help="also k = 20 with time_limit=60")
     parser.add_argument("--add-long", action="store_true", help="only that, into the kept record")
     parser.add_argument("--no-ours", dest="ours", action="store_false", help="peers only")
@@ -149,7 +149,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         record = json.loads((harness.RESULTS / f"{kept}.json").read_text(encoding="utf-8"))
         if options.add_long:
             harness.pin_threads(options.threads)
+            # A run of its own, so its circumstances are kept beside those of the cells.
             record["long"] = long_search(list(record["sets"]), LONG_SECONDS)
+            record["long_run"] = harness.circumstances(options.threads)
             harness.write_record(kept, record)
         print(verdict.report(record, options.k, options.only))
         return

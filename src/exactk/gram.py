@@ -219,8 +219,9 @@ class ColumnGram(Gram):
 
     def _keep(self, fetched: dict[int, Floats]) -> None:
         for p, column in fetched.items():
-            # A row of a larger array would keep all of it alive.
-            self._kept[p] = column if column.base is None else column.copy()
+            # One row of a larger array would keep all of it alive.
+            alone = column.base is None or column.base.size == column.size
+            self._kept[p] = column if alone else column.copy()
             self._addresses[p] = self._kept[p].ctypes.data
         most = max(1, self._limit // (8 * self._table.rows.n_features))
         while len(self._kept) > most:

@@ -154,7 +154,7 @@ def _check_time_limit(time_limit: object) -> float | None:
     number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)
     if not number or not time_limit > 0:  # type: ignore[operator]  # a number by now
         raise InputError(f"time_limit must be a number of seconds above 0, not {time_limit!r}")
-    return float(min(time_limit, 1e9))  # type: ignore[call-overload]
+    return float(min(time_limit, 1e9))  # type: ignore[call-overload]  # a number by now
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def generator(random_state: object) -> np.random.Generator:
         return np.random.default_rng(0)
     whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
     if whole and int(random_state) >= 0:  # type: ignore[call-overload]  # an integer by now
-        return np.random.default_rng(int(random_state))  # type: ignore[call-overload]
+        return np.random.default_rng(int(random_state))  # type: ignore[call-overload]  # as above
     raise InputError(
         f"random_state must be None, an integer that is zero or more, or a NumPy generator, "
         f"not {random_state!r}"

@@ -258,7 +258,7 @@ class _Search:
 
     def _exchange_some(self) -> None:
         keep, out = self._split_best(0.0, 0.5)
-        # Draw as many as there are members: after those that are members already enough remain.
+        # Twice as many as there are members: without those that are members already, enough remain.
         most = min(len(self.problem.candidates), 2 * self.k)
         drawn = self.rng.choice(self.problem.candidates, most, replace=False)
         fresh = [p for p in drawn.tolist() if p not in self.best]
