@@ -1,13 +1,23 @@
-"""Least squares on few columns, and what counts as dependent, in one place."""
+"""Least squares on few columns, what counts as dependent, and kernels on the rows of a matrix."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["DEPENDENT", "SINGULAR", "least_squares", "solve_unit_diagonal"]
+__all__ = [
+    "DEPENDENT",
+    "SINGULAR",
+    "largest",
+    "least_squares",
+    "row_norms",
+    "shrink_rows",
+    "solve_unit_diagonal",
+    "spectral_norm",
+]
 
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
 
 # A column of which less than this share is left after projection on others depends on them.
 DEPENDENT = 1e-8
@@ -78,3 +88,62 @@ def least_squares(
     V: Floats = np.linalg.lstsq(x / norms, y, rcond=None)[0].astype(np.float64)
     V /= norms[:, None]
     return V, float(((y - x @ V) ** 2).sum())
+
+
+def row_norms(W: Floats) -> Floats:
+    """Return the Euclidean norm of each row.
+
+    Examples
+    --------
+    >>> row_norms(np.array([[3.0, 4.0], [0.0, 2.0]]))
+    array([5., 2.])
+    """
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", W, W))
+    return norms
+
+
+def largest(scores: Floats, k: int) -> Indices:
+    """Return the indices of the k largest scores, sorted; ties go to the lowest index.
+
+    Scores of zero or less, and nan, are never among them: fewer than k may be returned.
+
+    Examples
+    --------
+    >>> largest(np.array([1.0, 3.0, 2.0, 3.0, 0.0]), 2)
+    array([1, 3])
+    """
+    positive = np.flatnonzero(scores > 0)
+    if len(positive) <= k:
+        return positive
+    values = scores[positive]
+    least = np.partition(values, len(values) - k)[len(values) - k]
+    above = np.flatnonzero(values > least)
+    level = np.flatnonzero(values == least)[: k - len(above)]
+    chosen: Indices = positive[np.sort(np.concatenate([above, level]))]
+    return chosen
+
+
+def shrink_rows(W: Floats, by: Floats | float) -> Floats:
+    """Shorten each row by a length, to zero if it is shorter: the prox of a sum of row norms.
+
+    Examples
+    --------
+    >>> shrink_rows(np.array([[3.0, 4.0], [0.0, 2.0]]), 2.5)
+    array([[1.5, 2. ],
+           [0. , 0. ]])
+    """
+    norms = row_norms(W)
+    kept = np.divide(by, norms, out=np.ones_like(norms), where=norms > by)
+    return W * (1.0 - kept)[:, None]
+
+
+def spectral_norm(X: Floats) -> float:
+    """Return the largest singular value, from the smaller of the two products with itself.
+
+    Examples
+    --------
+    >>> round(spectral_norm(np.diag([1.0, 3.0, 2.0])), 12)
+    3.0
+    """
+    product = X @ X.T if len(X) <= X.shape[1] else X.T @ X
+    return float(np.sqrt(max(np.linalg.eigvalsh(product)[-1], 0.0))) if product.size else 0.0

@@ -24,6 +24,7 @@ class Status(StrEnum):
     ``optimal``: proven the best. ``converged``: the method's own stopping rule was met.
     ``max_iter``, ``time_limit``, ``interrupted``: stopped before that; the best so far is given.
     ``rank_deficient``: fewer than k columns are independent; the best of those, filled up to k.
+    ``failed``: the iterates diverged; the support is that of the last good one.
     """
 
     OPTIMAL = "optimal"
@@ -32,6 +33,7 @@ class Status(StrEnum):
     TIME_LIMIT = "time_limit"
     INTERRUPTED = "interrupted"
     RANK_DEFICIENT = "rank_deficient"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,10 @@ MESSAGES = {
     Status.MAX_ITER: "the iteration limit came before convergence; raise max_iter",
     Status.TIME_LIMIT: "the time limit ended the search; this is the best found until then",
     Status.INTERRUPTED: "stopped by the user; this is the best found until then",
+    Status.FAILED: (
+        "the iterates diverged; these are the columns of the last good one. Other parameters of "
+        "the method, or method='exchange', may do better"
+    ),
 }
 
 
@@ -68,6 +72,7 @@ def solve(
     """
     k = _check_problem(problem).check_k(k)
     chosen, name = _method(method, options)
+    _check_needs(problem, chosen, name)
     with _progress(f"{name}, k={k}", verbose) as show:
         monitor = Monitor(_check_time_limit(time_limit), show)
         answer = chosen.run(problem, k, monitor)
@@ -115,6 +120,7 @@ def solve_path(
     """
     k_max = _check_problem(problem).check_k(k_max)
     chosen, name = _method(method, options)
+    _check_needs(problem, chosen, name)
     results = []
     with _progress(f"{name}, k=1..{k_max}", verbose) as show:
         monitor = Monitor(_check_time_limit(time_limit), show)
@@ -146,6 +152,16 @@ def _method(method: str | Method, options: dict[str, Any]) -> tuple[Method, str]
     registry.check_options(name, method.option_names(), options)
     copy: Method = clone(method)
     return copy.set_params(**options), name
+
+
+def _check_needs(problem: Problem, method: Method, name: str) -> None:
+    """Refuse what cannot work before any work is done."""
+    method.check()
+    if method.needs_rows and problem.rows is None:
+        raise InputError(
+            f"method {name!r} reads the rows of the table, and this problem was made of moments; "
+            f"make it with Problem.from_arrays, or use a method of squared loss such as 'exchange'"
+        )
 
 
 def _check_time_limit(time_limit: object) -> float | None:
@@ -214,5 +230,5 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
 def _warn(result: Result) -> None:
     if result.status == Status.MAX_ITER:
         warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
-    elif result.status == Status.RANK_DEFICIENT:
+    elif result.status in (Status.RANK_DEFICIENT, Status.FAILED):
         warnings.warn(result.message, UserWarning, stacklevel=3)

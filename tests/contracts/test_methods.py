@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from exactk import (
     InputError,
+    Moments,
     Problem,
     Result,
     Status,
@@ -22,6 +24,10 @@ from exactk import (
     solve_path,
 )
 from tests.oracles.brute import Reference, make_classes, make_numbers
+
+# An end at the iteration limit is an end that the contract allows; each method's own tests
+# look at its status.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 every_method = pytest.mark.parametrize("name", registry.names())
 # Statuses that claim no more than what the contract checks.
@@ -258,3 +264,68 @@ def test_a_path_has_every_size(name: str) -> None:
     for result in path:
         assert result.method == name
         assert result.objective >= reference.best(result.k)[1] - 1e-8 * reference.total
+
+
+def _options(name: str) -> dict[str, Any]:
+    return registry.create(name).get_params()
+
+
+with_limit = [name for name in registry.names() if "max_iter" in _options(name)]
+
+
+@pytest.mark.parametrize("name", with_limit)
+def test_one_iteration_is_reported_as_not_converged(name: str) -> None:
+    X, y = TABLES["classes"]
+    problem = Problem.from_arrays(X, y)
+    options = {"n_starts": 1} if "n_starts" in _options(name) else {}
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        result = solve(problem, 3, name, max_iter=1, **options)
+    assert result.status == Status.MAX_ITER
+    assert result.n_iter == len(result.trace) == 1
+    assert result.k == 3
+
+
+@pytest.mark.parametrize("name", with_limit)
+def test_the_trace_has_the_own_objective_of_every_iteration(name: str) -> None:
+    X, y = TABLES["classes"]
+    result = solve(Problem.from_arrays(X, y), 3, name)
+    assert len(result.trace) == result.n_iter > 1
+    assert np.isfinite(result.trace).all()
+
+
+@every_method
+def test_a_parameter_out_of_range_is_named_with_its_range(name: str) -> None:
+    X, y = TABLES["classes"]
+    problem = Problem.from_arrays(X, y)
+    numbers = {
+        option: value
+        for option, value in _options(name).items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
+    for option in numbers.keys() - {"random_state"}:
+        for bad in (-1, np.nan, np.inf, "much", True, None):
+            with pytest.raises(InputError, match=rf"^{option}\b.*{bad!r}"):
+                solve(problem, 3, name, **{option: bad})
+
+
+@every_method
+def test_moments_serve_or_the_rows_are_asked_for(name: str) -> None:
+    X, y = TABLES["several numbers"]
+    moments = Moments.from_arrays(X, y)
+    problem = Problem.from_moments(moments)
+    if registry.method_class(name).needs_rows:
+        with pytest.raises(InputError, match=rf"{name}.*reads the rows.*moments.*from_arrays"):
+            solve(problem, 3, name)
+    else:
+        expected = solve(Problem.from_arrays(X, y), 3, name)
+        assert solve(problem, 3, name).support.tolist() == expected.support.tolist()
+
+
+@pytest.mark.parametrize("name", with_limit)
+def test_a_time_limit_ends_the_iterations(name: str) -> None:
+    X, y = make_classes(60, 30, 3, seed=1)
+    problem = Problem.from_arrays(X, y)
+    result = solve(problem, 5, name, time_limit=1e-9)
+    assert result.status == Status.TIME_LIMIT
+    assert result.k == 5
+    assert result.n_iter == 1

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
+from exactk.checks import Check
 from exactk.errors import InputError
+from exactk.iterative.course import Start, best_answer
 from exactk.monitor import Monitor
 from exactk.problem import Problem
-from exactk.result import Answer
+from exactk.result import Answer, Status
 
-__all__ = ["Method", "generator"]
+__all__ = ["IterativeMethod", "Method", "generator", "given_supports"]
 
 
 class Method(BaseEstimator):
@@ -22,7 +26,17 @@ class Method(BaseEstimator):
 
     ``__init__`` stores keywords and nothing else; `run` checks them and computes. A method never
     prints, warns, times or grades itself: `exactk.solve` does, the same way for all.
+
+    Attributes
+    ----------
+    checks : mapping
+        What each parameter may be, where that can be said without a problem.
+    needs_rows : bool
+        Whether it reads the rows of the table and not only their moments.
     """
+
+    checks: ClassVar[Mapping[str, Check]] = {}
+    needs_rows: ClassVar[bool] = False
 
     @classmethod
     @cache
@@ -30,6 +44,11 @@ class Method(BaseEstimator):
         """Return the names of the parameters."""
         names: list[str] = cls._get_param_names()
         return names
+
+    def check(self) -> None:
+        """Raise for a parameter that is out of its range, before any work."""
+        for name, check in self.checks.items():
+            check(name, getattr(self, name))
 
     @abstractmethod
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:
@@ -54,6 +73,31 @@ class Method(BaseEstimator):
             yield self.run(problem, k, monitor)
 
 
+class IterativeMethod(Method):
+    """Base of methods that iterate from one or several starts until they converge.
+
+    A subclass has a parameter ``max_iter``, perhaps ``n_starts``, and writes its iterations as
+    generators; `exactk.iterative.course` counts them and decides what ends them.
+    """
+
+    max_iter: int
+
+    @abstractmethod
+    def starts(self, problem: Problem, k: int) -> Sequence[Start]:
+        """Return the starts; what they share is prepared here, once.
+
+        Fewer than all candidates are wanted: k is below ``len(problem.candidates)``.
+        """
+
+    def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
+        columns = problem.candidates
+        if len(columns) <= k:
+            # Nothing to choose; what is missing are copies of these.
+            status = Status.OPTIMAL if len(columns) == k else Status.RANK_DEFICIENT
+            return Answer(columns.tolist(), status, 0)
+        return best_answer(problem, k, self.starts(problem, k), self.max_iter, monitor)
+
+
 def generator(random_state: object) -> np.random.Generator:
     """Return the random generator of a seed; None is a fixed seed, so answers repeat."""
     if isinstance(random_state, np.random.Generator):
@@ -69,3 +113,21 @@ def generator(random_state: object) -> np.random.Generator:
         f"random_state must be None, an integer that is zero or more, or a NumPy generator, "
         f"not {random_state!r}"
     )
+
+
+def given_supports(init: object, problem: Problem, k: int) -> list[npt.NDArray[np.intp]]:
+    """Return the supports in an ``init``: none, one list of k candidates, or several."""
+    if init is None:
+        return []
+    items = list(init) if isinstance(init, (Sequence, np.ndarray)) else [init]
+    nested = bool(items) and not np.isscalar(items[0])
+    supports = [problem.check_support(s) for s in (items if nested else [items])]
+    for support in supports:
+        if len(support) != k:
+            raise InputError(f"init has a support of {len(support)} columns, k is {k}")
+        barred = np.setdiff1d(support, problem.candidates)
+        if barred.size:
+            raise InputError(
+                f"init names column {barred[0]}, which is constant or a copy of another"
+            )
+    return supports

@@ -9,7 +9,7 @@ from math import ceil, inf
 import numpy as np
 
 from exactk.errors import InputError
-from exactk.methods.base import Method, generator
+from exactk.methods.base import Method, generator, given_supports
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
@@ -81,7 +81,7 @@ class Exchange(Method):
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
         rng, effort = generator(self.random_state), _check_effort(self.effort, monitor)
-        starts = _check_init(self.init, problem, k)
+        starts = [s.tolist() for s in given_supports(self.init, problem, k)]
         state = make_state(problem, k)
         found = grow(state, k)
         greedy = state.support
@@ -119,23 +119,6 @@ def _check_effort(effort: object, monitor: Monitor) -> float:
     if np.isinf(value) and monitor.time_limit is None:
         raise InputError("effort=inf never ends by itself: give a time_limit as well")
     return value
-
-
-def _check_init(init: object, problem: Problem, k: int) -> list[list[int]]:
-    if init is None:
-        return []
-    items = list(init) if isinstance(init, (Sequence, np.ndarray)) else [init]
-    nested = bool(items) and not np.isscalar(items[0])
-    supports = [problem.check_support(s) for s in (items if nested else [items])]
-    for support in supports:
-        if len(support) != k:
-            raise InputError(f"init has a support of {len(support)} columns, k is {k}")
-        barred = np.setdiff1d(support, problem.candidates)
-        if barred.size:
-            raise InputError(
-                f"init names column {barred[0]}, which is constant or a copy of another"
-            )
-    return [support.tolist() for support in supports]
 
 
 class _Search:

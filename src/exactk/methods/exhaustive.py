@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations, islice
 from math import comb
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from exactk.checks import Check, Whole
 from exactk.errors import InputError
 from exactk.linalg import DEPENDENT, SINGULAR
 from exactk.methods.base import Method
@@ -49,12 +51,12 @@ class Exhaustive(Method):
     (array([1, 3]), 'optimal')
     """
 
+    checks: ClassVar[Mapping[str, Check]] = {"max_subsets": Whole(1)}
+
     def __init__(self, max_subsets: int = 50_000_000) -> None:
         self.max_subsets = max_subsets
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
-        if isinstance(self.max_subsets, bool) or not isinstance(self.max_subsets, (int, float)):
-            raise InputError(f"max_subsets must be a number, not {self.max_subsets!r}")
         columns = problem.candidates
         if k > len(columns):
             return Answer(columns.tolist(), Status.RANK_DEFICIENT, 0)

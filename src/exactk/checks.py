@@ -1,0 +1,129 @@
+"""What a parameter may be, said once: the check, its error and its line in the help agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+
+from exactk.errors import InputError, nearest
+
+__all__ = ["Check", "Choice", "Number", "Whole"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a parameter may be; called with its name and value, it raises if they do not agree.
+
+    Attributes
+    ----------
+    none : str
+        What None stands for; empty where None is not allowed.
+    """
+
+    none: str = field(default="", kw_only=True)
+
+    def __call__(self, name: str, value: Any) -> None:
+        """Raise an `InputError` unless the value is allowed."""
+        if value is None and self.none:
+            return
+        if not self.allows(value):
+            raise InputError(f"{name} must be {self}, not {value!r}{self.hint(value)}")
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value other than None is allowed."""
+        raise NotImplementedError
+
+    def hint(self, value: Any) -> str:
+        """What to add to the error about this value."""
+        return ""
+
+    def _with_none(self, text: str) -> str:
+        return f"{text}, or None ({self.none})" if self.none else text
+
+
+@dataclass(frozen=True)
+class Number(Check):
+    """A finite number in a range such as ``(0, 2]``: a bracket belongs to it, a parenthesis not.
+
+    Examples
+    --------
+    >>> print(Number("(0, 2]"))
+    a number in (0, 2]
+    >>> Number("(0, 2]")("r", 3)
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: r must be a number in (0, 2], not 3
+    """
+
+    range: str = "(-inf, inf)"
+
+    def __str__(self) -> str:
+        """Return what to say in an error."""
+        return self._with_none(f"a number in {self.range}")
+
+    def allows(self, value: Any) -> bool:  # noqa: D102
+        if isinstance(value, (bool, np.bool_)):
+            return False
+        if not isinstance(value, (int, float, np.integer, np.floating)):
+            return False
+        low, high = (float(part) for part in self.range[1:-1].split(","))
+        try:
+            number = float(value)
+        except OverflowError:
+            return False
+        above = number >= low if self.range[0] == "[" else number > low
+        below = number <= high if self.range[-1] == "]" else number < high
+        return isfinite(number) and above and below
+
+
+@dataclass(frozen=True)
+class Whole(Check):
+    """A whole number of at least some value.
+
+    Examples
+    --------
+    >>> Whole(1)("max_iter", 0)
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: max_iter must be a whole number of at least 1, not 0
+    """
+
+    least: int = 0
+
+    def __str__(self) -> str:
+        """Return what to say in an error."""
+        return self._with_none(f"a whole number of at least {self.least}")
+
+    def allows(self, value: Any) -> bool:  # noqa: D102
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        return whole and self.least <= value < inf
+
+
+@dataclass(frozen=True)
+class Choice(Check):
+    """One of a few words or numbers.
+
+    Examples
+    --------
+    >>> Choice(words=("l2", "l1"))("row_norm", "l3")
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: row_norm must be 'l2' or 'l1', not 'l3'
+    """
+
+    words: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        """Return what to say in an error."""
+        shown = [repr(word) for word in self.words]
+        return self._with_none(" or ".join([", ".join(shown[:-1]), shown[-1]]))
+
+    def allows(self, value: Any) -> bool:  # noqa: D102
+        return any(type(value) is type(word) and value == word for word in self.words)
+
+    def hint(self, value: Any) -> str:  # noqa: D102
+        words = [word for word in self.words if isinstance(word, str)]
+        return nearest(value, words) if isinstance(value, str) and words else ""

@@ -1,0 +1,1 @@
+"""What the papers' iterative methods share: the course of their iterations, and their table."""

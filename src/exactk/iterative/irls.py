@@ -1,0 +1,177 @@
+"""Iteratively reweighted least squares for ‖XW − Y‖₂,ᵣʳ + λ‖W‖₂,ₚᵖ, and its special cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.checks import Check, Number, Whole
+from exactk.iterative.course import Start, Step
+from exactk.iterative.table import LABELS, Labels, StandardTable, standard_table
+from exactk.linalg import largest, row_norms
+from exactk.problem import Problem
+
+__all__ = ["REWEIGHTED_CHECKS", "reweighted", "reweighted_steps", "robust_fit"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# A row of W whose ‖w‖ᵖ is this small beside the largest has died: it will not come back, and the
+# objective does not miss it.
+DEAD = 1e-11
+# Rows whose 1/weight is this small beside the largest are fitted nearly exactly. In a sum with
+# the others they would drown them in rounding.
+EXACT_FIT = 1e-6
+# What is added to their system at least, beside its largest entry: the same row twice, fitted
+# exactly, must not make it singular.
+ROUNDING = 1e-14
+# Least share of the largest residual that counts as one in a fit on few columns.
+ZERO_RESIDUAL = 1e-9
+FIT_STEPS = 200
+FIT_CHANGE = 1e-10
+
+# What the parameters may be that all these methods share.
+REWEIGHTED_CHECKS: Mapping[str, Check] = {
+    "lam": Number("(0, inf)"),
+    "labels": LABELS,
+    "epsilon": Number("[0, inf)"),
+    "max_iter": Whole(1),
+    "tol": Number("[0, inf)"),
+}
+
+
+def reweighted(
+    problem: Problem,
+    k: int,
+    *,
+    r: float,
+    p: float,
+    lam: float,
+    labels: Labels,
+    epsilon: float,
+    tol: float,
+) -> Sequence[Start]:
+    """Return the one start of such a method: all weights equal."""
+    table = standard_table(problem, labels)
+    return [Start(reweighted_steps(table, k, r=r, p=p, lam=lam, epsilon=epsilon, tol=tol))]
+
+
+def reweighted_steps(
+    table: StandardTable, k: int, *, r: float, p: float, lam: float, epsilon: float, tol: float
+) -> Iterator[Step]:
+    """Iterate W = (XᵀS₁X + λS₂)⁻¹XᵀS₁Y with weights of the last W (Algorithm 1, eq. 4).
+
+    S₁ and S₂ are diagonal with (r/2)·(‖e_i‖² + ε)^{(r−2)/2} and (p/2)·(‖w_j‖² + ε)^{(p−2)/2},
+    identities at first. As printed the system breaks down when rows of W die (S₂ → ∞). In two
+    equal forms it does not, for only S₂⁻¹ occurs: in n unknowns
+    W = S₂⁻¹Xᵀ(XS₂⁻¹Xᵀ + λS₁⁻¹)⁻¹Y, and in as many unknowns as rows of W are alive
+    W = T(TXᵀS₁XT + λI)⁻¹TXᵀS₁Y with T = S₂^{−½}. Rows that have died are left out, so the system
+    shrinks as it converges.
+
+    Yields
+    ------
+    Step
+        The k largest rows; of rows that have died the later is the larger.
+    """
+    X, Y, root, columns = table.X, table.Y, table.root, table.columns
+    scores = np.zeros(X.shape[1])
+    alive = np.arange(X.shape[1])
+    S1_inverse, S2_inverse = np.ones(len(X)), np.ones(X.shape[1])
+    squares: tuple[Floats, Floats] | None = None
+    value, t = np.inf, 0
+    while True:
+        t += 1
+        if r == 2.0 and X.shape[1] < len(X):
+            # Squared loss has no row weights: products of columns are made once.
+            squares = squares or (X.T @ X, X.T @ Y)
+            W = _solve_squared(*squares, S2_inverse, lam)
+        else:
+            W = _solve(X, Y, S1_inverse, S2_inverse, lam)
+        E = X @ W - Y
+        w, e = np.sqrt(row_norms(W) ** 2 + epsilon), np.sqrt(table.row_norms(E) ** 2 + epsilon)
+        last = value
+        value = float(root**2 @ e**r + lam * (w**p).sum())
+        if epsilon > 0:
+            # Rows left out before still have their √ε in the objective.
+            value += lam * (len(scores) - len(alive)) * epsilon ** (p / 2)
+        scores[alive] = w
+        floor = DEAD ** (1.0 / p) * w.max(initial=0.0)
+        dead = w <= floor
+        if dead.any():
+            # Below zero, and nearer to it the later: dead rows keep an order among themselves.
+            share = w[dead] / floor if floor > 0 else 0.0
+            scores[alive[dead]] = -1.0 / (t + share)
+            alive, X, w = alive[~dead], X[:, ~dead], w[~dead]
+            if squares is not None:
+                squares = squares[0][np.ix_(~dead, ~dead)], squares[1][~dead]
+        S1_inverse = (2.0 / r) * e ** (2.0 - r)
+        S2_inverse = (2.0 / p) * w ** (2.0 - p)
+        chosen = _ranked(scores, k)
+        yield Step(columns[chosen], value, bool(abs(last - value) <= tol))
+
+
+def _ranked(scores: Floats, k: int) -> Indices:
+    """The k largest, dead rows among them only where no others are left."""
+    return largest(scores - scores.min() + 1.0, k)
+
+
+def _solve(X: Floats, Y: Floats, S1_inverse: Floats, S2_inverse: Floats, lam: float) -> Floats:
+    """Solve the reweighted system in the smaller of its two forms.
+
+    Rows are times √w: their weight is in X and Y already.
+    """
+    n, m = X.shape
+    half = np.sqrt(S2_inverse)
+    XT = X * half
+    if n <= m:
+        K = XT @ XT.T
+        _add_diagonal(K, lam * S1_inverse)
+        return half[:, None] * (XT.T @ np.linalg.solve(K, Y))
+    exact = np.flatnonzero(S1_inverse <= EXACT_FIT * S1_inverse.max())
+    usual = np.ones(n, dtype=bool)
+    usual[exact] = False
+    weighted = XT[usual] / S1_inverse[usual, None]
+    M = XT[usual].T @ weighted
+    M[np.diag_indices_from(M)] += lam
+    right = weighted.T @ Y[usual]
+    if len(exact) == 0:
+        return half[:, None] * np.linalg.solve(M, right)
+    # Nearly exact rows by their residual forces u = S₁(Y − XW), for only S₁⁻¹ is needed then.
+    A = XT[exact]
+    both = np.linalg.solve(M, np.hstack([right, A.T]))
+    without, through = both[:, : Y.shape[1]], both[:, Y.shape[1] :]
+    K = A @ through
+    _add_diagonal(K, S1_inverse[exact])
+    u = np.linalg.solve(K, Y[exact] - A @ without)
+    return half[:, None] * (without + through @ u)
+
+
+def _add_diagonal(K: Floats, values: Floats) -> None:
+    diagonal = np.diagonal(K)
+    K[np.diag_indices_from(K)] += np.maximum(values, ROUNDING * diagonal.max(initial=0.0))
+
+
+def _solve_squared(XX: Floats, XY: Floats, S2_inverse: Floats, lam: float) -> Floats:
+    """The system for r = 2, of the products XᵀX and XᵀY."""
+    half = np.sqrt(S2_inverse)
+    M = XX * np.outer(half, half)
+    M[np.diag_indices_from(M)] += lam
+    return half[:, None] * np.linalg.solve(M, half[:, None] * XY)
+
+
+def robust_fit(table: StandardTable, chosen: Indices) -> float:
+    """Return the least ‖Y − X_S W − 1bᵀ‖₂,₁ on some columns."""
+    root = table.root[:, None]
+    X = np.hstack([table.X[:, chosen], root])
+    weights, value = np.ones(len(X)), np.inf
+    for _ in range(FIT_STEPS):
+        half = np.sqrt(weights)[:, None]
+        W = np.linalg.lstsq(half * X, half * table.Y, rcond=None)[0]
+        e = table.row_norms(X @ W - table.Y)
+        last, value = value, float(table.root**2 @ e)
+        if last - value <= FIT_CHANGE * value:
+            break
+        weights = 1.0 / np.maximum(e, ZERO_RESIDUAL * e.max())
+    return min(last, value)

@@ -1,0 +1,137 @@
+"""PGD: a gradient step, then the k largest rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf, sqrt
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.linalg import eigsh
+
+from exactk.checks import Check, Number, Whole
+from exactk.errors import InputError
+from exactk.gram import WholeGram
+from exactk.iterative.course import Start, Step
+from exactk.iterative.starts import random_matrix
+from exactk.iterative.table import standard_table, start_matrix
+from exactk.linalg import largest, row_norms, spectral_norm
+from exactk.methods.base import IterativeMethod, generator
+from exactk.problem import Problem
+
+__all__ = ["PGD"]
+
+Floats = npt.NDArray[np.float64]
+
+# Up to this many columns the whole spectrum costs less than an iterative solver.
+SMALL = 200
+
+
+class PGD(IterativeMethod):
+    """Projected gradient for ‖HY − HXW‖² with ‖W‖₂,₀ = k: W ← k largest rows of W − 2η(AW − B).
+
+    With η ≤ 1/(2‖A‖₂), which is the default, the objective never rises. W has k rows, so that a
+    step needs k Gram columns and O(dkc). It stops when the relative change of the objective is at
+    most `tol`.
+
+    Parameters
+    ----------
+    eta : float or None
+        Step length η; None is 1/(2‖A‖₂). Larger steps can be better, or diverge (status
+        ``failed``).
+    n_starts : int
+        The first start is W⁰ = 0, whose first step ranks the columns one by one; the others are
+        random. The lowest objective is kept.
+    init : array-like of shape (n_features, n_outputs) or None
+        W⁰ to start from instead, for standardised columns.
+    max_iter : int
+        Iterations from one start at most.
+    tol : float
+        Relative change of the objective that counts as none.
+    random_state : int, Generator, RandomState or None
+        Seed of the starts; None is a fixed seed.
+
+    Notes
+    -----
+    A ridge of the problem is part of A. What is found is a fixed point of the step, which every
+    good support is, and many bad ones: `exchange` is better.
+
+    References
+    ----------
+    T. Pang, F. Nie, J. Han, X. Li, "Efficient feature selection via l2,0-norm constrained sparse
+    regression", IEEE Trans. Knowl. Data Eng. 31(5), 2019.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_iris
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> exactk.solve(problem, 2, method="pgd").support
+    array([2, 3])
+    """
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        "eta": Number("(0, inf)", none="1/(2‖A‖₂)"),
+        "n_starts": Whole(1),
+        "max_iter": Whole(1),
+        "tol": Number("[0, inf)"),
+    }
+
+    def __init__(
+        self,
+        eta: float | None = None,
+        n_starts: int = 1,
+        init: object = None,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        random_state: object = None,
+    ) -> None:
+        self.eta = eta
+        self.n_starts = n_starts
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
+        if self.init is not None:
+            if self.n_starts != 1:
+                raise InputError("init is one start; leave it out, or n_starts at 1")
+            first = [start_matrix(self.init, problem)]
+        else:
+            rng = generator(self.random_state)
+            # As large as the coefficients of k columns that share the target between them.
+            size = sqrt(problem.total / (k * float(problem.diagonal[problem.candidates].mean())))
+            first = [np.zeros((len(problem.candidates), problem.n_outputs))]
+            first += [random_matrix(problem, rng, size) for _ in range(self.n_starts - 1)]
+        eta = 0.5 / _largest_eigenvalue(problem) if self.eta is None else float(self.eta)
+        return [Start(self._iterations(problem, k, eta, W0)) for W0 in first]
+
+    def _iterations(self, problem: Problem, k: int, eta: float, W0: Floats) -> Iterator[Step]:
+        columns = problem.candidates
+        B = problem.cross[:, columns].T
+        S = largest(row_norms(W0), k)
+        V, A_S, value = W0[S], problem.gram_rows(columns[S])[:, columns], inf
+        while True:
+            W = (2.0 * eta) * (B - A_S.T @ V)
+            W[S] += V
+            chosen = largest(row_norms(W), k)
+            if not np.array_equal(chosen, S):
+                S, A_S = chosen, problem.gram_rows(columns[chosen])[:, columns]
+            V, last = W[S], value
+            value = problem.total - float((V * (2.0 * B[S] - A_S[:, S] @ V)).sum())
+            settled = last < inf and abs(last - value) <= self.tol * abs(last)
+            yield Step(columns[S], value, settled)
+
+
+def _largest_eigenvalue(problem: Problem) -> float:
+    """‖A‖₂ of the candidates, from the Gram matrix or, where it is not at hand, the rows."""
+    columns = problem.candidates
+    if problem.rows is not None and not isinstance(problem.gram, WholeGram):
+        return spectral_norm(standard_table(problem).X) ** 2 + problem.penalty
+    A = problem.gram.whole()[np.ix_(columns, columns)]
+    if len(A) <= SMALL:
+        return float(np.linalg.eigvalsh(A)[-1]) + problem.penalty
+    value = eigsh(A, k=1, which="LA", v0=np.ones(len(A)), return_eigenvectors=False)
+    return float(value[0]) + problem.penalty

@@ -1,0 +1,76 @@
+"""RK1U: squared loss with l2,p penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from exactk.checks import Check, Number
+from exactk.iterative.course import Start
+from exactk.iterative.irls import REWEIGHTED_CHECKS, reweighted
+from exactk.iterative.table import Labels
+from exactk.methods.base import IterativeMethod
+from exactk.problem import Problem
+
+__all__ = ["RK1U"]
+
+
+class RK1U(IterativeMethod):
+    """min ‖XW − Y‖² + λ‖W‖₂,ₚᵖ, 0 < p ≤ 1: `gsrfs` with r = 2.
+
+    The problem is that of the rank-one update method; it is solved here by reweighted least
+    squares (see `exactk.methods.gsrfs`), not by rank-one updates. Sparser than `mtfs`, which is
+    p = 1, and not convex below. The objective never rises.
+
+    Parameters
+    ----------
+    p : float
+        Order of the penalty, in (0, 1].
+    lam : float
+        λ, the weight of the penalty.
+    labels : {"plus-minus", "centred", "one-hot"}
+        How classes are coded.
+    epsilon : float
+        ε under the roots of the reweighting.
+    max_iter : int
+        Iterations at most.
+    tol : float
+        Change of the objective that counts as none.
+
+    References
+    ----------
+    M. Zhang, C. Ding, Y. Zhang, F. Nie, "Feature selection at the discrete limit", AAAI 2014.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_iris
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> exactk.solve(problem, 2, method="rk1u").support
+    array([2, 3])
+    """
+
+    needs_rows: ClassVar[bool] = True
+    checks: ClassVar[Mapping[str, Check]] = {"p": Number("(0, 1]"), **REWEIGHTED_CHECKS}
+
+    def __init__(
+        self,
+        p: float = 0.5,
+        lam: float = 1.0,
+        labels: Labels = "plus-minus",
+        epsilon: float = 0.0,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+    ) -> None:
+        self.p = p
+        self.lam = lam
+        self.labels = labels
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
+        return reweighted(
+            problem, k, r=2.0, p=self.p, lam=self.lam, labels=self.labels,
+            epsilon=self.epsilon, tol=self.tol,
+        )  # fmt: skip

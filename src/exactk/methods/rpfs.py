@@ -1,0 +1,209 @@
+"""RPFS: robust l2,1 loss on exactly k rows, by an augmented Lagrangian."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.checks import Check, Choice, Number, Whole
+from exactk.errors import InputError
+from exactk.iterative.course import Course, Start, Step
+from exactk.iterative.irls import robust_fit
+from exactk.iterative.starts import random_matrix
+from exactk.iterative.table import StandardTable, standard_table, start_matrix
+from exactk.linalg import largest, row_norms
+from exactk.methods.base import IterativeMethod, generator
+from exactk.problem import Problem
+
+__all__ = ["RPFS"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# Size of a random W⁰: a large one ruins the search where there are many columns.
+START_SIZE = 1e-3
+# Iterations after which sums kept by updates are computed anew.
+REFRESH = 50
+
+
+class RPFS(IterativeMethod):
+    """min ‖Y − XW − 1bᵀ‖₂,₁ with ‖W‖₂,₀ = k (eq. 7), by the augmented Lagrangian of Algorithm 3.
+
+    With slacks V (k rows that are not zero) and E, multipliers Λ and Σ, and μ growing by ρ, an
+    iteration is
+
+    * b = mean of Y + E − Σ/μ − XW  (eq. 12);
+    * W = (XᵀX + I)⁻¹(V − Λ/μ + Xᵀ(Y + E − Σ/μ − 1bᵀ))  (eq. 14);
+    * V = the k rows of W + Λ/μ of largest norm  (eq. 15);
+    * E = rows of XW + 1bᵀ − Y + Σ/μ shortened by 1/μ  (eq. 20);
+    * Λ += μ(W − V), Σ += μ(XW + 1bᵀ − Y − E), μ ← ρμ.
+
+    (XᵀX + I)⁻¹ is computed once, for the smaller of n and d; an iteration then costs one pass
+    over X where n < d, and two otherwise. It stops when W − V and the residual of E are at most
+    `tol`, relative to the largest entry. The columns are those of V: only V is sparse, W is not.
+
+    Parameters
+    ----------
+    mu : float
+        μ at the start: 0.1 in Algorithm 3, 0.01 in section 5.2.
+    rho : float
+        Factor by which μ grows.
+    row_norm : {"l2", "l1"}
+        What ranks the rows in the V-step. l2 norms solve eq. 15; "l1" is the letter of Algorithm 2,
+        which does not.
+    n_starts : int
+        Random W⁰ to start from; that whose columns have the lowest l2,1 loss after a refit is kept.
+    init : array-like of shape (n_features, n_outputs) or None
+        W⁰ to start from instead, for standardised columns.
+    max_iter : int
+        Iterations from one start at most.
+    tol : float
+        Largest violation of a constraint that counts as none; the paper does not give a rule.
+    random_state : int, Generator, RandomState or None
+        Seed of the starts; None is a fixed seed.
+
+    Notes
+    -----
+    Algorithm 3 leaves V and E open: here E⁰ = 0 and V⁰ is the k largest rows of W⁰, which is small
+    (1e-3). As μ grows the iterates freeze, and the loss at (V, b) can be well above that of a
+    refit on the same columns, which is why starts are compared after one. The ridge of the
+    problem takes no part in the search.
+
+    References
+    ----------
+    X. Cai, F. Nie, H. Huang, "Exact top-k feature selection via l2,0-norm constraint", IJCAI 2013.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_iris
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> exactk.solve(problem, 2, method="rpfs").support
+    array([2, 3])
+    """
+
+    needs_rows: ClassVar[bool] = True
+    checks: ClassVar[Mapping[str, Check]] = {
+        "mu": Number("(0, inf)"),
+        "rho": Number("[1, inf)"),
+        "row_norm": Choice(words=("l2", "l1")),
+        "n_starts": Whole(1),
+        "max_iter": Whole(1),
+        "tol": Number("[0, inf)"),
+    }
+
+    def __init__(
+        self,
+        mu: float = 0.1,
+        rho: float = 1.02,
+        row_norm: Literal["l2", "l1"] = "l2",
+        n_starts: int = 1,
+        init: object = None,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        random_state: object = None,
+    ) -> None:
+        self.mu = mu
+        self.rho = rho
+        self.row_norm = row_norm
+        self.n_starts = n_starts
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
+        if self.init is not None:
+            if self.n_starts != 1:
+                raise InputError("init is one start; leave it out, or n_starts at 1")
+            first = [start_matrix(self.init, problem)]
+        else:
+            rng = generator(self.random_state)
+            first = [random_matrix(problem, rng, START_SIZE) for _ in range(self.n_starts)]
+        table = standard_table(problem, "one-hot")
+        system = _Narrow(table) if len(table.X) < table.X.shape[1] else _Tall(table)
+
+        def merit(course: Course) -> float:
+            """The l2,1 loss of a fit on the columns found."""
+            return robust_fit(table, np.searchsorted(table.columns, sorted(course.support)))
+
+        return [Start(self._iterations(table, system, k, W0), merit) for W0 in first]
+
+    def _scores(self, W: Floats) -> Floats:
+        scores: Floats = row_norms(W) if self.row_norm == "l2" else np.abs(W).sum(axis=1)
+        return scores
+
+    def _iterations(
+        self, table: StandardTable, system: _System, k: int, W0: Floats
+    ) -> Iterator[Step]:
+        X, Y, root = table.X, table.Y, table.root[:, None]
+        weight, mu = table.weight, float(self.mu)
+        S = largest(self._scores(W0), k)
+        V_S, Lambda, Sigma, E = W0[S], np.zeros_like(W0), np.zeros_like(Y), np.zeros_like(Y)
+        W, XW, X_Lambda = W0, X @ W0, np.zeros_like(Y)
+        for t in range(1, 10**9):
+            XV = X[:, S] @ V_S
+            T = Y + E - Sigma / mu
+            b = (root * (T - XW)).sum(axis=0) / weight
+            T -= root * b
+            Q = Lambda / -mu
+            Q[S] += V_S
+            W, XW = system.solve(Q, XV - X_Lambda / mu, T)
+            raised = W + Lambda / mu
+            S = largest(self._scores(raised), k)
+            V_S = raised[S]
+            # Λ + μ(W − V): zero on the rows that V has, so that X·Λ needs none of them.
+            Lambda = mu * raised
+            Lambda[S] = 0.0
+            XV = X[:, S] @ V_S
+            X_Lambda = X @ Lambda if t % REFRESH == 0 else X_Lambda + mu * (XW - XV)
+            fit = XW + root * b - Y
+            G = fit + Sigma / mu
+            norms = table.row_norms(G)
+            kept = 1.0 - np.divide(1.0 / mu, norms, out=np.ones_like(norms), where=norms > 1.0 / mu)
+            E = kept[:, None] * G
+            Sigma = mu * (G - E)
+            mu *= self.rho
+            value = float(table.root @ row_norms(XV + root * b - Y))
+            yield Step(table.columns[S], value, self._settled(W, S, V_S, fit - E, Y))
+
+    def _settled(self, W: Floats, S: Indices, V_S: Floats, gap_E: Floats, Y: Floats) -> bool:
+        gap = W.copy()
+        gap[S] -= V_S
+        small_V = np.abs(gap).max() <= self.tol * max(1.0, np.abs(W).max())
+        return bool(small_V and np.abs(gap_E).max() <= self.tol * max(1.0, np.abs(Y).max()))
+
+
+class _System:
+    """(XᵀX + I)W = Q + XᵀT, solved for many right-hand sides."""
+
+    def solve(self, Q: Floats, XQ: Floats, T: Floats) -> tuple[Floats, Floats]:
+        """Return W and XW, given Q, XQ and T."""
+        raise NotImplementedError
+
+
+class _Narrow(_System):
+    """In n unknowns: W = Q + XᵀR with R = (XXᵀ + I)⁻¹(T − XQ), and XW = T − R."""
+
+    def __init__(self, table: StandardTable) -> None:
+        self.X = table.X
+        self.inverse = np.linalg.inv(self.X @ self.X.T + np.eye(len(self.X)))
+
+    def solve(self, Q: Floats, XQ: Floats, T: Floats) -> tuple[Floats, Floats]:
+        R = self.inverse @ (T - XQ)
+        return Q + self.X.T @ R, T - R
+
+
+class _Tall(_System):
+    """In d unknowns."""
+
+    def __init__(self, table: StandardTable) -> None:
+        self.X = table.X
+        self.inverse = np.linalg.inv(self.X.T @ self.X + np.eye(self.X.shape[1]))
+
+    def solve(self, Q: Floats, XQ: Floats, T: Floats) -> tuple[Floats, Floats]:
+        W = self.inverse @ (Q + self.X.T @ T)
+        return W, self.X @ W
