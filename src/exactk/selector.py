@@ -33,8 +33,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     k : int
         How many features.
     method : str or Method
-        A name (see ``exactk.registry.names()``) or a configured method object, whose parameters
-        a grid search reaches as ``method__effort``.
+        A name (see ``exactk.registry.names()``) or a configured method object such as
+        ``exactk.registry.create("gsrfs", lam=0.1)``, whose parameters a grid search reaches as
+        ``method__lam``.
     ridge : "auto", "cv" or float
         Ridge relative to the size of the columns. "auto" is 0.1·√(d/n) between 0.1 and 3, "cv"
         takes the best of a grid by cross-validated squared error, 0 is plain least squares.
@@ -142,12 +143,12 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         KeyboardInterrupt
             After Ctrl-C; the selector is then fitted with the best found until then.
         """
+        method = self._configured_method()
         problem = self._problem(X, y, sample_weight)
         k = problem.check_k(self.k)
         problem = problem.with_ridge(
             resolve_ridge(self.ridge, problem, k, random_state=self.random_state)
         )
-        method = self._configured_method()
         result = solve(problem, k, method, time_limit=self.time_limit, verbose=self.verbose)
         self.result_ = result
         self.support_ = np.zeros(problem.n_features, dtype=bool)
@@ -193,6 +194,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         >>> [result.support.tolist() for result in path]
         [[2], [1, 3], [1, 2, 3]]
         """
+        method = self._configured_method()
         # A copy takes the marks of this table (names, widths), so that a fitted selector keeps its.
         problem = clone(self)._problem(X, y, sample_weight)
         k_max = problem.check_k(self.k if k_max is None else k_max)
@@ -200,7 +202,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         return solve_path(
             problem.with_ridge(ridge),
             k_max,
-            self._configured_method(),
+            method,
             time_limit=self.time_limit,
             verbose=self.verbose,
         )
@@ -215,19 +217,22 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         return problem
 
     def _configured_method(self) -> Method:
+        """Return the method with its parameters, checked before the table is read."""
+        given: dict[str, Any] = {} if self.effort is None else {"effort": self.effort}
         if isinstance(self.method, str):
-            options = {} if self.effort is None else {"effort": self.effort}
             if "random_state" in registry.method_class(self.method).option_names():
-                options["random_state"] = self.random_state
-            return registry.create(self.method, **options)
-        if not isinstance(self.method, Method):
+                given["random_state"] = self.random_state
+            method = registry.create(self.method, **given)
+        elif isinstance(self.method, Method):
+            method = clone(self.method)
+            if self.random_state is not None and "random_state" in method.option_names():
+                given["random_state"] = self.random_state
+            registry.check_options(type(method).__name__.lower(), method.option_names(), given)
+            method.set_params(**given)
+        else:
             raise InputError(f"method must be a name or a method object, not {self.method!r}")
-        method: Method = clone(self.method)
-        given = {} if self.effort is None else {"effort": self.effort}
-        if self.random_state is not None and "random_state" in method.option_names():
-            given["random_state"] = self.random_state
-        registry.check_options(type(method).__name__.lower(), method.option_names(), given)
-        return method.set_params(**given)
+        method.check()
+        return method
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)

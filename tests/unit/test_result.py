@@ -126,6 +126,7 @@ def test_figures_fit_together(result: Result) -> None:
 def test_statuses_are_words() -> None:
     assert {str(status) for status in Status} == {
         "optimal", "converged", "max_iter", "time_limit", "interrupted", "rank_deficient",
+        "failed",
     }  # fmt: skip
     assert Status("optimal") is Status.OPTIMAL
     assert Status.OPTIMAL == "optimal"

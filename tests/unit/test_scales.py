@@ -15,6 +15,7 @@ from exactk.search.native import make_state
 from exactk.search.state import State
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("factor", [1e-9, 200.0, 1e5, 1e9, 1e40])
 @pytest.mark.parametrize("method", registry.names())
 def test_the_units_of_y_do_not_matter(factor: float, method: str) -> None:

@@ -1,15 +1,20 @@
-"""``exactk methods``: what can be given to ``--method``."""
+"""``exactk methods``: what can be given to ``--method``, and its options."""
 
 from __future__ import annotations
 
+import inspect
 import json
+from typing import Any
 
 import click
 
 __all__ = ["methods"]
 
+FIELDS = ("name", "family", "summary", "reference")
+
 
 @click.command()
+@click.argument("name", required=False)
 @click.option(
     "--format",
     "style",
@@ -18,14 +23,16 @@ __all__ = ["methods"]
     show_default=True,
     help="How to print the list.",
 )
-def methods(style: str) -> None:
-    """List the methods: name, family, summary and reference."""
+def methods(name: str | None, style: str) -> None:
+    """List the methods, or the options of the one with NAME."""
     from exactk import registry
 
-    infos = [registry.describe(name) for name in registry.names()]
+    if name is not None:
+        _describe(name, style)
+        return
+    infos = [registry.describe(known) for known in registry.names()]
     if style == "json":
-        fields = ("name", "family", "summary", "reference")
-        rows = [{field: getattr(info, field) for field in fields} for info in infos]
+        rows = [{field: getattr(info, field) for field in FIELDS} for info in infos]
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     name_width = max(len(info.name) for info in infos)
@@ -33,3 +40,30 @@ def methods(style: str) -> None:
     for info in infos:
         click.echo(f"{info.name:{name_width}}  {info.family:{family_width}}  {info.summary}")
         click.echo(f"{'':{name_width}}  {'':{family_width}}  {info.reference}")
+
+
+def _describe(name: str, style: str) -> None:
+    """Print one method: what it does, and each option with its default and range."""
+    from exactk import registry
+
+    info, cls = registry.describe(name), registry.method_class(name)
+    defaults = inspect.signature(cls).parameters
+    options: list[dict[str, Any]] = [
+        {
+            "name": option,
+            "default": parameter.default,
+            "range": str(cls.checks[option]) if option in cls.checks else None,
+        }
+        for option, parameter in defaults.items()
+    ]
+    if style == "json":
+        facts = {field: getattr(info, field) for field in FIELDS}
+        click.echo(json.dumps({**facts, "options": options}, indent=2, ensure_ascii=False))
+        return
+    click.echo(f"{info.name}: {info.summary} ({info.reference})")
+    if options:
+        width = max(len(f"{o['name']}={o['default']}") for o in options)
+        click.echo()
+        for option in options:
+            text = f"{option['name']}={option['default']}"
+            click.echo(f"  {text:{width}}  {option['range'] or ''}".rstrip())

@@ -46,6 +46,34 @@ def _only_one(context: click.Context, parameter: click.Parameter, values: tuple[
     return values[0]
 
 
+def _settings(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, Any]:
+    """Read ``name=value`` pairs; a value is a number, true, false, none, or a word."""
+    settings: dict[str, Any] = {}
+    for pair in values:
+        name, equals, text = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name or not text.strip():
+            raise click.BadParameter(f"{pair!r} is not of the form NAME=VALUE, such as lam=0.1.")
+        if name in settings:
+            raise click.BadParameter(f"{name!r} is given twice.")
+        settings[name] = _value(text.strip())
+    return settings
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
 @click.command()
 @click.argument("table", type=click.Path())
 @click.option(
@@ -95,6 +123,15 @@ def _only_one(context: click.Context, parameter: click.Parameter, values: tuple[
     help="How to print the result.",
 )
 @click.option("--output", type=click.Path(), metavar="FILE", help="Write there, not to stdout.")
+@click.option(
+    "-O",
+    "--option",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_settings,
+    help="Parameter of the method, for example lam=0.1; repeatable. See: exactk methods NAME.",
+)
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the search.")
 @click.option("--quiet", is_flag=True, help="No progress bar, no warnings.")
 def select(
@@ -110,6 +147,7 @@ def select(
     task: Task,
     style: str,
     output: str | None,
+    settings: dict[str, Any],
     seed: int | None,
     quiet: bool,
 ) -> int:
@@ -118,11 +156,13 @@ def select(
     TABLE is a CSV or TSV file (.gz too) or a Parquet file. Every column that is not the
     target, the weights or dropped is a feature, and must be numeric.
     """
-    from exactk.registry import method_class
+    from exactk.registry import create, method_class
 
-    given: dict[str, Any] = {} if effort is None else {"effort": effort}
+    given: dict[str, Any] = settings if effort is None else {**settings, "effort": effort}
     if seed is not None and "random_state" in method_class(method).option_names():
         given["random_state"] = seed
+    # What is wrong with the parameters is said before the table is read.
+    create(method, **given).check()
     _check_output(output, table)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -140,6 +180,7 @@ def select(
         "weights": weights,
         "dropped": list(drop),
         "ridge_rule": ridge,
+        "options": given,
         "task": problem.task,
         "n_rows": problem.n_rows,
         "n_features": problem.n_features,

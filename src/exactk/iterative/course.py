@@ -186,7 +186,7 @@ def complete(problem: Problem, support: Sequence[int], k: int) -> list[int]:
     >>> from sklearn.datasets import load_iris
     >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
     >>> complete(problem, [0], 2)
-    [0, 3]
+    [0, 2]
     """
     if len(support) >= k:
         return list(support)[:k]

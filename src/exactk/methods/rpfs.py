@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -82,7 +83,7 @@ class RPFS(IterativeMethod):
     >>> from sklearn.datasets import load_iris
     >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
     >>> exactk.solve(problem, 2, method="rpfs").support
-    array([2, 3])
+    array([1, 3])
     """
 
     needs_rows: ClassVar[bool] = True
@@ -144,7 +145,7 @@ class RPFS(IterativeMethod):
         S = largest(self._scores(W0), k)
         V_S, Lambda, Sigma, E = W0[S], np.zeros_like(W0), np.zeros_like(Y), np.zeros_like(Y)
         W, XW, X_Lambda = W0, X @ W0, np.zeros_like(Y)
-        for t in range(1, 10**9):
+        for t in count(1):
             XV = X[:, S] @ V_S
             T = Y + E - Sigma / mu
             b = (root * (T - XW)).sum(axis=0) / weight

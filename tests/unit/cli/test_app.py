@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -57,6 +58,7 @@ def test_help(run, args):
     [
         (["selct"], "exactk: No such command 'selct'"),
         (["--nope"], "exactk: No such option"),
+        (["methods", "gsrsf"], "exactk: unknown method 'gsrsf'; did you mean 'gsrfs'?"),
         (["methods", "--format", "xml"], "exactk: Invalid value for '--format': 'xml' is not"),
     ],
 )
@@ -78,6 +80,18 @@ def test_methods_lists_the_registry(run):
             for line in text.out.splitlines()
         )
         assert info.reference in text.out
+
+
+def test_methods_tells_the_options_of_one(run):
+    out = run("methods", "gsrfs").out
+    assert "Peng & Fan" in out
+    assert re.search(r"^  r=2\.0 +a number in \(0, 2\]$", out, re.MULTILINE)
+    assert re.search(r"^  labels=plus-minus +'centred', 'one-hot' or 'plus-", out, re.MULTILINE)
+    facts = json.loads(run("methods", "gsrfs", "--format", "json").out)
+    assert {option["name"]: option["default"] for option in facts["options"]} == (
+        registry.create("gsrfs").get_params()
+    )
+    assert run("methods", "greedy").out.count("\n") == 1, "it has no options"
 
 
 def test_methods_as_json(run):

@@ -101,6 +101,20 @@ def test_options_reach_the_solver(run, wine_csv):
     assert json.loads(result.out)["ridge_rule"] == "cv"
 
 
+def test_options_of_a_method_reach_it(run, wine, wine_csv):
+    args = ["select", wine_csv, "--target", "cultivar", "-k", 3, *NO_ID, "--ridge", 0]
+    more = ["--method", "gsrfs", "-O", "lam=40", "--option", "p=1", "-O", "labels=centred"]
+    content = json.loads(run(*args, *more, "--format", "json").out)
+    assert content["options"] == {"lam": 40, "p": 1, "labels": "centred"}
+    X, labels, _, _ = wine
+    problem = Problem.from_arrays(X, labels)
+    expected = solve(problem, 3, "gsrfs", lam=40, p=1, labels="centred")
+    assert content["trace"] == pytest.approx(expected.trace)
+    loud = run(*args, "--method", "nmapg", "-O", "rho=none", "-O", "max-iter=2")
+    assert loud.code == 0
+    assert loud.err == ("exactk: the iteration limit came before convergence; raise max_iter.\n")
+
+
 def test_task(run, tmp_path):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((40, 5))
@@ -151,6 +165,12 @@ def test_a_shortfall_is_said_on_stderr(run, tmp_path):
         (["{good}", "-k", 3, "--task", "rank"], "Invalid value for '--task'"),
         (["{good}", "-k", 3, "--format", "xml"], "Invalid value for '--format'"),
         (["{good}", "-k", 3, "--method", "greedy", "--effort", 1], "effort"),
+        (["{good}", "-k", 3, "-O", "effort"], "'effort' is not of the form NAME=VALUE"),
+        (["{good}", "-k", 3, "-O", "=2"], "'=2' is not of the form NAME=VALUE"),
+        (["{good}", "-k", 3, "-O", "effort=1", "-O", "effort=2"], "'effort' is given twice"),
+        (["{good}", "-k", 3, "-O", "efort=1"], "did you mean 'effort'?"),
+        (["{good}", "-k", 3, "--method", "gsrfs", "-O", "p=2"], "p must be a number in (0, 1]"),
+        (["none.csv", "--target", "y", "-k", 3, "--method", "rfs", "-O", "lam=0"], "lam must be"),
         (["{good}", "-k", 3, "--drop", "ash", "--drop", "asch"], "did you mean 'ash'?"),
         (["{good}", "-k", 3, "--weights", "kopies"], "did you mean 'copies'?"),
         (["{good}", "-k", 3, "--output", "{folder}"], "is a folder"),
