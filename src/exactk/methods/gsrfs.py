@@ -34,6 +34,7 @@ class GSRFS(IterativeMethod):
         λ, the weight of the penalty. The paper cross-validates 0.001 to 100.
     labels : {"plus-minus", "centred", "one-hot"}
         How classes are coded. The paper has −1 and 1 without a bias; centred classes fit better.
+        Numbers are always centred.
     epsilon : float
         ε under the roots of the reweighting, against division by zero. The forms used here need
         none; it biases the objective for small p.

@@ -26,7 +26,7 @@ class RFS(IterativeMethod):
     lam : float
         λ, the weight of the penalty.
     labels : {"plus-minus", "centred", "one-hot"}
-        How classes are coded.
+        How classes are coded; numbers are centred.
     epsilon : float
         ε under the roots of the reweighting.
     max_iter : int
