@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from exactk.checks import Check, Number, Whole
-from exactk.iterative.course import Start, Step
-from exactk.iterative.table import LABELS, Labels, StandardTable, standard_table
+from exactk.iterative.course import Step
+from exactk.iterative.table import StandardTable
 from exactk.linalg import largest, row_norms
-from exactk.problem import Problem
 
-__all__ = ["REWEIGHTED_CHECKS", "reweighted", "reweighted_steps", "robust_fit"]
+__all__ = ["reweighted_steps", "robust_fit"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -31,31 +29,6 @@ ROUNDING = 1e-14
 ZERO_RESIDUAL = 1e-9
 FIT_STEPS = 200
 FIT_CHANGE = 1e-10
-
-# What the parameters may be that all these methods share.
-REWEIGHTED_CHECKS: Mapping[str, Check] = {
-    "lam": Number("(0, inf)"),
-    "labels": LABELS,
-    "epsilon": Number("[0, inf)"),
-    "max_iter": Whole(1),
-    "tol": Number("[0, inf)"),
-}
-
-
-def reweighted(
-    problem: Problem,
-    k: int,
-    *,
-    r: float,
-    p: float,
-    lam: float,
-    labels: Labels,
-    epsilon: float,
-    tol: float,
-) -> Sequence[Start]:
-    """Return the one start of such a method: all weights equal."""
-    table = standard_table(problem, labels)
-    return [Start(reweighted_steps(table, k, r=r, p=p, lam=lam, epsilon=epsilon, tol=tol))]
 
 
 def reweighted_steps(

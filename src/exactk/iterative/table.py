@@ -12,7 +12,15 @@ from exactk.checks import Choice
 from exactk.errors import InputError
 from exactk.problem import Problem
 
-__all__ = ["LABELS", "Labels", "StandardTable", "standard_table", "start_matrix", "target_unit"]
+__all__ = [
+    "LABELS",
+    "Labels",
+    "StandardTable",
+    "given_matrices",
+    "standard_table",
+    "start_matrix",
+    "target_unit",
+]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -102,6 +110,15 @@ def target_unit(problem: Problem) -> float:
     if problem.task == "classification":
         return 1.0
     return float(np.sqrt(problem.total / (problem.weight * problem.n_outputs)))
+
+
+def given_matrices(init: object, n_starts: int, problem: Problem) -> list[Floats]:
+    """Return the W⁰ in an ``init``, if any: one start, which leaves no room for random ones."""
+    if init is None:
+        return []
+    if n_starts != 1:
+        raise InputError("init is one start; leave it out, or n_starts at 1")
+    return [start_matrix(init, problem)]
 
 
 def start_matrix(init: object, problem: Problem) -> Floats:

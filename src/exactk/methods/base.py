@@ -11,14 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from exactk.checks import Check
+from exactk.checks import Check, Number, Whole
 from exactk.errors import InputError
 from exactk.iterative.course import Start, best_answer
+from exactk.iterative.irls import reweighted_steps
+from exactk.iterative.table import LABELS, Labels, standard_table
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
 
-__all__ = ["IterativeMethod", "Method", "generator", "given_supports"]
+__all__ = ["IterativeMethod", "Method", "ReweightedMethod", "generator", "given_supports"]
 
 
 class Method(BaseEstimator):
@@ -96,6 +98,46 @@ class IterativeMethod(Method):
             status = Status.OPTIMAL if len(columns) == k else Status.RANK_DEFICIENT
             return Answer(columns.tolist(), status, 0)
         return best_answer(problem, k, self.starts(problem, k), self.max_iter, monitor)
+
+
+class ReweightedMethod(IterativeMethod):
+    """Base of the methods for ‖XW − Y‖₂,ᵣʳ + λ‖W‖₂,ₚᵖ, which differ in r and p alone."""
+
+    needs_rows: ClassVar[bool] = True
+    checks: ClassVar[Mapping[str, Check]] = {
+        "lam": Number("(0, inf)"),
+        "labels": LABELS,
+        "epsilon": Number("[0, inf)"),
+        "max_iter": Whole(1),
+        "tol": Number("[0, inf)"),
+    }
+
+    def __init__(
+        self,
+        lam: float = 1.0,
+        labels: Labels = "plus-minus",
+        epsilon: float = 0.0,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+    ) -> None:
+        self.lam = lam
+        self.labels = labels
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.tol = tol
+
+    @property
+    @abstractmethod
+    def orders(self) -> tuple[float, float]:
+        """The orders r and p."""
+
+    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
+        r, p = self.orders
+        table = standard_table(problem, self.labels)
+        steps = reweighted_steps(
+            table, k, r=r, p=p, lam=self.lam, epsilon=self.epsilon, tol=self.tol
+        )
+        return [Start(steps)]
 
 
 def generator(random_state: object) -> np.random.Generator:

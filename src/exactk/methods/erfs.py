@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from exactk.checks import Check, Number
-from exactk.iterative.course import Start
-from exactk.iterative.irls import REWEIGHTED_CHECKS, reweighted
 from exactk.iterative.table import Labels
-from exactk.methods.base import IterativeMethod
-from exactk.problem import Problem
+from exactk.methods.base import ReweightedMethod
 
 __all__ = ["ERFS"]
 
 
-class ERFS(IterativeMethod):
+class ERFS(ReweightedMethod):
     """min ‖XW − Y‖₂,ₚᵖ + λ‖W‖₂,ₚᵖ, 0 < p ≤ 1: `gsrfs` with r = p.
 
     More robust and sparser than `rfs`, which is p = 1, and not convex below. Solved by
@@ -49,8 +46,10 @@ class ERFS(IterativeMethod):
     array([2, 3])
     """
 
-    needs_rows: ClassVar[bool] = True
-    checks: ClassVar[Mapping[str, Check]] = {"p": Number("(0, 1]"), **REWEIGHTED_CHECKS}
+    checks: ClassVar[Mapping[str, Check]] = {
+        "p": Number("(0, 1]"),
+        **ReweightedMethod.checks,
+    }
 
     def __init__(
         self,
@@ -61,15 +60,9 @@ class ERFS(IterativeMethod):
         max_iter: int = 1000,
         tol: float = 1e-4,
     ) -> None:
+        super().__init__(lam, labels, epsilon, max_iter, tol)
         self.p = p
-        self.lam = lam
-        self.labels = labels
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.tol = tol
 
-    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
-        return reweighted(
-            problem, k, r=self.p, p=self.p, lam=self.lam, labels=self.labels,
-            epsilon=self.epsilon, tol=self.tol,
-        )  # fmt: skip
+    @property
+    def orders(self) -> tuple[float, float]:  # noqa: D102
+        return self.p, self.p

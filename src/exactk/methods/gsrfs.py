@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from exactk.checks import Check, Number
-from exactk.iterative.course import Start
-from exactk.iterative.irls import REWEIGHTED_CHECKS, reweighted
 from exactk.iterative.table import Labels
-from exactk.methods.base import IterativeMethod
-from exactk.problem import Problem
+from exactk.methods.base import ReweightedMethod
 
 __all__ = ["GSRFS"]
 
 
-class GSRFS(IterativeMethod):
+class GSRFS(ReweightedMethod):
     """min ‖XW − Y‖₂,ᵣʳ + λ‖W‖₂,ₚᵖ (eq. 2), 0 < r ≤ 2, 0 < p ≤ 1.
 
     A smaller r is more robust against rows that do not fit, a smaller p makes W sparser. Each
@@ -65,11 +62,10 @@ class GSRFS(IterativeMethod):
     array([2, 3])
     """
 
-    needs_rows: ClassVar[bool] = True
     checks: ClassVar[Mapping[str, Check]] = {
         "r": Number("(0, 2]"),
         "p": Number("(0, 1]"),
-        **REWEIGHTED_CHECKS,
+        **ReweightedMethod.checks,
     }
 
     def __init__(
@@ -82,16 +78,10 @@ class GSRFS(IterativeMethod):
         max_iter: int = 1000,
         tol: float = 1e-4,
     ) -> None:
+        super().__init__(lam, labels, epsilon, max_iter, tol)
         self.r = r
         self.p = p
-        self.lam = lam
-        self.labels = labels
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.tol = tol
 
-    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
-        return reweighted(
-            problem, k, r=self.r, p=self.p, lam=self.lam, labels=self.labels,
-            epsilon=self.epsilon, tol=self.tol,
-        )  # fmt: skip
+    @property
+    def orders(self) -> tuple[float, float]:  # noqa: D102
+        return self.r, self.p

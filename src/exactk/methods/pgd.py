@@ -11,11 +11,10 @@ import numpy.typing as npt
 from scipy.sparse.linalg import eigsh
 
 from exactk.checks import Check, Number, Whole
-from exactk.errors import InputError
 from exactk.gram import WholeGram
 from exactk.iterative.course import Start, Step
 from exactk.iterative.starts import random_matrix
-from exactk.iterative.table import standard_table, start_matrix
+from exactk.iterative.table import given_matrices, standard_table
 from exactk.linalg import largest, row_norms, spectral_norm
 from exactk.methods.base import IterativeMethod, generator
 from exactk.problem import Problem
@@ -95,11 +94,8 @@ class PGD(IterativeMethod):
         self.random_state = random_state
 
     def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
-        if self.init is not None:
-            if self.n_starts != 1:
-                raise InputError("init is one start; leave it out, or n_starts at 1")
-            first = [start_matrix(self.init, problem)]
-        else:
+        first = given_matrices(self.init, self.n_starts, problem)
+        if not first:
             rng = generator(self.random_state)
             # As large as the coefficients of k columns that share the target between them.
             size = sqrt(problem.total / (k * float(problem.diagonal[problem.candidates].mean())))

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
-
-from exactk.checks import Check
-from exactk.iterative.course import Start
-from exactk.iterative.irls import REWEIGHTED_CHECKS, reweighted
-from exactk.iterative.table import Labels
-from exactk.methods.base import IterativeMethod
-from exactk.problem import Problem
+from exactk.methods.base import ReweightedMethod
 
 __all__ = ["RFS"]
 
 
-class RFS(IterativeMethod):
+class RFS(ReweightedMethod):
     """min ‖XW − Y‖₂,₁ + λ‖W‖₂,₁: `gsrfs` with r = p = 1.
 
     Robust against rows that do not fit. Solved by reweighted least squares (see
@@ -48,25 +40,6 @@ class RFS(IterativeMethod):
     array([2, 3])
     """
 
-    needs_rows: ClassVar[bool] = True
-    checks: ClassVar[Mapping[str, Check]] = REWEIGHTED_CHECKS
-
-    def __init__(
-        self,
-        lam: float = 1.0,
-        labels: Labels = "plus-minus",
-        epsilon: float = 0.0,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-    ) -> None:
-        self.lam = lam
-        self.labels = labels
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.tol = tol
-
-    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
-        return reweighted(
-            problem, k, r=1.0, p=1.0, lam=self.lam, labels=self.labels,
-            epsilon=self.epsilon, tol=self.tol,
-        )  # fmt: skip
+    @property
+    def orders(self) -> tuple[float, float]:  # noqa: D102
+        return 1.0, 1.0

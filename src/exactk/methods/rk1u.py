@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from exactk.checks import Check, Number
-from exactk.iterative.course import Start
-from exactk.iterative.irls import REWEIGHTED_CHECKS, reweighted
 from exactk.iterative.table import Labels
-from exactk.methods.base import IterativeMethod
-from exactk.problem import Problem
+from exactk.methods.base import ReweightedMethod
 
 __all__ = ["RK1U"]
 
 
-class RK1U(IterativeMethod):
+class RK1U(ReweightedMethod):
     """min ‖XW − Y‖² + λ‖W‖₂,ₚᵖ, 0 < p ≤ 1: `gsrfs` with r = 2.
 
     The problem is that of the rank-one update method; it is solved here by reweighted least
@@ -50,8 +47,10 @@ class RK1U(IterativeMethod):
     array([2, 3])
     """
 
-    needs_rows: ClassVar[bool] = True
-    checks: ClassVar[Mapping[str, Check]] = {"p": Number("(0, 1]"), **REWEIGHTED_CHECKS}
+    checks: ClassVar[Mapping[str, Check]] = {
+        "p": Number("(0, 1]"),
+        **ReweightedMethod.checks,
+    }
 
     def __init__(
         self,
@@ -62,15 +61,9 @@ class RK1U(IterativeMethod):
         max_iter: int = 1000,
         tol: float = 1e-4,
     ) -> None:
+        super().__init__(lam, labels, epsilon, max_iter, tol)
         self.p = p
-        self.lam = lam
-        self.labels = labels
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.tol = tol
 
-    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
-        return reweighted(
-            problem, k, r=2.0, p=self.p, lam=self.lam, labels=self.labels,
-            epsilon=self.epsilon, tol=self.tol,
-        )  # fmt: skip
+    @property
+    def orders(self) -> tuple[float, float]:  # noqa: D102
+        return 2.0, self.p

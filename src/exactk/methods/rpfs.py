@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Check, Choice, Number, Whole
-from exactk.errors import InputError
 from exactk.iterative.course import Course, Start, Step
 from exactk.iterative.irls import robust_fit
 from exactk.iterative.starts import random_matrix
-from exactk.iterative.table import StandardTable, standard_table, start_matrix
+from exactk.iterative.table import StandardTable, given_matrices, standard_table
 from exactk.linalg import largest, row_norms
 from exactk.methods.base import IterativeMethod, generator
 from exactk.problem import Problem
@@ -117,11 +116,8 @@ class RPFS(IterativeMethod):
         self.random_state = random_state
 
     def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
-        if self.init is not None:
-            if self.n_starts != 1:
-                raise InputError("init is one start; leave it out, or n_starts at 1")
-            first = [start_matrix(self.init, problem)]
-        else:
+        first = given_matrices(self.init, self.n_starts, problem)
+        if not first:
             rng = generator(self.random_state)
             first = [random_matrix(problem, rng, START_SIZE) for _ in range(self.n_starts)]
         table = standard_table(problem, "one-hot")
