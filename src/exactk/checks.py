@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import inf, isfinite
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from exactk.errors import InputError, nearest
 
-__all__ = ["Check", "Choice", "Number", "Whole"]
+__all__ = ["Check", "Choice", "Given", "Number", "Seed", "Whole"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Number(Check):
-    """A finite number in a range such as ``(0, 2]``: a bracket belongs to it, a parenthesis not.
+    """A number in a range such as ``(0, 2]``: a bracket belongs to it, a parenthesis not.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Number(Check):
             return False
         above = number >= low if self.range[0] == "[" else number > low
         below = number <= high if self.range[-1] == "]" else number < high
-        return isfinite(number) and above and below
+        return above and below
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,50 @@ class Choice(Check):
         return self._with_none(" or ".join([", ".join(shown[:-1]), shown[-1]]))
 
     def allows(self, value: Any) -> bool:  # noqa: D102
-        return any(type(value) is type(word) and value == word for word in self.words)
+        if isinstance(value, str):
+            return str(value) in self.words
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        return whole and int(value) in self.words
 
     def hint(self, value: Any) -> str:  # noqa: D102
         words = [word for word in self.words if isinstance(word, str)]
         return nearest(value, words) if isinstance(value, str) and words else ""
+
+
+@dataclass(frozen=True)
+class Seed(Check):
+    """Something to make a random generator of; None is a fixed seed.
+
+    Examples
+    --------
+    >>> Seed()("random_state", -1)
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: random_state must be None, an integer that is zero or more, or a
+    NumPy generator, not -1
+    """
+
+    none: str = field(default="a fixed seed", kw_only=True)
+
+    def __str__(self) -> str:
+        """Return what to say in an error."""
+        return "None, an integer that is zero or more, or a NumPy generator"
+
+    def allows(self, value: Any) -> bool:  # noqa: D102
+        if isinstance(value, (np.random.Generator, np.random.RandomState)):
+            return True
+        return Whole(0).allows(value)
+
+
+@dataclass(frozen=True)
+class Given(Check):
+    """Something that can be checked only beside a problem: no more than a line in the help."""
+
+    text: str = ""
+
+    def __str__(self) -> str:
+        """Return what to say in the help."""
+        return self.text
+
+    def allows(self, value: Any) -> bool:  # noqa: D102
+        return True

@@ -102,24 +102,25 @@ def row_norms(W: Floats) -> Floats:
     return norms
 
 
-def largest(scores: Floats, k: int) -> Indices:
+def largest(scores: Floats, k: int, *, positive: bool = True) -> Indices:
     """Return the indices of the k largest scores, sorted; ties go to the lowest index.
 
-    Scores of zero or less, and nan, are never among them: fewer than k may be returned.
+    Scores of zero or less, and nan, are never among them unless `positive` is false: fewer than
+    k may be returned.
 
     Examples
     --------
     >>> largest(np.array([1.0, 3.0, 2.0, 3.0, 0.0]), 2)
     array([1, 3])
     """
-    positive = np.flatnonzero(scores > 0)
-    if len(positive) <= k:
-        return positive
-    values = scores[positive]
+    eligible = np.flatnonzero(scores > 0) if positive else np.arange(len(scores))
+    if len(eligible) <= k:
+        return eligible
+    values = scores[eligible]
     least = np.partition(values, len(values) - k)[len(values) - k]
     above = np.flatnonzero(values > least)
     level = np.flatnonzero(values == least)[: k - len(above)]
-    chosen: Indices = positive[np.sort(np.concatenate([above, level]))]
+    chosen: Indices = eligible[np.sort(np.concatenate([above, level]))]
     return chosen
 
 

@@ -23,7 +23,8 @@ class Status(StrEnum):
 
     ``optimal``: proven the best. ``converged``: the method's own stopping rule was met.
     ``max_iter``, ``time_limit``, ``interrupted``: stopped before that; the best so far is given.
-    ``rank_deficient``: fewer than k columns are independent; the best of those, filled up to k.
+    ``rank_deficient``: the columns depend on each other, because no k independent ones exist, or
+    because the method does not look for them.
     ``failed``: the iterates diverged; the support is that of the last good one.
     """
 

@@ -202,11 +202,15 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
     # With a ridge even copies have full rank; the method knows them as no candidates.
     rank = min(fit.rank, len(found))
     if rank < k:
-        status = Status.RANK_DEFICIENT
-        message = (
-            f"only {rank} of the {k} columns asked for are independent: the other {k - rank} add "
+        which = "asked for" if len(found) < k else "chosen"
+        shortfall = (
+            f"only {rank} of the {k} columns {which} are independent: the other {k - rank} add "
             f"nothing and are there to make up the number"
         )
+        message = f"{shortfall}; {message}" if message else shortfall
+        # An end that was not the method's own is the more important news.
+        if status not in (Status.FAILED, Status.TIME_LIMIT, Status.INTERRUPTED):
+            status = Status.RANK_DEFICIENT
     return Result(
         support=support,
         order=order,

@@ -196,7 +196,7 @@ def test_not_fitted() -> None:
         ({"ridge": np.nan}, "ridge must be zero or more, and at most 1e.100, not nan"),
         ({"ridge": None}, "ridge must be .*not None"),
         ({"task": "ranking"}, "task must be .*'ranking'"),
-        ({"effort": -1}, "effort must be zero or more, not -1"),
+        ({"effort": -1}, "effort must be a number in .0, inf., .* not -1"),
         ({"effort": "more"}, "effort must be a number.*'more'"),
         ({"time_limit": 0}, "time_limit must be .*above 0, not 0"),
         ({"random_state": -1}, "random_state must be .*not -1"),

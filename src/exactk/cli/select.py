@@ -66,12 +66,16 @@ def _value(text: str) -> Any:
     words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    # 1e4 is how one writes a whole number of iterations.
+    return int(number) if "." not in text and number.is_integer() else number
 
 
 @click.command()
@@ -158,7 +162,12 @@ def select(
     """
     from exactk.registry import create, method_class
 
-    given: dict[str, Any] = settings if effort is None else {**settings, "effort": effort}
+    given = dict(settings)
+    for name, value, flag in (("effort", effort, "--effort"), ("random_state", seed, "--seed")):
+        if value is not None and name in settings:
+            raise click.UsageError(f"{name!r} is given twice, by {flag} and by -O.")
+    if effort is not None:
+        given["effort"] = effort
     if seed is not None and "random_state" in method_class(method).option_names():
         given["random_state"] = seed
     # What is wrong with the parameters is said before the table is read.

@@ -19,9 +19,11 @@ Indices = npt.NDArray[np.intp]
 # A row of W whose ‖w‖ᵖ is this small beside the largest has died: it will not come back, and the
 # objective does not miss it.
 DEAD = 1e-11
-# Rows whose 1/weight is this small beside the largest are fitted nearly exactly. In a sum with
+# Rows whose 1/weight is this small beside that of most are fitted nearly exactly. In a sum with
 # the others they would drown them in rounding.
 EXACT_FIT = 1e-6
+# So many of them cost nothing.
+FEW_ROWS = 100
 # What is added to their system at least, beside its largest entry: the same row twice, fitted
 # exactly, must not make it singular.
 ROUNDING = 1e-14
@@ -46,7 +48,7 @@ def reweighted_steps(
     Yields
     ------
     Step
-        The k largest rows; of rows that have died the later is the larger.
+        The k largest rows, the largest first; of rows that have died the later is the larger.
     """
     X, Y, root, columns = table.X, table.Y, table.root, table.columns
     scores = np.zeros(X.shape[1])
@@ -81,13 +83,9 @@ def reweighted_steps(
                 squares = squares[0][np.ix_(~dead, ~dead)], squares[1][~dead]
         S1_inverse = (2.0 / r) * e ** (2.0 - r)
         S2_inverse = (2.0 / p) * w ** (2.0 - p)
-        chosen = _ranked(scores, k)
-        yield Step(columns[chosen], value, bool(abs(last - value) <= tol))
-
-
-def _ranked(scores: Floats, k: int) -> Indices:
-    """The k largest, dead rows among them only where no others are left."""
-    return largest(scores - scores.min() + 1.0, k)
+        chosen = largest(scores, k, positive=False)
+        ranked = chosen[np.argsort(-scores[chosen], kind="stable")]
+        yield Step(columns[ranked], value, bool(abs(last - value) <= tol))
 
 
 def _solve(X: Floats, Y: Floats, S1_inverse: Floats, S2_inverse: Floats, lam: float) -> Floats:
@@ -102,7 +100,7 @@ def _solve(X: Floats, Y: Floats, S1_inverse: Floats, S2_inverse: Floats, lam: fl
         K = XT @ XT.T
         _add_diagonal(K, lam * S1_inverse)
         return half[:, None] * (XT.T @ np.linalg.solve(K, Y))
-    exact = np.flatnonzero(S1_inverse <= EXACT_FIT * S1_inverse.max())
+    exact = _exact_rows(S1_inverse, m)
     usual = np.delete(np.arange(n), exact) if len(exact) else slice(None)
     # Both factors the same array, which halves the work of their product.
     scale = 1.0 / np.sqrt(S1_inverse[usual, None])
@@ -120,6 +118,19 @@ def _solve(X: Floats, Y: Floats, S1_inverse: Floats, S2_inverse: Floats, lam: fl
     _add_diagonal(K, S1_inverse[exact])
     u = np.linalg.solve(K, Y[exact] - A @ without)
     return half[:, None] * (without + through @ u)
+
+
+def _exact_rows(S1_inverse: Floats, m: int) -> Indices:
+    """Rows fitted nearly exactly, of which m coefficients leave about m, copies aside.
+
+    More than that beside the largest 1/weight means that it belongs to an outlier: then that of
+    most rows is the measure, or of the upper tenth where most are fitted exactly.
+    """
+    exact = np.flatnonzero(S1_inverse <= EXACT_FIT * S1_inverse.max())
+    if len(exact) <= max(3 * m, FEW_ROWS):
+        return exact
+    median, high = np.quantile(S1_inverse, [0.5, 0.9])
+    return np.flatnonzero(S1_inverse <= EXACT_FIT * (median if median > EXACT_FIT * high else high))
 
 
 def _add_diagonal(K: Floats, values: Floats) -> None:

@@ -16,7 +16,7 @@ __all__ = [
     "LABELS",
     "Labels",
     "StandardTable",
-    "given_matrices",
+    "column_unit",
     "standard_table",
     "start_matrix",
     "target_unit",
@@ -26,6 +26,8 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 Labels = Literal["centred", "one-hot", "plus-minus"]
 LABELS = Choice(words=("centred", "one-hot", "plus-minus"))
+# A median this small beside the root mean square belongs to rows that are all but equal.
+TINY_SHARE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +65,9 @@ class StandardTable:
         return norms
 
 
-def standard_table(problem: Problem, labels: Labels = "centred") -> StandardTable:
+def standard_table(
+    problem: Problem, labels: Labels = "centred", *, robust: bool = False
+) -> StandardTable:
     """Read the candidate columns and the target of a problem.
 
     Parameters
@@ -72,8 +76,11 @@ def standard_table(problem: Problem, labels: Labels = "centred") -> StandardTabl
         With rows; `solve` has checked that.
     labels : {"centred", "one-hot", "plus-minus"}
         How classes are coded: one-hot with the means taken off, 0 and 1, or −1 and 1. Numbers
-        are centred, and divided by their common root mean square so that a paper's penalties
-        mean the same in any units.
+        are centred and divided by their common size, so that a paper's penalties mean the same
+        in any units.
+    robust : bool
+        Numbers are centred at their medians, and their size is the median, not the root mean
+        square: a few wrong rows move neither. For losses that are not squared.
 
     Returns
     -------
@@ -82,27 +89,56 @@ def standard_table(problem: Problem, labels: Labels = "centred") -> StandardTabl
     rows, target = problem.rows, problem.target
     assert rows is not None
     assert target is not None
-    size = 8 * rows.n_rows * len(problem.candidates)
+    columns = problem.candidates
+    size = 8 * rows.n_rows * len(columns)
     if size > problem.memory_limit:
         raise InputError(
             f"this method reads the whole table as float64, {size / 2**30:.1f} GiB, more than "
             f"memory_limit={problem.memory_limit:,}; raise memory_limit in Problem.from_arrays, "
             f"or use method='exchange'"
         )
-    columns = problem.candidates
-    X = rows.columns(columns)
-    X = np.subtract(X, problem.x_mean[columns], order="C")
-    X *= problem.x_scale[columns]
-    Y = target.block(0, rows.n_rows)
-    if problem.task != "classification" or labels == "centred":
-        Y = (Y - problem.y_mean) / target_unit(problem)
-    elif labels == "plus-minus":
-        Y = 2.0 * Y - 1.0
-    if problem.weights is None:
+    X, Y = rows.columns(columns), target.block(0, rows.n_rows)
+    weights = problem.weights
+    if weights is not None:
+        counted = np.flatnonzero(weights > 0)
+        X, Y, weights = X[counted], Y[counted], weights[counted]
+    # The columns were copied when they were read: from here on in place.
+    X = np.ascontiguousarray(X)
+    X -= problem.x_mean[columns]
+    X *= problem.x_scale[columns] / column_unit(problem)
+    Y = _coded(problem, Y, weights, labels, robust)
+    if weights is None:
         return StandardTable(X, Y, np.ones(len(X)), columns)
-    counted = problem.weights > 0
-    root = np.sqrt(problem.weights[counted])
-    return StandardTable(X[counted] * root[:, None], Y[counted] * root[:, None], root, columns)
+    root = np.sqrt(weights)
+    X *= root[:, None]
+    return StandardTable(X, Y * root[:, None], root, columns)
+
+
+def _coded(
+    problem: Problem, Y: Floats, weights: Floats | None, labels: Labels, robust: bool
+) -> Floats:
+    if problem.task == "classification":
+        if labels == "centred":
+            return Y - problem.y_mean
+        return 2.0 * Y - 1.0 if labels == "plus-minus" else Y
+    if not robust:
+        return (Y - problem.y_mean) / target_unit(problem)
+    w = np.ones(len(Y)) if weights is None else weights
+    Y = Y - np.array([_median(column, w) for column in Y.T])
+    size = _median(np.sqrt((Y**2).sum(axis=1)), w) / np.sqrt(Y.shape[1])
+    # Where most rows are equal the median says nothing about the others.
+    return Y / (size if size > TINY_SHARE * target_unit(problem) else target_unit(problem))
+
+
+def _median(values: Floats, weights: Floats) -> float:
+    """The weighted median, which for whole weights is that of the repeated values."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order])
+    half = 0.5 * below[-1]
+    first = int(np.searchsorted(below, half * (1.0 - 1e-12)))
+    last = int(np.searchsorted(below, half * (1.0 + 1e-12), side="right"))
+    last = min(last, len(values) - 1)
+    return float(0.5 * (values[order[first]] + values[order[last]]))
 
 
 def target_unit(problem: Problem) -> float:
@@ -112,13 +148,11 @@ def target_unit(problem: Problem) -> float:
     return float(np.sqrt(problem.total / (problem.weight * problem.n_outputs)))
 
 
-def given_matrices(init: object, n_starts: int, problem: Problem) -> list[Floats]:
-    """Return the W⁰ in an ``init``, if any: one start, which leaves no room for random ones."""
-    if init is None:
-        return []
-    if n_starts != 1:
-        raise InputError("init is one start; leave it out, or n_starts at 1")
-    return [start_matrix(init, problem)]
+def column_unit(problem: Problem) -> float:
+    """Common size of the columns: 1 if they are standardised, else their root mean square."""
+    if problem.scaled:
+        return 1.0
+    return float(np.sqrt(problem.scatter[problem.candidates].mean() / problem.weight))
 
 
 def start_matrix(init: object, problem: Problem) -> Floats:

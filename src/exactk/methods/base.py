@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from exactk.checks import Check, Number, Whole
+from exactk.checks import Check, Number, Seed, Whole
 from exactk.errors import InputError
 from exactk.iterative.course import Start, best_answer
 from exactk.iterative.irls import reweighted_steps
@@ -133,11 +134,21 @@ class ReweightedMethod(IterativeMethod):
 
     def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
         r, p = self.orders
-        table = standard_table(problem, self.labels)
+        table = standard_table(problem, self.labels, robust=r < 2.0)
         steps = reweighted_steps(
             table, k, r=r, p=p, lam=self.lam, epsilon=self.epsilon, tol=self.tol
         )
         return [Start(steps)]
+
+    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:
+        """Every size from one run: W does not depend on k, which only says where to cut."""
+        most = min(k_max, len(problem.candidates) - 1)
+        if most >= 1:
+            answer = self.run(problem, most, monitor)
+            for k in range(1, most + 1):
+                yield replace(answer, support=answer.support[:k])
+        for k in range(max(most, 0) + 1, k_max + 1):
+            yield self.run(problem, k, monitor)
 
 
 def generator(random_state: object) -> np.random.Generator:
@@ -148,13 +159,8 @@ def generator(random_state: object) -> np.random.Generator:
         return np.random.default_rng(random_state.randint(2**31))
     if random_state is None:
         return np.random.default_rng(0)
-    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
-    if whole and int(random_state) >= 0:  # type: ignore[call-overload]  # an integer by now
-        return np.random.default_rng(int(random_state))  # type: ignore[call-overload]  # as above
-    raise InputError(
-        f"random_state must be None, an integer that is zero or more, or a NumPy generator, "
-        f"not {random_state!r}"
-    )
+    Seed()("random_state", random_state)
+    return np.random.default_rng(int(random_state))  # type: ignore[call-overload]  # an integer by now
 
 
 def given_supports(init: object, problem: Problem, k: int) -> list[npt.NDArray[np.intp]]:

@@ -9,9 +9,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from exactk.checks import Check, Number, Whole
+from exactk.checks import Check, Given, Number, Seed, Whole
 from exactk.iterative.course import Start, Step
 from exactk.iterative.starts import random_support
+from exactk.iterative.table import column_unit
 from exactk.methods.base import IterativeMethod, generator, given_supports
 from exactk.problem import Problem
 
@@ -34,18 +35,20 @@ class CDLSR(IterativeMethod):
 
         2·Σ_{j≠i} A_{p,ξ_j} U_{ji} + A_pp U_ii − 2·B_p·V_i,
 
-    one product of k Gram columns a slot. Neither H (n × n) nor the whole A (d × d) is formed.
-    The objective never rises. It stops, as the published code does, after more than four
-    iterations when three relative changes in a row are at most `tol`.
+    one product of k Gram columns a slot. H (n × n) is never formed, and the whole A (d × d) only
+    once it costs less than the columns that are asked for. The objective never rises. It stops,
+    as the published code does, after more than four iterations when three relative changes in a
+    row are at most `tol`.
 
     Parameters
     ----------
     n_starts : int
         Random supports to start from; the lowest objective is kept. The paper takes 40.
     init : array-like of int, or sequence of such, or None
-        Supports to start from instead, in slot order.
+        Supports to start from instead, in slot order; `n_starts` then has no effect.
     epsilon : float
-        Added to the diagonal of SᵀAS, as the published code does.
+        Added to the diagonal of SᵀAS, as the published code does, for columns of unit standard
+        deviation.
     max_iter : int
         Iterations from one start at most.
     tol : float
@@ -76,9 +79,11 @@ class CDLSR(IterativeMethod):
 
     checks: ClassVar[Mapping[str, Check]] = {
         "n_starts": Whole(1),
+        "init": Given("a list of k columns, or several such lists, or None"),
         "epsilon": Number("[0, inf)"),
         "max_iter": Whole(1),
         "tol": Number("[0, inf)"),
+        "random_state": Seed(),
     }
 
     def __init__(
@@ -112,13 +117,11 @@ class CDLSR(IterativeMethod):
         barred = np.ones(problem.n_features, dtype=bool)
         barred[problem.candidates] = False
         barred[xi] = True
+        jitter = self.epsilon * column_unit(problem) ** 2 * np.eye(len(xi))
         value, quiet, t = inf, 0, 0
         while True:
             t += 1
-            V = np.asarray(
-                np.linalg.solve(A_S[:, xi] + self.epsilon * np.eye(len(xi)), B[:, xi].T),
-                dtype=np.float64,
-            )
+            V = np.asarray(np.linalg.solve(A_S[:, xi] + jitter, B[:, xi].T), dtype=np.float64)
             U = V @ V.T
             VB = V @ B
             for i in range(len(xi)):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import ceil, inf
+from typing import ClassVar
 
 import numpy as np
 
+from exactk.checks import Check, Given, Number, Seed
 from exactk.errors import InputError
 from exactk.methods.base import Method, generator, given_supports
 from exactk.monitor import Monitor
@@ -69,6 +71,12 @@ class Exchange(Method):
     1158.47
     """
 
+    checks: ClassVar[Mapping[str, Check]] = {
+        "effort": Number("[0, inf]", none="1, or until the time limit"),
+        "init": Given("a list of k columns, or several such lists, or None"),
+        "random_state": Seed(),
+    }
+
     def __init__(
         self,
         effort: float | None = None,
@@ -108,13 +116,9 @@ class Exchange(Method):
         return _Path(problem, k_max, generator(self.random_state), monitor).go(effort)
 
 
-def _check_effort(effort: object, monitor: Monitor) -> float:
+def _check_effort(effort: float | None, monitor: Monitor) -> float:
     if effort is None:
         return 1.0 if monitor.time_limit is None else inf
-    if isinstance(effort, bool) or not isinstance(effort, (int, float, np.number)):
-        raise InputError(f"effort must be a number that is zero or more, or None, not {effort!r}")
-    if not effort >= 0:
-        raise InputError(f"effort must be zero or more, not {effort!r}")
     value = float(min(effort, inf))
     if np.isinf(value) and monitor.time_limit is None:
         raise InputError("effort=inf never ends by itself: give a time_limit as well")

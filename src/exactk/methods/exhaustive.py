@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from exactk.checks import Check, Whole
+from exactk.checks import Check, Number
 from exactk.errors import InputError
 from exactk.linalg import DEPENDENT, SINGULAR
 from exactk.methods.base import Method
@@ -51,7 +51,7 @@ class Exhaustive(Method):
     (array([1, 3]), 'optimal')
     """
 
-    checks: ClassVar[Mapping[str, Check]] = {"max_subsets": Whole(1)}
+    checks: ClassVar[Mapping[str, Check]] = {"max_subsets": Number("[1, inf)")}
 
     def __init__(self, max_subsets: int = 50_000_000) -> None:
         self.max_subsets = max_subsets

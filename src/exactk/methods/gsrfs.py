@@ -18,8 +18,9 @@ class GSRFS(ReweightedMethod):
     A smaller r is more robust against rows that do not fit, a smaller p makes W sparser. Each
     iteration solves a least-squares problem with weights of the last W (Algorithm 1), in the
     smaller of n and the number of rows of W that are alive (see `exactk.iterative.irls`). The
-    objective never rises. It stops when it changes by at most `tol`. The columns are those of the
-    k rows of W with the largest norm; rows that reached zero rank by how late they did.
+    objective never rises for r ≥ 1. It stops when it changes by at most `tol`. The columns are
+    those of the k rows of W with the largest norm; rows that reached zero rank by how late they
+    did.
 
     Parameters
     ----------
@@ -44,9 +45,11 @@ class GSRFS(ReweightedMethod):
     Notes
     -----
     For p = 1 and r ≥ 1 the problem is convex, and its optimum is what the iterations approach;
-    else they end at a stationary point. For r < 1 the objective can wobble in the seventh digit
-    where rows are fitted exactly. Columns are standardised, numbers as target are brought to unit
-    size, and the ridge of the problem takes no part in the search.
+    else they end at a stationary point. For r < 1 rounding can raise the objective a little where
+    rows are fitted exactly. Numbers as target are brought to unit size, for r < 2 about their
+    median, and the ridge of the problem takes no part in the search. With r < 2 the search is
+    robust against wrong rows; coefficients and objective of the result are of squared loss, as
+    for every method.
 
     References
     ----------

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Check, Choice, Number, Whole
+from exactk.errors import InputError
 from exactk.iterative.course import Start, Step
-from exactk.iterative.table import standard_table, target_unit
+from exactk.iterative.table import column_unit, standard_table, target_unit
 from exactk.linalg import largest
 from exactk.methods.base import IterativeMethod
 from exactk.problem import Problem
@@ -21,8 +22,8 @@ __all__ = ["IPFS"]
 Floats = npt.NDArray[np.float64]
 
 # Passes over the table that conjugate gradients are expected to need for one v-step.
-CG_PASSES = 60
-CG_TOLERANCE = 1e-13
+CG_PASSES = 200
+CG_TOLERANCE = 1e-12
 CG_MOST = 1000
 
 
@@ -64,11 +65,12 @@ class IPFS(IterativeMethod):
 
     Notes
     -----
-    γ is the ridge of its own search, for columns of unit standard deviation (the ridge of the
-    problem grades the answer). Columns and target are centred rather than augmented by a
-    constant feature, which the method would then spend one of its k on. Numbers as target are
-    brought to unit size. The iterates are chaotic on some tables: a change in the last digit of
-    X can change the set.
+    γ is the ridge of its own search, for columns of unit standard deviation; the ridge of the
+    problem grades the answer. Columns and target are centred rather than augmented by a constant
+    feature, which the method would then spend one of its k on. Numbers as target are brought to
+    unit size. Neither eq. 12 as printed nor the constant feature is an option: no useful answer
+    comes of them. The iterates are chaotic on some tables: a change in the last digit of X can
+    change the set.
 
     References
     ----------
@@ -128,8 +130,7 @@ class IPFS(IterativeMethod):
             y1, y2, y3 = y1 + rho * gap1, y2 + rho * gap2, y3 + rho * gap3
             rho *= self.mu
             worst = max(np.abs(gap1).max(), np.abs(gap2).max(), abs(gap3))
-            # From the smallest, so that a v of zero or less can still be among the k largest.
-            support = problem.candidates[largest(v - v.min() + 1.0, k)]
+            support = problem.candidates[largest(v, k, positive=False)]
             yield Step(support, parts.objective(W, v), bool(worst <= self.tol))
 
 
@@ -137,9 +138,10 @@ class _Parts:
     """The two linear systems of an iteration, each solved in the cheapest of its forms."""
 
     def __init__(self, problem: Problem, gamma: float, solver: str) -> None:
-        columns = problem.candidates
+        columns, size = problem.candidates, column_unit(problem)
         self.gamma, unit = gamma, target_unit(problem)
-        self.B = np.ascontiguousarray(problem.cross[:, columns].T) / unit
+        self.B = np.ascontiguousarray(problem.cross[:, columns].T) / (size * unit)
+        self.squares = problem.scatter[columns] / size**2
         self.total = problem.total / unit**2
         D, c = self.B.shape
         n = min(problem.n_rows, D) if problem.rows is None else problem.n_rows
@@ -151,7 +153,7 @@ class _Parts:
             table = standard_table(problem)
             self.X, self.Y = table.X, table.Y
         if not self.rows_first or self.form == "direct":
-            self.gram = problem.gram.whole()[np.ix_(columns, columns)]
+            self.gram = problem.gram.whole()[np.ix_(columns, columns)] / size**2
 
     def solve_w(self, v: Floats) -> Floats:
         """Eq. 10, in D or in n unknowns."""
@@ -199,7 +201,7 @@ class _Parts:
             inner = X.T @ (X @ (W * u[:, None]))
             return 2.0 * (W * inner).sum(axis=1) + rho * (u.sum() + 2.0 * u)
 
-        scale = 1.0 / (2.0 * (X**2).sum(axis=0) * (W**2).sum(axis=1) + 3.0 * rho)
+        scale = 1.0 / (2.0 * self.squares * (W**2).sum(axis=1) + 3.0 * rho)
         residual = right - product(v)
         z = scale * residual
         direction, size = z, float(residual @ z)
@@ -234,13 +236,24 @@ def _choose(n: int, c: int, D: int, solver: str, problem: Problem) -> str:
         return "direct"
     if solver != "auto":
         return solver
-    small = n * c + 1
-    costs = {"cg": 4.0 * CG_PASSES * n * c * D}
-    if 8 * D * D <= problem.memory_limit:
+    small, table, square = n * c + 1, n * D, 3 * D * D
+    # Where n < D the W-step needs the rows in any case, and otherwise the Gram matrix.
+    always = table if n < D else square
+    most = problem.memory_limit // 8
+    costs: dict[str, float] = {}
+    if max(always, square) <= most:
         # Forming the matrix is bound by memory: it weighs more than its operations.
         costs["direct"] = 2.0 / 3.0 * D**3 + 30.0 * D**2
-    if 8 * small * (D + small) <= problem.memory_limit:
+    if max(always, table + small * (D + small)) <= most:
         costs["woodbury"] = float(small) ** 2 * D + 2.0 / 3.0 * small**3 + 20.0 * small * D
+    if max(always, table) <= most:
+        costs["cg"] = 4.0 * CG_PASSES * n * c * D
+    if not costs:
+        raise InputError(
+            f"ipfs needs {8 * always / 2**30:.1f} GiB for {n:,} rows and {D:,} columns, more than "
+            f"memory_limit={problem.memory_limit:,}; raise memory_limit in Problem.from_arrays, or "
+            f"use method='exchange'"
+        )
     return min(costs, key=lambda form: costs[form])
 
 

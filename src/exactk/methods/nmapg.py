@@ -10,7 +10,8 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from exactk.checks import Check, Choice, Number, Whole
+from exactk.checks import Check, Choice, Given, Number, Whole
+from exactk.errors import InputError
 from exactk.iterative.course import Start, Step, best_answer
 from exactk.iterative.table import (
     LABELS,
@@ -89,7 +90,9 @@ class NMAPG(IterativeMethod):
     The printed prox factor 1 − α/‖u‖ is wrong where ‖u‖ < α: it is clipped at zero here, which is
     optimal. Often neither algorithm meets eq. 6.1 within the paper's iterations; the status then
     is ``max_iter``. The ridge of the problem takes no part in the search; numbers as target are
-    brought to unit size. In `exactk.solve_path` each k starts from the solution of k − 1.
+    brought to unit size about their median. The search is robust against wrong rows; coefficients
+    and objective of the result are of squared loss, as for every method. In `exactk.solve_path`
+    each k starts from the solution of k − 1.
 
     References
     ----------
@@ -118,6 +121,7 @@ class NMAPG(IterativeMethod):
         "penalty": Choice(words=("smoothed", "prox")),
         "labels": LABELS,
         "stage_iter": Whole(1),
+        "init": Given("a matrix W⁰, features × outputs, or None"),
         "max_iter": Whole(1),
         "tol": Number("[0, inf)"),
     }
@@ -169,7 +173,7 @@ class NMAPG(IterativeMethod):
             W = objective.last
 
     def _objective(self, problem: Problem) -> _Objective:
-        table = standard_table(problem, self.labels)
+        table = standard_table(problem, self.labels, robust=True)
         return _Objective(table, self.gamma, self.rho, self.step, self.penalty == "prox")
 
     def _first(self, problem: Problem) -> Floats:
@@ -232,11 +236,19 @@ class _Objective:
     ) -> None:
         self.table, self.gamma, self.in_prox = table, gamma, in_prox
         self.n, self.d = table.weight, table.X.shape[1]
-        most = float(np.abs(table.X / table.root[:, None]).max())
-        self.rho = RHO_SHARE * (self.n * most - gamma) if rho is None else rho
+        if rho is None:
+            most = float((np.abs(table.X).max(axis=1) / table.root).max())
+            if gamma >= self.n * most:
+                raise InputError(
+                    f"gamma={gamma:g} is so large that ρ_max = n·max|x| − γ, of which the default "
+                    f"of rho is a hundredth, is not above zero; take gamma < {self.n * most:.6g}, "
+                    f"or give rho"
+                )
+            rho = RHO_SHARE * (self.n * most - gamma)
+        self.rho = rho
         smooth = 0.0 if in_prox else gamma
         if step == "paper":
-            self.curvature = float((table.X**2).sum()) + self.d * smooth
+            self.curvature = float(np.einsum("ij,ij->", table.X, table.X)) + self.d * smooth
         else:
             self.curvature = spectral_norm(table.X) ** 2 + smooth
         self.last: Floats = np.zeros((self.d, table.Y.shape[1]))

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import eigsh
 
-from exactk.checks import Check, Number, Whole
+from exactk.checks import Check, Given, Number, Seed, Whole
+from exactk.errors import InputError
 from exactk.gram import WholeGram
 from exactk.iterative.course import Start, Step
 from exactk.iterative.starts import random_matrix
-from exactk.iterative.table import given_matrices, standard_table
+from exactk.iterative.table import column_unit, standard_table, start_matrix
 from exactk.linalg import largest, row_norms, spectral_norm
 from exactk.methods.base import IterativeMethod, generator
 from exactk.problem import Problem
@@ -43,7 +44,7 @@ class PGD(IterativeMethod):
         The first start is W⁰ = 0, whose first step ranks the columns one by one; the others are
         random. The lowest objective is kept.
     init : array-like of shape (n_features, n_outputs) or None
-        W⁰ to start from instead, for standardised columns.
+        W⁰ to start from instead, for standardised columns; `n_starts` then has no effect.
     max_iter : int
         Iterations from one start at most.
     tol : float
@@ -73,8 +74,10 @@ class PGD(IterativeMethod):
     checks: ClassVar[Mapping[str, Check]] = {
         "eta": Number("(0, inf)", none="1/(2‖A‖₂)"),
         "n_starts": Whole(1),
+        "init": Given("a matrix W⁰, features × outputs, or None"),
         "max_iter": Whole(1),
         "tol": Number("[0, inf)"),
+        "random_state": Seed(),
     }
 
     def __init__(
@@ -94,8 +97,9 @@ class PGD(IterativeMethod):
         self.random_state = random_state
 
     def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
-        first = given_matrices(self.init, self.n_starts, problem)
-        if not first:
+        if self.init is not None:
+            first = [start_matrix(self.init, problem)]
+        else:
             rng = generator(self.random_state)
             # As large as the coefficients of k columns that share the target between them.
             size = sqrt(problem.total / (k * float(problem.diagonal[problem.candidates].mean())))
@@ -125,7 +129,14 @@ def _largest_eigenvalue(problem: Problem) -> float:
     """‖A‖₂ of the candidates, from the Gram matrix or, where it is not at hand, the rows."""
     columns = problem.candidates
     if problem.rows is not None and not isinstance(problem.gram, WholeGram):
-        return spectral_norm(standard_table(problem).X) ** 2 + problem.penalty
+        if 8 * problem.n_rows * len(columns) > problem.memory_limit:
+            raise InputError(
+                f"pgd reads the whole table to find its step length, and that is more than "
+                f"memory_limit={problem.memory_limit:,}; give eta, or raise memory_limit in "
+                f"Problem.from_arrays"
+            )
+        size = spectral_norm(standard_table(problem).X) * column_unit(problem)
+        return size**2 + problem.penalty
     A = problem.gram.whole()[np.ix_(columns, columns)]
     if len(A) <= SMALL:
         return float(np.linalg.eigvalsh(A)[-1]) + problem.penalty

@@ -9,11 +9,11 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from exactk.checks import Check, Choice, Number, Whole
+from exactk.checks import Check, Choice, Given, Number, Seed, Whole
 from exactk.iterative.course import Course, Start, Step
 from exactk.iterative.irls import robust_fit
 from exactk.iterative.starts import random_matrix
-from exactk.iterative.table import StandardTable, given_matrices, standard_table
+from exactk.iterative.table import StandardTable, standard_table, start_matrix
 from exactk.linalg import largest, row_norms
 from exactk.methods.base import IterativeMethod, generator
 from exactk.problem import Problem
@@ -42,8 +42,9 @@ class RPFS(IterativeMethod):
     * Λ += μ(W − V), Σ += μ(XW + 1bᵀ − Y − E), μ ← ρμ.
 
     (XᵀX + I)⁻¹ is computed once, for the smaller of n and d; an iteration then costs one pass
-    over X where n < d, and two otherwise. It stops when W − V and the residual of E are at most
-    `tol`, relative to the largest entry. The columns are those of V: only V is sparse, W is not.
+    over X where n < d, and two otherwise. It stops when no entry of W − V is above `tol` times
+    the largest of W, nor one of the residual of E above `tol`. The columns are those of V: only
+    V is sparse, W is not.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class RPFS(IterativeMethod):
     n_starts : int
         Random W⁰ to start from; that whose columns have the lowest l2,1 loss after a refit is kept.
     init : array-like of shape (n_features, n_outputs) or None
-        W⁰ to start from instead, for standardised columns.
+        W⁰ to start from instead, for standardised columns; `n_starts` then has no effect.
     max_iter : int
         Iterations from one start at most.
     tol : float
@@ -70,7 +71,8 @@ class RPFS(IterativeMethod):
     Algorithm 3 leaves V and E open: here E⁰ = 0 and V⁰ is the k largest rows of W⁰, which is small
     (1e-3). As μ grows the iterates freeze, and the loss at (V, b) can be well above that of a
     refit on the same columns, which is why starts are compared after one. The ridge of the
-    problem takes no part in the search.
+    problem takes no part in the search. The search is robust against wrong rows; coefficients
+    and objective of the result are of squared loss, as for every method.
 
     References
     ----------
@@ -91,8 +93,10 @@ class RPFS(IterativeMethod):
         "rho": Number("[1, inf)"),
         "row_norm": Choice(words=("l2", "l1")),
         "n_starts": Whole(1),
+        "init": Given("a matrix W⁰, features × outputs, or None"),
         "max_iter": Whole(1),
         "tol": Number("[0, inf)"),
+        "random_state": Seed(),
     }
 
     def __init__(
@@ -116,11 +120,12 @@ class RPFS(IterativeMethod):
         self.random_state = random_state
 
     def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
-        first = given_matrices(self.init, self.n_starts, problem)
-        if not first:
+        if self.init is not None:
+            first = [start_matrix(self.init, problem)]
+        else:
             rng = generator(self.random_state)
             first = [random_matrix(problem, rng, START_SIZE) for _ in range(self.n_starts)]
-        table = standard_table(problem, "one-hot")
+        table = standard_table(problem, "one-hot", robust=True)
         system = _Narrow(table) if len(table.X) < table.X.shape[1] else _Tall(table)
 
         def merit(course: Course) -> float:
@@ -141,8 +146,8 @@ class RPFS(IterativeMethod):
         S = largest(self._scores(W0), k)
         V_S, Lambda, Sigma, E = W0[S], np.zeros_like(W0), np.zeros_like(Y), np.zeros_like(Y)
         W, XW, X_Lambda = W0, X @ W0, np.zeros_like(Y)
+        XV = X[:, S] @ V_S
         for t in count(1):
-            XV = X[:, S] @ V_S
             T = Y + E - Sigma / mu
             b = (root * (T - XW)).sum(axis=0) / weight
             T -= root * b
@@ -165,13 +170,14 @@ class RPFS(IterativeMethod):
             Sigma = mu * (G - E)
             mu *= self.rho
             value = float(table.root @ row_norms(XV + root * b - Y))
-            yield Step(table.columns[S], value, self._settled(W, S, V_S, fit - E, Y))
+            yield Step(table.columns[S], value, self._settled(W, S, V_S, fit - E))
 
-    def _settled(self, W: Floats, S: Indices, V_S: Floats, gap_E: Floats, Y: Floats) -> bool:
+    def _settled(self, W: Floats, S: Indices, V_S: Floats, gap_E: Floats) -> bool:
+        """Whether W = V and E = XW + 1bᵀ − Y nearly hold; the target is of unit size."""
         gap = W.copy()
         gap[S] -= V_S
-        small_V = np.abs(gap).max() <= self.tol * max(1.0, np.abs(W).max())
-        return bool(small_V and np.abs(gap_E).max() <= self.tol * max(1.0, np.abs(Y).max()))
+        close = np.abs(gap).max() <= self.tol * np.abs(W).max()
+        return bool(close and np.abs(gap_E).max() <= self.tol)
 
 
 class _System:
