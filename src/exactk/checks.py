@@ -67,7 +67,10 @@ class Number(Check):
     def allows(self, value: Any) -> bool:  # noqa: D102
         if isinstance(value, (bool, np.bool_)):
             return False
-        if not isinstance(value, (int, float, np.integer, np.floating)):
+        # No long double: linear algebra has none.
+        if not isinstance(value, (int, float, np.integer, np.floating)) or (
+            isinstance(value, np.longdouble) and np.longdouble is not np.float64
+        ):
             return False
         low, high = (float(part) for part in self.range[1:-1].split(","))
         try:

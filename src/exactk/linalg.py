@@ -9,6 +9,7 @@ __all__ = [
     "DEPENDENT",
     "SINGULAR",
     "largest",
+    "largest_eigenvalue",
     "least_squares",
     "row_norms",
     "shrink_rows",
@@ -23,6 +24,8 @@ Indices = npt.NDArray[np.intp]
 DEPENDENT = 1e-8
 # The same when a fit is made: as far as float64 can tell columns apart.
 SINGULAR = 1e-12
+# Up to this many columns the whole spectrum costs less than its largest value alone.
+FEW = 100
 # Below this the Gram matrix has lost digits that matter.
 NEARLY_SINGULAR = 1e-6
 
@@ -147,4 +150,23 @@ def spectral_norm(X: Floats) -> float:
     3.0
     """
     product = X @ X.T if len(X) <= X.shape[1] else X.T @ X
-    return float(np.sqrt(max(np.linalg.eigvalsh(product)[-1], 0.0))) if product.size else 0.0
+    return float(np.sqrt(max(largest_eigenvalue(product), 0.0)))
+
+
+def largest_eigenvalue(A: Floats) -> float:
+    """Return the largest eigenvalue of a positive semi-definite matrix.
+
+    Examples
+    --------
+    >>> largest_eigenvalue(np.diag([1.0, 3.0, 2.0]))
+    3.0
+    """
+    if len(A) <= FEW:
+        return float(np.linalg.eigvalsh(A)[-1])
+    # Imported here, for it takes longer than all the rest of exactk.
+    from scipy.sparse.linalg import eigsh
+
+    # Lanczos: some dozens of products with a vector, not the whole spectrum.
+    start = np.ones(len(A))
+    values = eigsh(A, k=1, which="LA", v0=start, return_eigenvectors=False)
+    return float(values[0])

@@ -190,6 +190,11 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
     if len(set(found)) != len(found) or len(found) > k:
         raise AssertionError(f"method {name!r} returned {found} for k={k}: a defect in the method")
     status, message = answer.status, MESSAGES.get(answer.status, "")
+    if status == Status.FAILED and answer.n_iter == 0:
+        message = (
+            "the first iterate diverged already; these are the columns of forward selection. Other "
+            "parameters of the method, or method='exchange', may do better"
+        )
     order = np.array(found, dtype=np.intp)
     if not answer.ordered:
         order = entry_order(problem, order)

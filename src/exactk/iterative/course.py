@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from exactk.result import Answer, Status
 from exactk.search.descent import grow
 from exactk.search.native import make_state
 
-__all__ = ["Course", "Start", "Step", "best_answer", "complete", "follow"]
+__all__ = ["Course", "LazyStarts", "Start", "Starts", "Step", "best_answer", "complete", "follow"]
 
 Indices = npt.NDArray[np.intp]
 
@@ -87,6 +88,35 @@ class Start:
     merit: Callable[[Course], float] = last_value
 
 
+class Starts(Protocol):
+    """Starts whose number is known: a list of them, or `LazyStarts`."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Start]: ...
+
+
+class LazyStarts:
+    """Starts that are made one after the other, when their turn comes.
+
+    Parameters
+    ----------
+    count : int
+    make : callable
+        Makes the next start.
+    """
+
+    def __init__(self, count: int, make: Callable[[], Start]) -> None:
+        self._count, self._make = count, make
+
+    def __len__(self) -> int:
+        """Return how many there will be."""
+        return self._count
+
+    def __iter__(self) -> Iterator[Start]:
+        """Make one start after the other."""
+        return (self._make() for _ in range(self._count))
+
+
 def follow(steps: Iterator[Step], max_iter: int, monitor: Monitor, *, show: bool = True) -> Course:
     """Take iterations until one converges, fails, or something else ends them.
 
@@ -141,7 +171,7 @@ def follow(steps: Iterator[Step], max_iter: int, monitor: Monitor, *, show: bool
 
 
 def best_answer(
-    problem: Problem, k: int, starts: Sequence[Start], max_iter: int, monitor: Monitor
+    problem: Problem, k: int, starts: Starts, max_iter: int, monitor: Monitor
 ) -> Answer:
     """Follow every start, keep the best course, and fill its support up to k.
 
@@ -157,17 +187,20 @@ def best_answer(
     try:
         for number, start in enumerate(starts, start=1):
             course = follow(start.steps, max_iter, monitor, show=single)
+            if course.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+                ended = course.status
+            elif number < len(starts) and monitor.expired:
+                ended = Status.TIME_LIMIT
+            # Its merit may take a while to find; nothing is compared with the first, and what
+            # was cut short is not worth it.
+            alone = single or not course.trace or (ended is not None and not best.trace)
+            merit = course.value if alone else start.merit(course)
             # A start that diverged loses to any that did not.
-            merit = course.value if single or not course.trace else start.merit(course)
             rank = (course.status == Status.FAILED, merit)
             if not best.trace or rank < best_rank:
                 best, best_rank = course, rank
             if not single:
                 monitor.report(number, len(starts), best_rank[1])
-            if course.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
-                ended = course.status
-            elif number < len(starts) and monitor.expired:
-                ended = Status.TIME_LIMIT
             if ended is not None:
                 break
     except KeyboardInterrupt:

@@ -1,4 +1,8 @@
-"""Random starts that do not hang on the order of columns, rows or classes."""
+"""Random starts that do not hang on the order of columns, rows or classes.
+
+Random numbers are handed out to columns in order of relevance, so that a table with its columns
+moved gets the same starts.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +17,9 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 
-def _by_relevance(problem: Problem) -> Indices:
-    """Positions of the candidates, those that explain most by themselves first.
-
-    Random numbers are handed out in this order, so that a table with its columns moved gets the
-    same starts.
-    """
-    S = problem.candidates
-    alone = (problem.cross[:, S] ** 2).sum(axis=0) / problem.diagonal[S]
-    order: Indices = np.argsort(-alone, kind="stable")
-    return order
-
-
 def random_support(problem: Problem, k: int, rng: np.random.Generator) -> Indices:
     """Return k candidates drawn at random, each set as likely as any other."""
-    order = _by_relevance(problem)
+    order = problem.by_relevance
     chosen: Indices = problem.candidates[order[rng.choice(len(order), size=k, replace=False)]]
     return chosen
 
@@ -38,7 +30,7 @@ def random_matrix(problem: Problem, rng: np.random.Generator, size: float) -> Fl
     Directions drawn at random would tie the start to the order of the classes; the papers leave
     the distribution open.
     """
-    order = _by_relevance(problem)
+    order = problem.by_relevance
     sizes = np.empty(len(order))
     sizes[order] = rng.standard_normal(len(order))
     B = problem.cross[:, problem.candidates].T

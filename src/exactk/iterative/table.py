@@ -170,8 +170,11 @@ def start_matrix(init: object, problem: Problem) -> Floats:
     """
     shape = (problem.n_features, problem.n_outputs)
     try:
-        W = np.array(init, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        raw = np.asarray(init)
+        if raw.dtype.kind not in "iufO" or np.ma.isMaskedArray(init):
+            raise TypeError(f"not {type(init).__name__} of {raw.dtype}")
+        W = raw.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"init must be a matrix of numbers of shape {shape}: {error}") from error
     if W.shape != shape:
         raise InputError(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 
 from exactk.checks import Check, Number, Seed, Whole
 from exactk.errors import InputError
-from exactk.iterative.course import Start, best_answer
+from exactk.iterative.course import Start, Starts, best_answer, complete
 from exactk.iterative.irls import reweighted_steps
-from exactk.iterative.table import LABELS, Labels, standard_table
+from exactk.iterative.table import LABELS, Labels, StandardTable, standard_table
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
@@ -85,20 +85,53 @@ class IterativeMethod(Method):
 
     max_iter: int
 
+    def prepare(self, problem: Problem) -> Any:
+        """Return what serves every start and every k: a table, a factorisation."""
+        return None
+
     @abstractmethod
-    def starts(self, problem: Problem, k: int) -> Sequence[Start]:
-        """Return the starts; what they share is prepared here, once.
+    def starts(self, problem: Problem, k: int, prepared: Any) -> Starts:
+        """Return the starts, with what `prepare` returned.
 
         Fewer than all candidates are wanted: k is below ``len(problem.candidates)``.
         """
 
+    def check_init(self, problem: Problem, k: int) -> None:
+        """Raise if the start that was given does not fit the problem."""
+        return
+
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
+        self.check_init(problem, k)
+        return self._choose(problem, k, monitor) or best_answer(
+            problem, k, self.starts(problem, k, self.prepare(problem)), self.max_iter, monitor
+        )
+
+    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:
+        """Every size in turn; once time is up or the user has stopped it, the rest is filled up."""
+        answer, prepared = None, None
+        for k in range(1, k_max + 1):
+            self.check_init(problem, k)
+            if answer is not None and answer.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+                filled = complete(problem, answer.support, k)
+                answer = Answer(filled, answer.status, 0)
+            else:
+                answer = self._choose(problem, k, monitor)
+                if answer is None:
+                    prepared = self.prepare(problem) if prepared is None else prepared
+                    starts = self.starts(problem, k, prepared)
+                    answer = best_answer(problem, k, starts, self.max_iter, monitor)
+            yield answer
+            if k < k_max and monitor.expired:
+                answer = replace(answer, status=Status.TIME_LIMIT)
+
+    @staticmethod
+    def _choose(problem: Problem, k: int, monitor: Monitor) -> Answer | None:
+        """All candidates, where there is nothing to choose; what is missing are copies of them."""
         columns = problem.candidates
-        if len(columns) <= k:
-            # Nothing to choose; what is missing are copies of these.
-            status = Status.OPTIMAL if len(columns) == k else Status.RANK_DEFICIENT
-            return Answer(columns.tolist(), status, 0)
-        return best_answer(problem, k, self.starts(problem, k), self.max_iter, monitor)
+        if len(columns) > k:
+            return None
+        status = Status.OPTIMAL if len(columns) == k else Status.RANK_DEFICIENT
+        return Answer(columns.tolist(), status, 0)
 
 
 class ReweightedMethod(IterativeMethod):
@@ -132,11 +165,13 @@ class ReweightedMethod(IterativeMethod):
     def orders(self) -> tuple[float, float]:
         """The orders r and p."""
 
-    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
+    def prepare(self, problem: Problem) -> StandardTable:  # noqa: D102
+        return standard_table(problem, self.labels, robust=self.orders[0] < 2.0)
+
+    def starts(self, problem: Problem, k: int, prepared: StandardTable) -> Starts:  # noqa: D102
         r, p = self.orders
-        table = standard_table(problem, self.labels, robust=r < 2.0)
         steps = reweighted_steps(
-            table, k, r=r, p=p, lam=self.lam, epsilon=self.epsilon, tol=self.tol
+            prepared, k, r=r, p=p, lam=self.lam, epsilon=self.epsilon, tol=self.tol
         )
         return [Start(steps)]
 
@@ -167,10 +202,19 @@ def given_supports(init: object, problem: Problem, k: int) -> list[npt.NDArray[n
     """Return the supports in an ``init``: none, one list of k candidates, or several."""
     if init is None:
         return []
-    items = list(init) if isinstance(init, (Sequence, np.ndarray)) else [init]
-    nested = bool(items) and not np.isscalar(items[0])
-    supports = [problem.check_support(s) for s in (items if nested else [items])]
-    for support in supports:
+    words = "init must be a list of k column indices, or several such lists"
+    if isinstance(init, (str, bytes)) or not np.iterable(init):
+        raise InputError(f"{words}, not {init!r}")
+    items = list(init)
+    nested = [not np.isscalar(item) for item in items]
+    if any(nested) and not all(nested):
+        raise InputError(f"{words}, not a mixture of both: {init!r}")
+    supports = []
+    for given in items if any(nested) else [items]:
+        try:
+            support = problem.check_support(given)
+        except InputError as error:
+            raise InputError(f"{words}: {error}") from error
         if len(support) != k:
             raise InputError(f"init has a support of {len(support)} columns, k is {k}")
         barred = np.setdiff1d(support, problem.candidates)
@@ -178,4 +222,5 @@ def given_supports(init: object, problem: Problem, k: int) -> list[npt.NDArray[n
             raise InputError(
                 f"init names column {barred[0]}, which is constant or a copy of another"
             )
+        supports.append(support)
     return supports

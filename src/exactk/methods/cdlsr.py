@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Check, Given, Number, Seed, Whole
-from exactk.iterative.course import Start, Step
+from exactk.iterative.course import LazyStarts, Start, Starts, Step
 from exactk.iterative.starts import random_support
 from exactk.iterative.table import column_unit
 from exactk.methods.base import IterativeMethod, generator, given_supports
@@ -59,7 +59,8 @@ class CDLSR(IterativeMethod):
     Notes
     -----
     A ridge of the problem is part of A, so that eq. 4 becomes the objective of `exactk.solve`.
-    A step keeps V: a column can replace another only if it fits the coefficients of the old one.
+    A step keeps V: a column can replace another only if it fits the coefficients of the old one,
+    down to its sign, so that with few starts the answer can change when a column is negated.
     `exchange` refits every swap, at the same cost, and is better nearly everywhere. In eq. 16 as
     printed, e_ii depends on p too. Ties go to the lowest index (published code: the highest).
 
@@ -102,12 +103,19 @@ class CDLSR(IterativeMethod):
         self.tol = tol
         self.random_state = random_state
 
-    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
-        supports = given_supports(self.init, problem, k)
-        if not supports:
-            rng = generator(self.random_state)
-            supports = [random_support(problem, k, rng) for _ in range(self.n_starts)]
-        return [Start(self._iterations(problem, support)) for support in supports]
+    def check_init(self, problem: Problem, k: int) -> None:  # noqa: D102
+        given_supports(self.init, problem, k)
+
+    def starts(self, problem: Problem, k: int, prepared: Any) -> Starts:  # noqa: D102
+        if self.init is not None:
+            supports = given_supports(self.init, problem, k)
+            return [Start(self._iterations(problem, support)) for support in supports]
+        rng = generator(self.random_state)
+
+        def make() -> Start:
+            return Start(self._iterations(problem, random_support(problem, k, rng)))
+
+        return LazyStarts(self.n_starts, make)
 
     def _iterations(self, problem: Problem, xi: Indices) -> Iterator[Step]:
         xi = xi.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import sqrt
 from typing import ClassVar, Literal
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from exactk.checks import Check, Choice, Number, Whole
 from exactk.errors import InputError
-from exactk.iterative.course import Start, Step
+from exactk.iterative.course import Start, Starts, Step
 from exactk.iterative.table import column_unit, standard_table, target_unit
 from exactk.linalg import largest
 from exactk.methods.base import IterativeMethod
@@ -111,9 +111,11 @@ class IPFS(IterativeMethod):
         self.tol = tol
         self.solver = solver
 
-    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
-        parts = _Parts(problem, self.gamma, self.solver)
-        return [Start(self._iterations(problem, k, parts))]
+    def prepare(self, problem: Problem) -> _Parts:  # noqa: D102
+        return _Parts(problem, self.gamma, self.solver)
+
+    def starts(self, problem: Problem, k: int, prepared: _Parts) -> Starts:  # noqa: D102
+        return [Start(self._iterations(problem, k, prepared))]
 
     def _iterations(self, problem: Problem, k: int, parts: _Parts) -> Iterator[Step]:
         D, rho = len(problem.candidates), float(self.rho)
@@ -234,8 +236,6 @@ def _choose(n: int, c: int, D: int, solver: str, problem: Problem) -> str:
     """The form of the v-step that costs least, of those that fit in memory."""
     if problem.rows is None:
         return "direct"
-    if solver != "auto":
-        return solver
     small, table, square = n * c + 1, n * D, 3 * D * D
     # Where n < D the W-step needs the rows in any case, and otherwise the Gram matrix.
     always = table if n < D else square
@@ -248,11 +248,15 @@ def _choose(n: int, c: int, D: int, solver: str, problem: Problem) -> str:
         costs["woodbury"] = float(small) ** 2 * D + 2.0 / 3.0 * small**3 + 20.0 * small * D
     if max(always, table) <= most:
         costs["cg"] = 4.0 * CG_PASSES * n * c * D
-    if not costs:
+    if solver in costs:
+        return solver
+    if not costs or solver != "auto":
+        needs = {"direct": square, "woodbury": table + small * (D + small), "cg": table}
+        size = 8 * max(always, needs.get(solver, always)) / 2**30
         raise InputError(
-            f"ipfs needs {8 * always / 2**30:.1f} GiB for {n:,} rows and {D:,} columns, more than "
-            f"memory_limit={problem.memory_limit:,}; raise memory_limit in Problem.from_arrays, or "
-            f"use method='exchange'"
+            f"ipfs with solver={solver!r} needs {size:.1f} GiB for {n:,} rows and {D:,} columns, "
+            f"more than memory_limit={problem.memory_limit:,}; raise memory_limit in "
+            f"Problem.from_arrays, or use method='exchange'"
         )
     return min(costs, key=lambda form: costs[form])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import ClassVar, Literal
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from exactk.checks import Check, Choice, Given, Number, Whole
 from exactk.errors import InputError
-from exactk.iterative.course import Start, Step, best_answer
+from exactk.iterative.course import Start, Starts, Step
 from exactk.iterative.table import (
     LABELS,
     Labels,
@@ -22,9 +22,7 @@ from exactk.iterative.table import (
 )
 from exactk.linalg import largest, row_norms, shrink_rows, spectral_norm
 from exactk.methods.base import IterativeMethod
-from exactk.monitor import Monitor
 from exactk.problem import Problem
-from exactk.result import Answer
 
 __all__ = ["NMAPG"]
 
@@ -158,23 +156,21 @@ class NMAPG(IterativeMethod):
         self.max_iter = max_iter
         self.tol = tol
 
-    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
-        return [Start(self._stages(self._objective(problem), k, self._first(problem)))]
+    def check_init(self, problem: Problem, k: int) -> None:  # noqa: D102
+        if self.init is not None:
+            start_matrix(self.init, problem)
 
-    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:
-        """Every size in turn, each from the solution of the one before (section 6.3)."""
-        objective, W = self._objective(problem), self._first(problem)
-        for k in range(1, k_max + 1):
-            if len(problem.candidates) <= k:
-                yield self.run(problem, k, monitor)
-                continue
-            steps = self._stages(objective, k, W)
-            yield best_answer(problem, k, [Start(steps)], self.max_iter, monitor)
-            W = objective.last
-
-    def _objective(self, problem: Problem) -> _Objective:
+    def prepare(self, problem: Problem) -> _Objective:  # noqa: D102
         table = standard_table(problem, self.labels, robust=True)
-        return _Objective(table, self.gamma, self.rho, self.step, self.penalty == "prox")
+        objective = _Objective(table, self.gamma, self.rho, self.step, self.penalty == "prox")
+        objective.last = self._first(problem)
+        return objective
+
+    def starts(self, problem: Problem, k: int, prepared: _Objective) -> Starts:
+        """Return the one start: on a path the solution of the size before (section 6.3)."""
+        if not np.isfinite(prepared.last).all():
+            prepared.last = self._first(problem)
+        return [Start(self._stages(prepared, k, prepared.last))]
 
     def _first(self, problem: Problem) -> Floats:
         if self.init is not None:
@@ -241,8 +237,8 @@ class _Objective:
             if gamma >= self.n * most:
                 raise InputError(
                     f"gamma={gamma:g} is so large that ρ_max = n·max|x| − γ, of which the default "
-                    f"of rho is a hundredth, is not above zero; take gamma < {self.n * most:.6g}, "
-                    f"or give rho"
+                    f"of rho is a hundredth, is not above zero (n is the sum of the weights); take "
+                    f"gamma < {self.n * most:.6g}, or give rho"
                 )
             rho = RHO_SHARE * (self.n * most - gamma)
         self.rho = rho

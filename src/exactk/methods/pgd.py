@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import inf, sqrt
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.linalg import eigsh
 
 from exactk.checks import Check, Given, Number, Seed, Whole
 from exactk.errors import InputError
 from exactk.gram import WholeGram
-from exactk.iterative.course import Start, Step
+from exactk.iterative.course import LazyStarts, Start, Starts, Step
 from exactk.iterative.starts import random_matrix
 from exactk.iterative.table import column_unit, standard_table, start_matrix
-from exactk.linalg import largest, row_norms, spectral_norm
+from exactk.linalg import largest, largest_eigenvalue, row_norms, spectral_norm
 from exactk.methods.base import IterativeMethod, generator
 from exactk.problem import Problem
 
 __all__ = ["PGD"]
 
 Floats = npt.NDArray[np.float64]
-
-# Up to this many columns the whole spectrum costs less than an iterative solver.
-SMALL = 200
 
 
 class PGD(IterativeMethod):
@@ -96,17 +92,28 @@ class PGD(IterativeMethod):
         self.tol = tol
         self.random_state = random_state
 
-    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
+    def check_init(self, problem: Problem, k: int) -> None:  # noqa: D102
         if self.init is not None:
-            first = [start_matrix(self.init, problem)]
-        else:
-            rng = generator(self.random_state)
-            # As large as the coefficients of k columns that share the target between them.
-            size = sqrt(problem.total / (k * float(problem.diagonal[problem.candidates].mean())))
-            first = [np.zeros((len(problem.candidates), problem.n_outputs))]
-            first += [random_matrix(problem, rng, size) for _ in range(self.n_starts - 1)]
-        eta = 0.5 / _largest_eigenvalue(problem) if self.eta is None else float(self.eta)
-        return [Start(self._iterations(problem, k, eta, W0)) for W0 in first]
+            start_matrix(self.init, problem)
+
+    def prepare(self, problem: Problem) -> float:  # noqa: D102
+        return 0.5 / _largest_eigenvalue(problem) if self.eta is None else float(self.eta)
+
+    def starts(self, problem: Problem, k: int, prepared: float) -> Starts:  # noqa: D102
+        if self.init is not None:
+            W0 = start_matrix(self.init, problem)
+            return [Start(self._iterations(problem, k, prepared, W0))]
+        rng = generator(self.random_state)
+        # As large as the coefficients of k columns that share the target between them.
+        size = sqrt(problem.total / (k * float(problem.diagonal[problem.candidates].mean())))
+        first = iter([np.zeros((len(problem.candidates), problem.n_outputs))])
+
+        def make() -> Start:
+            W0 = next(first, None)
+            W0 = random_matrix(problem, rng, size) if W0 is None else W0
+            return Start(self._iterations(problem, k, prepared, W0))
+
+        return LazyStarts(self.n_starts, make)
 
     def _iterations(self, problem: Problem, k: int, eta: float, W0: Floats) -> Iterator[Step]:
         columns = problem.candidates
@@ -138,7 +145,4 @@ def _largest_eigenvalue(problem: Problem) -> float:
         size = spectral_norm(standard_table(problem).X) * column_unit(problem)
         return size**2 + problem.penalty
     A = problem.gram.whole()[np.ix_(columns, columns)]
-    if len(A) <= SMALL:
-        return float(np.linalg.eigvalsh(A)[-1]) + problem.penalty
-    value = eigsh(A, k=1, which="LA", v0=np.ones(len(A)), return_eigenvectors=False)
-    return float(value[0]) + problem.penalty
+    return largest_eigenvalue(A) + problem.penalty

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import ClassVar, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Check, Choice, Given, Number, Seed, Whole
-from exactk.iterative.course import Course, Start, Step
+from exactk.iterative.course import Course, LazyStarts, Start, Starts, Step
 from exactk.iterative.irls import robust_fit
 from exactk.iterative.starts import random_matrix
 from exactk.iterative.table import StandardTable, standard_table, start_matrix
@@ -119,20 +119,33 @@ class RPFS(IterativeMethod):
         self.tol = tol
         self.random_state = random_state
 
-    def starts(self, problem: Problem, k: int) -> Sequence[Start]:  # noqa: D102
+    def check_init(self, problem: Problem, k: int) -> None:  # noqa: D102
         if self.init is not None:
-            first = [start_matrix(self.init, problem)]
-        else:
-            rng = generator(self.random_state)
-            first = [random_matrix(problem, rng, START_SIZE) for _ in range(self.n_starts)]
+            start_matrix(self.init, problem)
+
+    def prepare(self, problem: Problem) -> tuple[StandardTable, _System]:  # noqa: D102
         table = standard_table(problem, "one-hot", robust=True)
-        system = _Narrow(table) if len(table.X) < table.X.shape[1] else _Tall(table)
+        return table, _Narrow(table) if len(table.X) < table.X.shape[1] else _Tall(table)
+
+    def starts(  # noqa: D102
+        self, problem: Problem, k: int, prepared: tuple[StandardTable, _System]
+    ) -> Starts:
+        table, system = prepared
 
         def merit(course: Course) -> float:
             """The l2,1 loss of a fit on the columns found."""
             return robust_fit(table, np.searchsorted(table.columns, sorted(course.support)))
 
-        return [Start(self._iterations(table, system, k, W0), merit) for W0 in first]
+        if self.init is not None:
+            W0 = start_matrix(self.init, problem)
+            return [Start(self._iterations(table, system, k, W0), merit)]
+        rng = generator(self.random_state)
+
+        def make() -> Start:
+            W0 = random_matrix(problem, rng, START_SIZE)
+            return Start(self._iterations(table, system, k, W0), merit)
+
+        return LazyStarts(self.n_starts, make)
 
     def _scores(self, W: Floats) -> Floats:
         scores: Floats = row_norms(W) if self.row_norm == "l2" else np.abs(W).sum(axis=1)

@@ -134,7 +134,7 @@ def test_options_of_a_path_are_checked() -> None:
     problem = Problem.from_arrays(X, y)
     with pytest.raises(InputError, match=r"init .*path"):
         solve_path(problem, 3, init=[0, 1, 2])
-    with pytest.raises(InputError, match="effort must be zero or more"):
+    with pytest.raises(InputError, match="effort must be a number in"):
         solve_path(problem, 3, effort=-1)
     with pytest.raises(InputError, match="random_state"):
         solve_path(problem, 3, random_state="x")

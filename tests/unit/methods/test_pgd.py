@@ -1,0 +1,228 @@
+"""Projected gradient: its step, its starts and its options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from exactk import Moments, Problem, Result, Status, solve, solve_path
+from exactk.methods.pgd import PGD
+from exactk.monitor import Monitor, Progress
+from tests.oracles.brute import Reference, make_classes, make_numbers
+from tests.support import says
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[Any, Any]:
+    return make_classes(50, 14, 3, seed=6)
+
+
+@pytest.fixture(scope="module")
+def problem(data: tuple[Any, Any]) -> Problem:
+    return Problem.from_arrays(*data)
+
+
+def run(problem: Problem, k: int = 4, **options: Any) -> Result:
+    return solve(problem, k, "pgd", **options)
+
+
+def longest_safe_step(reference: Reference, columns: Any) -> float:
+    """η = 1/(2‖A‖), by NumPy's own norm."""
+    X = reference.X[:, columns]
+    return 0.5 / float(np.linalg.norm(X.T @ X, 2) + reference.penalty)
+
+
+@pytest.mark.parametrize(
+    ("option", "bad", "words"),
+    [
+        ("eta", 0, "a number in (0, inf), or None (1/(2‖A‖₂)), not 0"),
+        ("eta", np.inf, "a number in (0, inf), or None (1/(2‖A‖₂)), not inf"),
+        ("n_starts", 0, "a whole number of at least 1, not 0"),
+        ("max_iter", 1.5, "a whole number of at least 1, not 1.5"),
+        ("tol", -1, "a number in [0, inf), not -1"),
+        ("random_state", -1, "an integer that is zero or more"),
+    ],
+)
+def test_options_are_checked(problem: Problem, option: str, bad: Any, words: str) -> None:
+    with says(f"{option} must be", words):
+        run(problem, **{option: bad})
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("gram", ["full", "columns"])
+def test_the_default_step_is_the_longest_that_is_safe(data: Any, ridge: float, gram: Any) -> None:
+    problem = Problem.from_arrays(*data, ridge=ridge, gram=gram)
+    eta = longest_safe_step(Reference(*data, ridge=ridge), range(14))
+    default, given = run(problem), run(problem, eta=eta)
+    np.testing.assert_allclose(default.trace, given.trace, rtol=1e-8)
+    assert (np.diff(default.trace) <= 0).all()
+
+
+def test_the_step_of_many_columns_is_found_without_the_whole_spectrum() -> None:
+    X, y = make_classes(40, 260, 3, seed=2)
+    eta = longest_safe_step(Reference(X, y), range(260))
+    default, given = (run(Problem.from_arrays(X, y, gram="full"), **o) for o in ({}, {"eta": eta}))
+    np.testing.assert_allclose(default.trace, given.trace, rtol=1e-6)
+
+
+def test_constant_columns_and_copies_have_no_part_in_the_step(data: Any) -> None:
+    X, y = data
+    more = np.column_stack([X, np.ones(50), X[:, :6]])
+    np.testing.assert_allclose(
+        run(Problem.from_arrays(more, y)).trace, run(Problem.from_arrays(X, y)).trace, rtol=1e-8
+    )
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("k", [1, 3, 7])
+def test_the_first_step_from_zero_ranks_the_columns_one_by_one(
+    data: Any, problem: Problem, k: int
+) -> None:
+    reference = Reference(*data)
+    B = reference.X.T @ reference.Y
+    expected = np.sort(np.argsort(-np.linalg.norm(B, axis=1))[:k])
+    result = run(problem, k, max_iter=1)
+    assert result.support.tolist() == expected.tolist()
+    # W = 2ηB on these rows.
+    W = 2.0 * longest_safe_step(reference, range(14)) * B[expected]
+    value = ((reference.Y - reference.X[:, expected] @ W) ** 2).sum()
+    assert result.trace[0] == pytest.approx(value, rel=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_given_start_is_cut_to_its_k_largest_rows_and_taken_from_there(data: Any) -> None:
+    ridge, eta = 0.2, 2e-3
+    reference = Reference(*data, ridge=ridge)
+    A = reference.X.T @ reference.X + reference.penalty * np.eye(14)
+    B = reference.X.T @ reference.Y
+    W = np.random.default_rng(0).standard_normal((14, 3))
+    result = run(Problem.from_arrays(*data, ridge=ridge), init=W, eta=eta, max_iter=1)
+    W = W.copy()
+    W[np.argsort(-np.linalg.norm(W, axis=1))[4:]] = 0.0
+    W -= 2.0 * eta * (A @ W - B)
+    support = np.sort(np.argsort(-np.linalg.norm(W, axis=1))[:4])
+    assert result.support.tolist() == support.tolist()
+    W[np.setdiff1d(np.arange(14), support)] = 0.0
+    value = ((reference.Y - reference.X @ W) ** 2).sum() + reference.penalty * (W**2).sum()
+    assert result.trace[0] == pytest.approx(value, rel=1e-10)
+
+
+def test_a_fit_given_as_start_is_where_it_stays(data: Any, problem: Problem) -> None:
+    first = run(problem, tol=1e-13, max_iter=100_000)
+    W = np.zeros((14, 3))
+    W[first.support] = Reference(*data).fit(first.support)[0]
+    again = run(problem, init=W)
+    assert again.support.tolist() == first.support.tolist()
+    assert again.n_iter == 2
+    assert again.trace[-1] == pytest.approx(again.objective, rel=1e-9)
+
+
+def test_zero_given_as_start_is_the_default(problem: Problem) -> None:
+    assert run(problem, init=np.zeros((14, 3))).trace == run(problem).trace
+
+
+@pytest.mark.parametrize(
+    ("init", "words"),
+    [
+        (np.zeros((14, 2)), "init must be a matrix of shape (14, 3)"),
+        (np.zeros((3, 14)), "not of shape (3, 14)"),
+        (np.full((14, 3), np.nan), "init has NaN or infinite entries"),
+        ("zero", "init must be a matrix of numbers of shape (14, 3)"),
+    ],
+)
+def test_init_is_checked(problem: Problem, init: Any, words: str) -> None:
+    with says(words):
+        run(problem, init=init)
+
+
+def test_a_given_start_is_the_only_one(problem: Problem) -> None:
+    W = np.random.default_rng(0).standard_normal((14, 3))
+    alone = run(problem, init=W)
+    assert run(problem, init=W, n_starts=5, random_state=3).trace == alone.trace
+
+
+def test_rows_of_constant_columns_in_a_start_do_not_count(data: Any) -> None:
+    X, y = data
+    problem = Problem.from_arrays(np.column_stack([X, np.ones(50)]), y)
+    W = np.random.default_rng(0).standard_normal((15, 3))
+    W[14] = 0.0
+    quiet = run(problem, init=W)
+    W[14] = 1e9
+    assert run(problem, init=W).trace == quiet.trace
+    assert 14 not in quiet.support
+
+
+def test_more_starts_are_never_worse_by_its_own_objective() -> None:
+    problem = Problem.from_arrays(*make_classes(60, 40, 4, seed=3))
+    found = [run(problem, 6, n_starts=n, random_state=1).trace[-1] for n in (1, 2, 4, 8, 16, 32)]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] < found[0]
+    assert run(problem, 6).trace == run(problem, 6, random_state=5).trace
+
+
+def test_the_seed_decides_the_further_starts() -> None:
+    problem = Problem.from_arrays(*make_classes(60, 40, 4, seed=3))
+    results = [run(problem, 6, n_starts=25, random_state=seed) for seed in (2, 2, 3, 4)]
+    assert results[0].trace == results[1].trace
+    assert len({result.trace for result in results}) > 1
+
+
+@pytest.mark.parametrize("eta", [1e3, 1e100, 1e300])
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_a_step_that_is_far_too_long_fails_with_k_columns(eta: float, kind: str) -> None:
+    X, y = make_classes(50, 14, 3, seed=6) if kind == "classes" else make_numbers(20, 30, 2, 1)
+    with pytest.warns(UserWarning, match=r"iterates diverged.*last good one.*exchange"):
+        result = run(Problem.from_arrays(X, y), 4, eta=eta)
+    assert result.status == Status.FAILED
+    assert "diverged" in result.message
+    assert len(set(result.support.tolist())) == 4
+    assert np.isfinite(result.coef).all()
+    assert np.isfinite(result.trace).all()
+
+
+def test_tol_ends_it_by_the_relative_change(problem: Problem) -> None:
+    short, long = (run(problem, tol=tol) for tol in (1e-2, 1e-6))
+    assert long.trace[: short.n_iter] == short.trace
+    assert short.n_iter < long.n_iter
+    for result, tol in ((short, 1e-2), (long, 1e-6)):
+        changes = np.abs(np.diff(result.trace)) / np.abs(result.trace[:-1])
+        assert changes[-1] <= tol < changes[:-1].min()
+
+
+def test_an_interrupt_keeps_the_last_iterate(problem: Problem) -> None:
+    def stop(progress: Progress) -> None:
+        if progress.done == 3:
+            raise KeyboardInterrupt
+
+    answer = PGD().run(problem, 4, Monitor(on_progress=stop))
+    assert answer.status == Status.INTERRUPTED
+    assert answer.n_iter == 3
+    assert len(set(answer.support)) == 4
+    assert answer.trace == run(problem).trace[:3]
+
+
+def test_a_target_without_any_relation_to_the_columns_gets_k_columns() -> None:
+    # Orthogonal to the last digit: XᵀY is zero, and so is every iterate.
+    X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    problem = Problem.from_arrays(X, X[:, 0] * X[:, 1] + 0.5)
+    assert np.abs(problem.cross).max() == 0.0
+    result = run(problem, 1)
+    assert result.k == 1
+    assert result.objective == pytest.approx(4.0)
+
+
+def test_moments_are_enough() -> None:
+    X, y = make_numbers(50, 10, 2, seed=3)
+    whole = run(Problem.from_arrays(X, y, ridge=0.1))
+    moments = run(Problem.from_moments(Moments.from_arrays(X, y), ridge=0.1))
+    assert moments.support.tolist() == whole.support.tolist()
+    np.testing.assert_allclose(moments.trace, whole.trace, rtol=1e-9)
+
+
+def test_a_path_has_every_size(problem: Problem) -> None:
+    path = solve_path(problem, 14, "pgd")
+    assert [len(set(r.support.tolist())) for r in path] == list(range(1, 15))
+    assert path.at(14).status == Status.OPTIMAL
+    assert path.at(5).trace == run(problem, 5).trace

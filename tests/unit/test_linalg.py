@@ -1,0 +1,138 @@
+"""Kernels on the rows of a matrix: against sorting, minimisation and NumPy's own norms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from exactk.linalg import largest, row_norms, shrink_rows, spectral_norm
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (1, 4), (4, 1), (3, 0)])
+def test_row_norms_are_those_of_numpy(shape: tuple[int, int]) -> None:
+    W = np.random.default_rng(0).standard_normal(shape)
+    np.testing.assert_allclose(row_norms(W), np.linalg.norm(W, axis=1), rtol=1e-15)
+
+
+def test_row_norms_do_not_depend_on_the_layout() -> None:
+    W = np.random.default_rng(0).standard_normal((6, 8))[::2, ::3]
+    np.testing.assert_allclose(row_norms(W), [np.hypot.reduce(row) for row in W], rtol=1e-15)
+
+
+def sorted_choice(scores: list[float], k: int) -> list[int]:
+    """By the letter: the largest first, of equal ones the lowest index first."""
+    usable = [i for i, score in enumerate(scores) if score > 0]
+    return sorted(sorted(usable, key=lambda i: (-scores[i], i))[:k])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    scores=st.lists(
+        st.sampled_from([-1.0, 0.0, -0.0, 5e-324, 1.0, 2.0, 2.5, 3.0, np.inf, np.nan]),
+        min_size=1,
+        max_size=12,
+    ),
+    k=st.integers(1, 13),
+)
+def test_largest_is_sorting_with_ties_to_the_lowest_index(scores: list[float], k: int) -> None:
+    assert largest(np.array(scores), k).tolist() == sorted_choice(scores, k)
+
+
+def test_ties_go_to_the_lowest_index_at_the_border_only() -> None:
+    scores = np.array([2.0, 1.0, 3.0, 2.0, 2.0, 1.0])
+    assert largest(scores, 1).tolist() == [2]
+    assert largest(scores, 2).tolist() == [0, 2]
+    assert largest(scores, 3).tolist() == [0, 2, 3]
+    assert largest(scores, 5).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_zeros_negatives_and_nan_are_never_among_the_largest() -> None:
+    scores = np.array([0.0, np.nan, -5.0, 1.0, np.nan, 0.5, -0.0])
+    assert largest(scores, 2).tolist() == [3, 5]
+    assert largest(scores, 5).tolist() == [3, 5]
+    for nothing in (np.zeros(4), np.full(4, np.nan), np.full(4, -np.inf), np.zeros(0)):
+        assert largest(nothing, 3).tolist() == []
+
+
+def test_unless_any_sign_will_do() -> None:
+    scores = np.array([-3.0, 0.0, -1.0, 2.0, -1.0])
+    assert largest(scores, 1, positive=False).tolist() == [3]
+    assert largest(scores, 3, positive=False).tolist() == [1, 2, 3]
+    assert largest(scores, 4, positive=False).tolist() == [1, 2, 3, 4]
+    assert largest(scores, 9, positive=False).tolist() == [0, 1, 2, 3, 4]
+    # Scores far too small to be added to anything are still told apart.
+    assert largest(np.array([1e-300, 3e-300, 2e-300]), 2, positive=False).tolist() == [1, 2]
+
+
+def test_largest_leaves_its_input_as_it_was_and_returns_indices() -> None:
+    scores = np.array([1.0, 4.0, 2.0, 3.0])
+    scores.setflags(write=False)
+    chosen = largest(scores, 2)
+    assert chosen.dtype == np.intp
+    assert chosen.tolist() == [1, 3]
+
+
+def distance(v: np.ndarray, u: np.ndarray, by: float) -> float:
+    return float(0.5 * ((v - u) ** 2).sum() + by * np.linalg.norm(v))
+
+
+@pytest.mark.parametrize("by", [0.0, 0.3, 1.0, 5.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_shrunk_row_minimises_half_the_distance_and_the_norm(seed: int, by: float) -> None:
+    W = np.random.default_rng(seed).standard_normal((4, 3))
+    shrunk = shrink_rows(W, by)
+    for u, v in zip(W, shrunk, strict=True):
+        # The minimum is smooth unless it is at zero, which is compared by itself.
+        found = minimize(distance, 2.0 * u, args=(u, by), method="Nelder-Mead",
+                         options={"xatol": 1e-10, "fatol": 1e-14, "maxfev": 4000})  # fmt: skip
+        least = min(found.fun, distance(np.zeros(3), u, by))
+        assert distance(v, u, by) <= least + 1e-12
+        np.testing.assert_allclose(v, found.x if found.fun == least else 0.0, atol=1e-5)
+
+
+def test_each_row_has_its_own_length() -> None:
+    W = np.array([[3.0, 4.0], [6.0, 8.0], [0.3, 0.4], [5.0, 12.0]])
+    shrunk = shrink_rows(W, np.array([1.0, 5.0, 2.0, 0.0]))
+    np.testing.assert_allclose(shrunk, [[2.4, 3.2], [3.0, 4.0], [0.0, 0.0], [5.0, 12.0]])
+
+
+def test_a_row_as_long_as_what_it_is_shortened_by_is_exactly_zero() -> None:
+    assert (shrink_rows(np.array([[3.0, 4.0], [-3.0, 4.0]]), 5.0) == 0.0).all()
+    assert (shrink_rows(np.array([[3.0, 4.0]]), 1e300) == 0.0).all()
+
+
+def test_zero_rows_stay_zero_without_a_warning() -> None:
+    with np.errstate(all="raise"):
+        for by in (0.0, 1.0, np.array([0.0, 2.0])):
+            assert (shrink_rows(np.zeros((2, 3)), by) == 0.0).all()
+
+
+def test_shortening_by_nothing_changes_nothing_and_copies() -> None:
+    W = np.random.default_rng(1).standard_normal((4, 2))
+    before = W.copy()
+    shrunk = shrink_rows(W, 0.0)
+    np.testing.assert_array_equal(shrunk, before)
+    shrunk[0, 0] = 99.0
+    np.testing.assert_array_equal(W, before)
+
+
+@pytest.mark.parametrize("shape", [(3, 9), (9, 3), (6, 6), (1, 5), (5, 1)])
+@pytest.mark.parametrize("seed", range(2))
+def test_spectral_norm_is_the_largest_singular_value(shape: tuple[int, int], seed: int) -> None:
+    X = np.random.default_rng(seed).standard_normal(shape)
+    assert spectral_norm(X) == pytest.approx(np.linalg.norm(X, 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(40, 3), (3, 40)])
+def test_spectral_norm_of_one_direction(shape: tuple[int, int]) -> None:
+    X = np.ones(shape)
+    assert spectral_norm(X) == pytest.approx(np.sqrt(120.0), rel=1e-12)
+
+
+def test_spectral_norm_of_nothing_and_of_zero() -> None:
+    assert spectral_norm(np.zeros((3, 4))) == 0.0
+    assert spectral_norm(np.zeros((3, 0))) == 0.0
+    assert spectral_norm(np.zeros((0, 4))) == 0.0
