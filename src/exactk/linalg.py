@@ -162,7 +162,7 @@ def largest_eigenvalue(A: Floats) -> float:
     3.0
     """
     if len(A) <= FEW:
-        return float(np.linalg.eigvalsh(A)[-1])
+        return float(np.linalg.eigvalsh(A)[-1]) if len(A) else 0.0
     # Imported here, for it takes longer than all the rest of exactk.
     from scipy.sparse.linalg import eigsh
 

@@ -192,7 +192,7 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
     status, message = answer.status, MESSAGES.get(answer.status, "")
     if status == Status.FAILED and answer.n_iter == 0:
         message = (
-            "the first iterate diverged already; these are the columns of forward selection. Other "
+            "the iterates diverged at once; these are the columns of forward selection. Other "
             "parameters of the method, or method='exchange', may do better"
         )
     order = np.array(found, dtype=np.intp)

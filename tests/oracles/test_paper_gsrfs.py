@@ -90,8 +90,9 @@ def test_the_end_of_another_implementation(name: str, run: dict[str, Any]) -> No
     # The figures are those of W: no row was counted that is not there, none left out that is.
     own = value(*plus_minus(name), W, **orders(run))
     assert own == pytest.approx(trace[-1], rel=1e-10 if exact else 1e-6)
-    near = 1e-4 if exact else 1e-2
-    np.testing.assert_allclose(norms(W), run["row_norms"], rtol=near, atol=near)
+    np.testing.assert_allclose(norms(W), run["row_norms"], rtol=1e-4, atol=1e-4)
+    X, Y = plus_minus(name)
+    assert (norms(X @ W - Y) < 1e-6).sum() == run["zero_residuals"]
     # The k largest rows, wherever they are clearly larger than the next.
     wanted = np.array(run["row_norms"])
     ranking = np.argsort(-wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from exactk import Problem, Status
+from exactk.iterative.course import follow
 from exactk.iterative.table import standard_table
 from exactk.methods.nmapg import NMAPG, _Objective, prox
 from exactk.monitor import Monitor
@@ -34,10 +35,9 @@ def options(run: dict[str, Any]) -> dict[str, Any]:
 
 def last_iterate(method: NMAPG, problem: Problem, k: int) -> Floats:
     """W after max_iter iterations or at convergence; `run` is not asked, so that k = d can be."""
-    objective = method._objective(problem)
-    for step in islice(method._stages(objective, k, method._first(problem)), method.max_iter):
-        if step.converged:
-            break
+    objective = method.prepare(problem)
+    [start] = method.starts(problem, k, objective)
+    follow(start.steps, method.max_iter, Monitor())
     return objective.last
 
 

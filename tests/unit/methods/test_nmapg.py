@@ -35,7 +35,7 @@ def run(problem: Problem, k: int = 4, **options: Any) -> Result:
 def last_w(problem: Problem, k: int, n: int, **options: Any) -> Any:
     """W after so many iterations."""
     method = NMAPG(**options)
-    objective = method._objective(problem)
+    objective = method.prepare(problem)
     steps = method._stages(objective, k, np.zeros((len(problem.candidates), problem.n_outputs)))
     assert list(islice(steps, n))
     return objective.last
