@@ -1,0 +1,212 @@
+"""What the papers' methods share: robust centres, common units, starts in turn, ends of paths."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from exactk import InputError, Problem, Status, registry, solve, solve_path
+from exactk.iterative.table import standard_table
+from exactk.methods.base import IterativeMethod
+from exactk.monitor import Monitor, Progress
+from tests.oracles.brute import make_classes, make_numbers
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+ITERATIVE = [
+    name for name in registry.names() if issubclass(registry.method_class(name), IterativeMethod)
+]
+every_iterative = pytest.mark.parametrize("name", ITERATIVE)
+
+
+def with_wrong_rows(shift: float, seed: int) -> tuple[Any, Any]:
+    """Two columns make y; one row in twenty is off by `shift`, always to the same side."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((300, 10))
+    y = X[:, 3] + 0.5 * X[:, 8] + 0.3 * rng.standard_normal(300)
+    y[rng.choice(300, 15, replace=False)] += shift
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("rpfs", {}), ("nmapg", {}), ("rfs", {}), ("erfs", {}), ("gsrfs", {"r": 0.5, "p": 1.0})],
+)
+@pytest.mark.parametrize("shift", [50.0, 1e3])
+def test_robust_losses_find_the_columns_in_spite_of_wrong_rows(
+    name: str, options: dict[str, Any], shift: float
+) -> None:
+    for seed in range(4):
+        problem = Problem.from_arrays(*with_wrong_rows(shift, seed))
+        assert solve(problem, 2, name, **options).support.tolist() == [3, 8]
+
+
+def test_squared_loss_does_not() -> None:
+    found = [
+        solve(Problem.from_arrays(*with_wrong_rows(1e4, seed)), 2).support.tolist()
+        for seed in range(4)
+    ]
+    assert [3, 8] not in found
+
+
+@pytest.mark.parametrize("repeats", [[1, 1, 1, 1], [2, 0, 3, 1], [1, 1, 0, 0], [4, 4, 4, 4]])
+def test_the_robust_centre_is_the_median_of_the_repeated_rows(repeats: list[int]) -> None:
+    w = np.tile(repeats, 6)
+    X, Y = make_numbers(24, 5, 2, seed=1)
+    table = standard_table(Problem.from_arrays(X, Y, sample_weight=w), robust=True)
+    often = np.repeat(Y, w, axis=0)
+    centred = often - np.median(often, axis=0)
+    size = np.median(np.linalg.norm(centred, axis=1)) / np.sqrt(2)
+    found = np.repeat(table.Y / table.root[:, None], w[w > 0], axis=0)
+    np.testing.assert_allclose(found, centred / size, atol=1e-12)
+
+
+def test_numbers_that_are_mostly_equal_still_have_a_size() -> None:
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    y = np.where(np.arange(40) < 10, X[:, 1], 0.0)
+    table = standard_table(Problem.from_arrays(X, y, task="regression"), robust=True)
+    assert np.isfinite(table.Y).all()
+    assert np.abs(table.Y).max() > 1
+
+
+@every_iterative
+@pytest.mark.parametrize("factor", [1e-7, 1e9])
+def test_without_scaling_a_common_unit_of_the_columns_does_not_matter(
+    name: str, factor: float
+) -> None:
+    X, y = make_classes(50, 12, 3, seed=5)
+    X = X * np.random.default_rng(0).uniform(0.5, 2, 12)
+    plain = solve(Problem.from_arrays(X, y, scale=False), 4, name)
+    scaled = solve(Problem.from_arrays(X * factor, y, scale=False), 4, name)
+    assert scaled.support.tolist() == plain.support.tolist()
+    assert scaled.objective == pytest.approx(plain.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", ["gsrfs", "mtfs", "rfs", "rk1u", "erfs"])
+def test_a_huge_penalty_ranks_by_size_and_not_by_position(name: str) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 10))
+    y = X[:, 7] + X[:, 4] + 0.1 * rng.standard_normal(60)
+    assert solve(Problem.from_arrays(X, y), 2, name, lam=1e6).support.tolist() == [4, 7]
+
+
+def test_outliers_do_not_make_ordinary_rows_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    import exactk.iterative.irls as irls
+
+    X, y = make_numbers(4000, 6, 1, seed=0)
+    y = y.ravel().copy()
+    y[:5] += 1e7
+    seen: list[int] = []
+    plain = irls._exact_rows
+    monkeypatch.setattr(
+        irls, "_exact_rows", lambda s, m: seen.append(len(plain(s, m))) or plain(s, m)
+    )
+    solve(Problem.from_arrays(X, y), 2, "erfs", max_iter=20, tol=0.0)
+    assert len(seen) == 20
+    assert max(seen) <= 200
+
+
+@every_iterative
+def test_time_ends_a_path_and_the_rest_is_filled_up(name: str) -> None:
+    X, y = make_classes(60, 14, 3, seed=1)
+    path = solve_path(Problem.from_arrays(X, y), 8, name, time_limit=1e-9)
+    assert [len(set(result.support.tolist())) for result in path] == list(range(1, 9))
+    assert {str(result.status) for result in path} == {"time_limit"}
+
+
+@pytest.mark.parametrize("name", ["cdlsr", "ipfs", "rpfs", "nmapg", "pgd"])
+def test_an_interrupt_ends_a_path_and_the_rest_is_filled_up(name: str) -> None:
+    X, y = make_classes(60, 14, 3, seed=1)
+    calls: list[int] = []
+
+    def stop(progress: Progress) -> None:
+        calls.append(progress.done)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    method = registry.create(name)
+    answers = list(method.run_path(Problem.from_arrays(X, y), 6, Monitor(on_progress=stop)))
+    assert [len(set(answer.support)) for answer in answers] == list(range(1, 7))
+    assert answers[-1].status == Status.INTERRUPTED
+    assert len(calls) == 3, "nothing is begun after it"
+
+
+@pytest.mark.parametrize("name", ["rfs", "gsrfs"])
+def test_a_path_of_a_penalty_is_one_run(name: str) -> None:
+    X, y = make_classes(60, 9, 3, seed=1)
+    problem = Problem.from_arrays(X, y)
+    path = solve_path(problem, 9, name)
+    for result in path:
+        assert result.support.tolist() == solve(problem, result.k, name).support.tolist()
+
+
+@pytest.mark.parametrize("name", ["cdlsr", "rpfs", "pgd"])
+def test_starts_are_made_when_their_turn_comes(name: str) -> None:
+    X, y = make_classes(60, 14, 3, seed=1)
+    begin = time.perf_counter()
+    result = solve(Problem.from_arrays(X, y), 4, name, n_starts=10**9, time_limit=0.05)
+    assert result.status == Status.TIME_LIMIT
+    # To make all of them would take hours and fill any memory.
+    assert time.perf_counter() - begin < 60
+
+
+def test_a_path_goes_on_from_zero_after_a_size_that_diverged() -> None:
+    X, y = make_classes(40, 8, 3, seed=2)
+    problem = Problem.from_arrays(X, y)
+    method = registry.create("nmapg")
+    prepared = method.prepare(problem)
+    prepared.last = np.full_like(prepared.last, np.nan)
+    [start] = method.starts(problem, 3, prepared)
+    assert next(start.steps).value == pytest.approx(solve(problem, 3, "nmapg").trace[0])
+
+
+@pytest.mark.parametrize(
+    ("init", "words"),
+    [
+        ([0, [1]], "not a mixture of both"),
+        (np.array(3), r"not array\(3\)"),
+        (b"\x00\x01", "not b"),
+        ("garbage", "not 'garbage'"),
+        ([0.5, 1], "list of column indices"),
+        ([-1, 2], "column index -1"),
+    ],
+)
+@pytest.mark.parametrize("name", ["cdlsr", "exchange"])
+def test_an_odd_list_of_columns_is_refused_by_name(name: str, init: Any, words: str) -> None:
+    X, y = make_classes(40, 8, 3, seed=2)
+    with pytest.raises(InputError, match=rf"^init must be a list of k column indices.*{words}"):
+        solve(Problem.from_arrays(X, y), 2, name, init=init)
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        [[10**400] * 3] * 8,
+        np.ones((8, 3)) * 1j,
+        np.ma.array(np.ones((8, 3)), mask=np.eye(8, 3)),
+        [["1", "2", "3"]] * 8,
+        "garbage",
+    ],
+)
+@pytest.mark.parametrize("name", ["rpfs", "nmapg", "pgd"])
+@pytest.mark.parametrize("k", [2, 8])
+def test_an_odd_matrix_is_refused_by_name(name: str, init: Any, k: int) -> None:
+    X, y = make_classes(40, 8, 3, seed=2)
+    with pytest.raises(InputError, match=r"^init must be a matrix of numbers of shape \(8, 3\)"):
+        solve(Problem.from_arrays(X, y), k, name, init=init)
+
+
+@pytest.mark.parametrize("solver", ["direct", "woodbury", "cg", "auto"])
+def test_ipfs_tells_what_does_not_fit_in_memory(solver: str) -> None:
+    X, y = make_classes(60, 40, 3, seed=0)
+    problem = Problem.from_arrays(X, y, gram="columns", memory_limit=8 * 1000)
+    with pytest.raises(InputError, match=rf"solver='{solver}'.*60 rows and 40 columns.*memory"):
+        solve(problem, 3, "ipfs", solver=solver)
+
+
+def test_nmapg_without_rho_refuses_a_gamma_that_leaves_none() -> None:
+    X, y = make_classes(40, 8, 3, seed=2)
+    with pytest.raises(InputError, match=r"gamma=1e\+06 .*give rho"):
+        solve(Problem.from_arrays(X, y), 2, "nmapg", gamma=1e6)
