@@ -15,6 +15,7 @@ from scipy import sparse
 
 import exactk
 from exactk import Problem, Result, TopKSelector, registry
+from exactk.methods.base import IterativeMethod
 from exactk.search import native
 
 Array = np.ndarray[Any, Any]
@@ -255,8 +256,16 @@ def test_units_of_the_target(method: str, seed: int) -> None:
         assert found.objective == pytest.approx(factor**2 * wanted.objective, rel=1e-7)
 
 
+# The others make no such moves.
+of_moves = [
+    name
+    for name in registry.names()
+    if not issubclass(registry.method_class(name), IterativeMethod)
+]
+
+
 @pytest.mark.skipif(native.library() is None, reason="the compiled moves were not built")
-@every_method
+@pytest.mark.parametrize("method", of_moves)
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
 @pytest.mark.parametrize("gram", ["full", "columns"])
 def test_compiled_and_plain_moves(

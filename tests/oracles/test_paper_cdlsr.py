@@ -98,16 +98,18 @@ TABLES = {
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("scale", [True, False])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", list(TABLES))
 def test_eq_16_is_the_residual_of_every_column_in_a_slot(
-    name: str, weighted: bool, ridge: float
+    name: str, weighted: bool, scale: bool, ridge: float
 ) -> None:
+    """Without scale the term of A_pp differs from column to column."""
     X, y = TABLES[name]
     rng = np.random.default_rng(9)
     weights = rng.uniform(0.5, 2.0, len(X)) if weighted else None
-    own = Problem.from_arrays(X, y, ridge=ridge, sample_weight=weights)
-    reference = Reference(X, y, ridge=ridge, weights=weights)
+    own = Problem.from_arrays(X, y, ridge=ridge, sample_weight=weights, scale=scale)
+    reference = Reference(X, y, ridge=ridge, weights=weights, scale=scale)
     moved = 0
     for _ in range(12):
         init = rng.choice(X.shape[1], 4, replace=False).tolist()

@@ -102,6 +102,20 @@ def test_rho_of_the_paper(name: str, run: dict[str, Any]) -> None:
         np.testing.assert_allclose(answer.trace, run["first10"], rtol=1e-10)
 
 
+@pytest.mark.parametrize(("name", "run"), second)
+def test_the_last_mu_is_the_first_whose_next_is_below_the_least(
+    name: str, run: dict[str, Any]
+) -> None:
+    """F_μ rises with each smaller μ, by up to half the difference a row; then no more."""
+    named = options(run) | {"max_iter": 800}
+    trace = np.array(NMAPG(**named).run(problem(name), run["K"], Monitor()).trace)
+    assert len(trace) == 800
+    assert trace[599] == pytest.approx(run["last"], rel=1e-9)
+    rises = np.diff(trace)
+    assert rises[[199, 399]].min() > 0.3
+    assert np.delete(rises, [199, 399]).max() < 0.01
+
+
 @pytest.mark.parametrize("shared", [0.0, 0.4])
 @pytest.mark.parametrize("c", [1, 3])
 def test_the_prox_is_the_best_over_all_choices_of_rows(c: int, shared: float) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactk.checks import Check, Choice, Number, Whole
+from exactk.checks import Check, Choice, Given, Number, Seed, Whole
 from tests.support import says
 
 NOT_NUMBERS: list[Any] = [
     True, False, np.True_, np.False_, "1", b"1", None, [1], (1.0,), {}, 1j, np.complex128(1),
-    np.array(1.0), np.array([1.0]), Fraction(1, 2), object,
+    np.array(1.0), np.array([1.0]), Fraction(1, 2), np.longdouble(1), object,
 ]  # fmt: skip
 NOT_FINITE: list[Any] = [
     float("nan"), float("inf"), float("-inf"), np.float64("nan"), np.float32("inf"),
@@ -142,6 +142,27 @@ def test_numbers_can_be_words_and_are_not_taken_for_others() -> None:
         with says("algorithm must be 2 or 1", f"not {value!r}") as error:
             check("algorithm", value)
         assert "did you mean" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "seed", [None, 0, 7, np.int64(3), np.random.default_rng(0), np.random.RandomState(0)],
+    ids=["none", "zero", "integer", "numpy", "generator", "legacy"],
+)  # fmt: skip
+def test_a_seed_is_none_a_whole_number_or_a_generator(seed: Any) -> None:
+    Seed()("random_state", seed)
+
+
+@pytest.mark.parametrize("bad", [-1, 1.0, True, "0", [1], np.nan, {}], ids=repr)
+def test_and_no_other_thing(bad: Any) -> None:
+    with says("random_state must be None, an integer that is zero or more, or a NumPy generator"):
+        Seed()("random_state", bad)
+
+
+def test_what_is_checked_beside_a_problem_is_not_checked_before() -> None:
+    check = Given("supports to start from")
+    for value in (None, "x", np.nan, [1, 2]):
+        check("init", value)
+    assert str(check) == "supports to start from"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from exactk.linalg import largest, row_norms, shrink_rows, spectral_norm
+from exactk.linalg import largest, largest_eigenvalue, row_norms, shrink_rows, spectral_norm
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (1, 4), (4, 1), (3, 0)])
@@ -119,7 +119,7 @@ def test_shortening_by_nothing_changes_nothing_and_copies() -> None:
     np.testing.assert_array_equal(W, before)
 
 
-@pytest.mark.parametrize("shape", [(3, 9), (9, 3), (6, 6), (1, 5), (5, 1)])
+@pytest.mark.parametrize("shape", [(3, 9), (9, 3), (6, 6), (1, 5), (5, 1), (150, 400), (400, 150)])
 @pytest.mark.parametrize("seed", range(2))
 def test_spectral_norm_is_the_largest_singular_value(shape: tuple[int, int], seed: int) -> None:
     X = np.random.default_rng(seed).standard_normal(shape)
@@ -136,3 +136,12 @@ def test_spectral_norm_of_nothing_and_of_zero() -> None:
     assert spectral_norm(np.zeros((3, 4))) == 0.0
     assert spectral_norm(np.zeros((3, 0))) == 0.0
     assert spectral_norm(np.zeros((0, 4))) == 0.0
+
+
+@pytest.mark.parametrize("size", [1, 2, 30, 100, 101, 250])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_largest_eigenvalue_is_that_of_the_whole_spectrum(size: int, seed: int) -> None:
+    X = np.random.default_rng(seed).standard_normal((size + 5, size))
+    X -= X.mean(axis=0)
+    A = X.T @ X
+    assert largest_eigenvalue(A) == pytest.approx(np.linalg.eigvalsh(A).max(), rel=1e-10)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from exactk import Problem, Status
-from exactk.iterative.course import Course, Start, Step, best_answer, complete, follow
+from exactk.iterative.course import (
+    Course,
+    LazyStarts,
+    Start,
+    Step,
+    best_answer,
+    complete,
+    follow,
+)
 from exactk.monitor import Monitor, Progress
 from tests.oracles.brute import Reference, make_classes, make_numbers
 
@@ -19,8 +27,8 @@ inf, nan = float("inf"), float("nan")
 class Clock(Monitor):
     """A monitor whose time is up after so many looks at it."""
 
-    def __init__(self, looks: int) -> None:
-        super().__init__()
+    def __init__(self, looks: int, on_progress: Callable[[Progress], None] | None = None) -> None:
+        super().__init__(on_progress=on_progress)
         self.looks = looks
 
     @property
@@ -320,6 +328,38 @@ def test_an_interrupt_between_starts_keeps_the_best(problem: Problem) -> None:
 def test_an_interrupt_before_anything_is_passed_on(problem: Problem) -> None:
     with pytest.raises(KeyboardInterrupt):
         best_answer(problem, 1, starts([KeyboardInterrupt()], [done(6, 1.0)]), 9, Monitor())
+
+
+def test_a_first_start_that_is_cut_short_is_not_judged(problem: Problem) -> None:
+    def refuse(course: Course) -> float:
+        raise AssertionError("nothing to compare with")
+
+    several = [Start(stream(Step([5], 1.0), KeyboardInterrupt()), refuse), *starts([done(6, 0.0)])]
+    answer = best_answer(problem, 1, several, 9, Monitor())
+    assert answer.status == Status.INTERRUPTED
+    assert list(answer.support) == [5]
+    answer = best_answer(problem, 1, [Start(endless(), refuse)] * 2, 99, Clock(3))
+    assert answer.status == Status.TIME_LIMIT
+
+
+def test_lazy_starts_are_made_when_their_turn_comes(problem: Problem) -> None:
+    made: list[int] = []
+
+    def make() -> Start:
+        made.append(len(made))
+        assert len(made) <= 3, "time was up"
+        return Start(stream(done(made[-1], 9.0 - made[-1])))
+
+    # A million of them, of which the time allows three.
+    lazy = LazyStarts(10**6, make)
+    assert len(lazy) == 10**6
+    assert made == []
+    seen: list[Progress] = []
+    answer = best_answer(problem, 1, lazy, 9, Clock(2, seen.append))
+    assert made == [0, 1, 2]
+    assert answer.status == Status.TIME_LIMIT
+    assert list(answer.support) == [2]
+    assert [(p.done, p.total) for p in seen] == [(1, 10**6), (2, 10**6), (3, 10**6)]
 
 
 def test_a_support_that_is_too_small_is_filled_up() -> None:

@@ -272,9 +272,19 @@ def test_a_start_that_is_not_finite_is_refused(problem: Problem, bad: float) -> 
         start_matrix(W, problem)
 
 
-@pytest.mark.parametrize(
-    "bad", ["text", [["a", "b", "c"]] * 6, [[1, 2, 3], [4]], {"a": 1}, [[1j, 0, 0]] * 6], ids=repr
-)
-def test_what_is_no_matrix_of_numbers_is_refused(problem: Problem, bad: Any) -> None:
-    with says("init must be a matrix", "shape (6, 3)"):
-        start_matrix(bad, problem)
+NO_MATRICES = {
+    "text": "text",
+    "words": [["a", "b", "c"]] * 6,
+    "ragged": [[1, 2, 3], [4]],
+    "mapping": {"a": 1},
+    "complex": np.ones((6, 3), dtype=complex),
+    "truths": np.ones((6, 3), dtype=bool),
+    "masked": np.ma.masked_greater(np.ones((6, 3)), 0.5),
+    "dates": np.zeros((6, 3), dtype="datetime64[s]"),
+}
+
+
+@pytest.mark.parametrize("kind", list(NO_MATRICES))
+def test_what_is_no_matrix_of_numbers_is_refused(problem: Problem, kind: str) -> None:
+    with says("init must be a matrix of numbers of shape (6, 3)"):
+        start_matrix(NO_MATRICES[kind], problem)

@@ -219,6 +219,50 @@ def test_an_interrupted_solve_says_so(name: str, monkeypatch: pytest.MonkeyPatch
     assert selector.status_ == "interrupted"
 
 
+@every_method
+@pytest.mark.parametrize("report", [1, 4])
+def test_an_interrupted_path_has_every_size_and_does_not_go_on(name: str, report: int) -> None:
+    problem = Problem.from_arrays(*make_classes(50, 12, 3, seed=1))
+    seen: list[Progress] = []
+    stop = interrupt_at(report)
+
+    def listen(progress: Progress) -> None:
+        seen.append(progress)
+        stop(progress)
+
+    method = registry.create(name)
+    answers = list(method.run_path(problem, 12, Monitor(on_progress=listen)))
+    assert [len(set(answer.support)) for answer in answers] == list(range(1, 13))
+    assert len(seen) == report, "nothing is iterated after the interrupt"
+    assert answers[0].status == answers[-2].status == Status.INTERRUPTED
+
+
+@every_method
+def test_a_path_without_time_has_every_size(name: str) -> None:
+    problem = Problem.from_arrays(*make_classes(50, 12, 3, seed=1))
+    path = solve_path(problem, 8, name, time_limit=1e-9)
+    assert [len(set(result.support.tolist())) for result in path] == list(range(1, 9))
+    assert path[-1].status == Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("name", "init"),
+    [
+        ("cdlsr", [0, 1]),
+        ("cdlsr", "abc"),
+        ("cdlsr", [[0, 1, 2], 3]),
+        *((name, np.zeros((2, 2))) for name in ("rpfs", "nmapg", "pgd")),
+        *((name, np.full((3, 3), np.nan)) for name in ("rpfs", "nmapg", "pgd")),
+    ],
+)
+def test_a_start_is_checked_even_where_there_is_nothing_to_choose(name: str, init: Any) -> None:
+    problem = Problem.from_arrays(*make_classes(40, 3, 3, seed=1))
+    with says("init"):
+        solve(problem, 3, name, init=init)
+    with says("init"):
+        solve_path(problem, 3, name, init=init)
+
+
 TARGETS = {
     "one number": make_numbers(40, 9, 1, seed=2),
     "several numbers": make_numbers(40, 9, 3, seed=2),
