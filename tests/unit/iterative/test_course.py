@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import hadamard
 
 from exactk import Problem, Status
 from exactk.iterative.course import (
@@ -398,6 +399,15 @@ def test_members_that_depend_on_others_stay_and_do_not_disturb() -> None:
     assert filled[:3] == [0, 1, 2]
     expected = naive_fill(Reference(X, y), [0, 1], 4)
     assert filled[3:] == expected[2:]
+
+
+def test_members_that_depend_on_others_to_the_last_digit() -> None:
+    # Orthogonal columns of ±1 and a sum of two: nothing at all is left of the third.
+    H = hadamard(16)[:, 1:].astype(float)
+    X = np.column_stack([H[:, 0], H[:, 1], H[:, 0] + H[:, 1], H[:, 2:7]])
+    y = np.random.default_rng(0).standard_normal(16)
+    filled = complete(Problem.from_arrays(X, y, scale=False), [0, 1, 2], 5)
+    assert filled == [0, 1, 2, *naive_fill(Reference(X, y, scale=False), [0, 1], 4)[2:]]
 
 
 def test_columns_that_depend_on_the_members_are_not_filled_in() -> None:
