@@ -43,7 +43,8 @@ def reweighted_steps(
     equal forms it does not, for only S₂⁻¹ occurs: in n unknowns
     W = S₂⁻¹Xᵀ(XS₂⁻¹Xᵀ + λS₁⁻¹)⁻¹Y, and in as many unknowns as rows of W are alive
     W = T(TXᵀS₁XT + λI)⁻¹TXᵀS₁Y with T = S₂^{−½}. Rows that have died are left out, so the system
-    shrinks as it converges.
+    shrinks as it converges. With m rows alive an iteration costs O(nm·min(n, m)), for the
+    weights, and so the matrix, are new each time; for r = 2 and m < n it is made once.
 
     Yields
     ------

@@ -183,7 +183,7 @@ class RPFS(IterativeMethod):
             Sigma = mu * (G - E)
             mu *= self.rho
             value = float(table.root @ row_norms(XV + root * b - Y))
-            yield Step(table.columns[S], value, self._settled(W, S, V_S, fit - E))
+            yield Step(table.columns[S], value, self._settled(W, S, V_S, (fit - E) / root))
 
     def _settled(self, W: Floats, S: Indices, V_S: Floats, gap_E: Floats) -> bool:
         """Whether W = V and E = XW + 1bᵀ − Y nearly hold; the target is of unit size."""

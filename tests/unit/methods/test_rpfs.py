@@ -10,7 +10,7 @@ import pytest
 from exactk import Problem, Result, Status, solve, solve_path
 from exactk.methods.rpfs import RPFS
 from exactk.monitor import Monitor, Progress
-from tests.oracles.brute import Reference, make_classes, one_hot
+from tests.oracles.brute import Reference, make_classes, make_numbers, one_hot
 from tests.support import says
 
 # A thousand iterations of the paper's μ are often not enough to meet the default tol.
@@ -202,3 +202,15 @@ def test_a_path_has_every_size(problem: Problem) -> None:
     assert [len(set(r.support.tolist())) for r in path] == list(range(1, 15))
     assert path.at(14).status == Status.OPTIMAL
     assert path.at(3).trace == run(problem, 3).trace
+
+
+def test_whole_weights_stop_where_copies_of_the_rows_do() -> None:
+    rng = np.random.default_rng(0)
+    for seed in range(4):
+        X, y = make_numbers(40, 10, 3, seed=seed)
+        w = rng.integers(1, 30, 40)
+        W0 = rng.normal(size=(10, 3))
+        copies = np.repeat(np.arange(40), w)
+        weighted = run(Problem.from_arrays(X, y, sample_weight=w), 5, init=W0, tol=0.2)
+        repeated = run(Problem.from_arrays(X[copies], y[copies]), 5, init=W0, tol=0.2)
+        assert weighted.n_iter == repeated.n_iter
