@@ -30,7 +30,8 @@ def options(run: dict[str, Any]) -> dict[str, Any]:
         named |= {"max_iter": run["max_iter"], "tol": run["tol"]}
     else:
         named |= {"max_iter": sum(run["stages"]), "stage_iter": run["stages"][0]}
-    return named | {"labels": "one-hot"}
+    # The reference has τ = 2L for either constant.
+    return named | {"labels": "one-hot", "tau": 2.0}
 
 
 def last_iterate(method: NMAPG, problem: Problem, k: int) -> Floats:

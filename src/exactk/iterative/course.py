@@ -164,7 +164,7 @@ def follow(steps: Iterator[Step], max_iter: int, monitor: Monitor, *, show: bool
     except np.linalg.LinAlgError:
         course.status = Status.FAILED
     except KeyboardInterrupt:
-        if not course.support:
+        if not course.trace:
             raise
         course.status = Status.INTERRUPTED
     return course
@@ -204,7 +204,7 @@ def best_answer(
             if ended is not None:
                 break
     except KeyboardInterrupt:
-        if not best.support:
+        if not best.trace:
             raise
         ended = Status.INTERRUPTED
     support = complete(problem, best.support, k)

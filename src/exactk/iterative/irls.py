@@ -135,8 +135,9 @@ def _exact_rows(S1_inverse: Floats, m: int) -> Indices:
 
 
 def _add_diagonal(K: Floats, values: Floats) -> None:
-    diagonal = np.diagonal(K)
-    K[np.diag_indices_from(K)] += np.maximum(values, ROUNDING * diagonal.max(initial=0.0))
+    # Of rows that are zero throughout anything will do.
+    least = ROUNDING * float(np.diagonal(K).max(initial=0.0)) or 1.0
+    K[np.diag_indices_from(K)] += np.maximum(values, least)
 
 
 def _solve_squared(XX: Floats, XY: Floats, S2_inverse: Floats, lam: float) -> Floats:
@@ -157,7 +158,7 @@ def robust_fit(table: StandardTable, chosen: Indices) -> float:
         W = np.linalg.lstsq(half * X, half * table.Y, rcond=None)[0]
         e = table.row_norms(X @ W - table.Y)
         last, value = value, float(table.root**2 @ e)
-        if last - value <= FIT_CHANGE * value:
+        if last - value <= FIT_CHANGE * value or value == 0.0:
             break
         weights = 1.0 / np.maximum(e, ZERO_RESIDUAL * e.max())
     return min(last, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Literal
 
 import numpy as np
@@ -66,7 +67,11 @@ class StandardTable:
 
 
 def standard_table(
-    problem: Problem, labels: Labels = "centred", *, robust: bool = False
+    problem: Problem,
+    labels: Labels = "centred",
+    *,
+    robust: bool = False,
+    merge: bool = False,
 ) -> StandardTable:
     """Read the candidate columns and the target of a problem.
 
@@ -81,6 +86,8 @@ def standard_table(
     robust : bool
         Numbers are centred at their medians, and their size is the median, not the root mean
         square: a few wrong rows move neither. For losses that are not squared.
+    merge : bool
+        The same row several times becomes one row with their weights.
 
     Returns
     -------
@@ -107,6 +114,8 @@ def standard_table(
     X -= problem.x_mean[columns]
     X *= problem.x_scale[columns] / column_unit(problem)
     Y = _coded(problem, Y, weights, labels, robust)
+    if merge:
+        X, Y, weights = _merged(X, Y, weights)
     if weights is None:
         return StandardTable(X, Y, np.ones(len(X)), columns)
     root = np.sqrt(weights)
@@ -128,6 +137,21 @@ def _coded(
     size = _median(np.sqrt((Y**2).sum(axis=1)), w) / np.sqrt(Y.shape[1])
     # Where most rows are equal the median says nothing about the others.
     return Y / (size if size > TINY_SHARE * target_unit(problem) else target_unit(problem))
+
+
+def _merged(X: Floats, Y: Floats, weights: Floats | None) -> tuple[Floats, Floats, Floats | None]:
+    """Rows that differ from each other, with the sum of the weights of their copies."""
+    places: dict[tuple[bytes, bytes], int] = {}
+    which = np.array(
+        [
+            places.setdefault((blake2b(x.tobytes()).digest(), y.tobytes()), len(places))
+            for x, y in zip(X, Y, strict=True)
+        ]
+    )
+    if len(places) == len(X):
+        return X, Y, weights
+    first = np.unique(which, return_index=True)[1]
+    return X[first], Y[first], np.bincount(which, weights=weights).astype(np.float64)
 
 
 def _median(values: Floats, weights: Floats) -> float:

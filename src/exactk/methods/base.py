@@ -166,7 +166,9 @@ class ReweightedMethod(IterativeMethod):
         """The orders r and p."""
 
     def prepare(self, problem: Problem) -> StandardTable:  # noqa: D102
-        return standard_table(problem, self.labels, robust=self.orders[0] < 2.0)
+        # Copies of a row that is fitted exactly would make the system singular.
+        reweighted = self.orders[0] < 2.0
+        return standard_table(problem, self.labels, robust=reweighted, merge=reweighted)
 
     def starts(self, problem: Problem, k: int, prepared: StandardTable) -> Starts:  # noqa: D102
         r, p = self.orders
@@ -217,7 +219,8 @@ def given_supports(init: object, problem: Problem, k: int) -> list[npt.NDArray[n
             raise InputError(f"{words}: {error}") from error
         if len(support) != k:
             raise InputError(f"init has a support of {len(support)} columns, k is {k}")
-        barred = np.setdiff1d(support, problem.candidates)
+        # What is no candidate has no entry on the diagonal.
+        barred = support[problem.diagonal[support] == 0]
         if barred.size:
             raise InputError(
                 f"init names column {barred[0]}, which is constant or a copy of another"

@@ -104,7 +104,9 @@ class CDLSR(IterativeMethod):
         self.random_state = random_state
 
     def check_init(self, problem: Problem, k: int) -> None:  # noqa: D102
-        given_supports(self.init, problem, k)
+        # Where there is something to choose, `starts` does it.
+        if len(problem.candidates) <= k:
+            given_supports(self.init, problem, k)
 
     def starts(self, problem: Problem, k: int, prepared: Any) -> Starts:  # noqa: D102
         if self.init is not None:
@@ -119,40 +121,36 @@ class CDLSR(IterativeMethod):
 
     def _iterations(self, problem: Problem, xi: Indices) -> Iterator[Step]:
         xi = xi.copy()
-        B, diagonal = problem.cross, problem.diagonal
+        B, k = problem.cross, len(xi)
         A_S = problem.gram_rows(xi)
-        # Columns that no slot may take: members, and what is no candidate at all.
-        barred = np.ones(problem.n_features, dtype=bool)
-        barred[problem.candidates] = False
-        barred[xi] = True
-        jitter = self.epsilon * column_unit(problem) ** 2 * np.eye(len(xi))
+        barred = np.flatnonzero(problem.diagonal == 0)
+        jitter = self.epsilon * column_unit(problem) ** 2 * np.eye(k)
+        A_SS, B_S = A_S[:, xi], B[:, xi].T
         value, quiet, t = inf, 0, 0
         while True:
             t += 1
-            V = np.asarray(np.linalg.solve(A_S[:, xi] + jitter, B[:, xi].T), dtype=np.float64)
+            V = np.asarray(np.linalg.solve(A_SS + jitter, B_S), dtype=np.float64)
             U = V @ V.T
-            VB = V @ B
-            for i in range(len(xi)):
-                others = U[i].copy()
-                others[i] = 0.0
-                F = 2.0 * (others @ A_S - VB[i])
-                F += U[i, i] * diagonal
-                barred[xi[i]] = False
-                F[barred] = np.inf
-                p = int(F.argmin())
-                barred[p] = True
-                if p != xi[i]:
-                    xi[i] = p
-                    A_S[i] = problem.gram_rows([p])[0]
-            last = value
-            value = _objective(problem, A_S, xi, V)
+            # Eq. 16 for all slots and columns; a slot that moves changes those after it.
+            own = np.diagonal(U).copy()
+            F = 2.0 * ((U - np.diag(own)) @ A_S - V @ B)
+            F += np.outer(own, problem.diagonal)
+            F[:, barred] = inf
+            for i in range(k):
+                row, before = F[i], xi[i]
+                here = row[before]
+                row[xi] = inf
+                row[before] = here
+                p = int(row.argmin())
+                if p != before:
+                    column = problem.gram_rows([p])[0]
+                    F[i + 1 :] += np.outer(2.0 * U[i + 1 :, i], column - A_S[i])
+                    xi[i], A_S[i] = p, column
+            A_SS, B_S, last = A_S[:, xi], B[:, xi].T, value
+            # ‖HY − HX_S V‖² + ridge·‖V‖² at these coefficients, not refitted.
+            value = problem.total - float((V * (2.0 * B_S - A_SS @ V)).sum())
             same = last < inf and abs(last - value) <= self.tol * abs(last)
             quiet = quiet + 1 if same else 0
             done = t > FIRST_ITERATIONS and quiet >= QUIET_CHANGES
             yield Step(xi.copy(), value, done)
 
-
-def _objective(problem: Problem, A_S: Floats, xi: Indices, V: Floats) -> float:
-    """‖HY − HX_S V‖² + ridge·‖V‖² at these coefficients, refitted or not."""
-    explained = 2.0 * (V * problem.cross[:, xi].T).sum() - (V * (A_S[:, xi] @ V)).sum()
-    return float(problem.total - explained)

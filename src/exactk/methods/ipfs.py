@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import sqrt
+from math import isfinite, sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -209,7 +209,10 @@ class _Parts:
         direction, size = z, float(residual @ z)
         goal = CG_TOLERANCE * float(np.linalg.norm(right))
         for _ in range(CG_MOST):
-            if not np.linalg.norm(residual) > goal:
+            left = float(np.linalg.norm(residual))
+            if not isfinite(left):
+                return np.full_like(v, np.nan)
+            if left <= goal:
                 break
             image = product(direction)
             step = size / float(direction @ image)

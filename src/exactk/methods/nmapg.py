@@ -28,8 +28,12 @@ __all__ = ["NMAPG"]
 
 Floats = npt.NDArray[np.float64]
 
-# Section 6: τ = 2L, δ = 0.1(τ − L); without a value ρ is this share of ρ_max, as in 6.3.
-TAU, DELTA, RHO_SHARE = 2.0, 0.1, 0.01
+# Section 6: τ = 2L, δ = 0.1(τ − L). With the least L that is valid a τ just above it will do.
+# Without a value ρ is this share of ρ_max, as in 6.3.
+TAU = {"paper": 2.0, "spectral": 1.1}
+DELTA, RHO_SHARE = 0.1, 0.01
+# Norms are not smoothed any less: their squares would vanish.
+LEAST_MU = 1e-150
 # μ of Algorithm 1 (section 6.2), and μ₀ of Algorithm 2 (section 6.3).
 MU = {1: 0.01, 2: 1.0}
 
@@ -68,6 +72,9 @@ class NMAPG(IterativeMethod):
     step : {"spectral", "paper"}
         Lipschitz constant: (‖X‖₂² + γ)/μ, the smallest that is valid, or the paper's
         (‖X‖_F² + dγ)/μ, with steps several times smaller.
+    tau : float or None
+        τ, one over the step length, in multiples of the Lipschitz constant, above 1. The paper has
+        2; None is that for its constant, and 1.1 for the spectral one.
     penalty : {"smoothed", "prox"}
         How γ‖W‖₂,₁ enters: smoothed, as in the paper, or through the prox, which keeps zero rows
         exactly zero.
@@ -116,6 +123,7 @@ class NMAPG(IterativeMethod):
         "epsilon": Number("(0, inf)"),
         "eta": Number("[0, 1)"),
         "step": Choice(words=("spectral", "paper")),
+        "tau": Number("(1, inf)", none="2, or 1.1 for the spectral step"),
         "penalty": Choice(words=("smoothed", "prox")),
         "labels": LABELS,
         "stage_iter": Whole(1),
@@ -134,6 +142,7 @@ class NMAPG(IterativeMethod):
         epsilon: float = 0.1,
         eta: float = 0.9,
         step: Literal["spectral", "paper"] = "spectral",
+        tau: float | None = None,
         penalty: Literal["smoothed", "prox"] = "smoothed",
         labels: Labels = "centred",
         stage_iter: int = 200,
@@ -149,6 +158,7 @@ class NMAPG(IterativeMethod):
         self.epsilon = epsilon
         self.eta = eta
         self.step = step
+        self.tau = tau
         self.penalty = penalty
         self.labels = labels
         self.stage_iter = stage_iter
@@ -183,7 +193,7 @@ class NMAPG(IterativeMethod):
         least = 2.0 * self.epsilon / (objective.n + self.gamma * objective.d)
         while True:
             # Algorithm 2 as printed: a μ is used if the one before was not below μ*.
-            final = self.algorithm == 1 or self.sigma * mu < least
+            final = self.algorithm == 1 or self.sigma * mu < max(least, LEAST_MU)
             limit = inf if final else self.stage_iter
             for number, step in enumerate(self._descend(objective, mu, k, W), start=1):
                 ended = step.converged or number >= limit
@@ -198,7 +208,8 @@ class NMAPG(IterativeMethod):
     def _descend(self, objective: _Objective, mu: float, k: int, W0: Floats) -> Iterator[Step]:
         """Algorithm 1: F_μ of each iterate, until its steps are too small to count."""
         at = objective.smoothed(mu, k)
-        tau, delta = TAU * at.lipschitz, DELTA * (TAU - 1.0) * at.lipschitz
+        share = TAU[self.step] if self.tau is None else self.tau
+        tau, delta = share * at.lipschitz, DELTA * (share - 1.0) * at.lipschitz
         W = Z = last = at.point(W0)
         t_last, t = 0.0, 1.0
         c, q = W.value, 1.0

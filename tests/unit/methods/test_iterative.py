@@ -210,3 +210,48 @@ def test_nmapg_without_rho_refuses_a_gamma_that_leaves_none() -> None:
     X, y = make_classes(40, 8, 3, seed=2)
     with pytest.raises(InputError, match=r"gamma=1e\+06 .*give rho"):
         solve(Problem.from_arrays(X, y), 2, "nmapg", gamma=1e6)
+
+
+@pytest.mark.parametrize("name", ["rfs", "erfs"])
+@pytest.mark.parametrize(("n", "d"), [(30, 28), (60, 20), (60, 200)])
+def test_rows_drawn_with_replacement_are_rows_with_weights(name: str, n: int, d: int) -> None:
+    X, y = make_classes(n, d, 3, seed=3)
+    drawn = np.random.default_rng(3).integers(0, n, n)
+    counts = np.bincount(drawn, minlength=n)
+    options = {"labels": "centred", "lam": 0.1}
+    repeated = solve(Problem.from_arrays(X[drawn], y[drawn]), 5, name, **options)
+    weighted = solve(Problem.from_arrays(X, y, sample_weight=counts), 5, name, **options)
+    assert repeated.status == weighted.status == Status.CONVERGED
+    assert repeated.support.tolist() == weighted.support.tolist()
+    np.testing.assert_allclose(repeated.trace, weighted.trace, rtol=1e-6)
+
+
+def test_a_step_length_is_found_where_the_columns_add_up_to_a_constant() -> None:
+    counts = np.random.default_rng(0).multinomial(64, np.ones(120) / 120, size=256).astype(float)
+    problem = Problem.from_arrays(counts, np.tile([0, 1], 128), scale=False)
+    result = solve(problem, 3, "pgd")
+    assert (np.diff(result.trace) <= 1e-9 * problem.total).all()
+
+
+@pytest.mark.parametrize("name", ["rfs", "erfs", "gsrfs"])
+def test_a_row_that_is_zero_throughout_does_not_break_it(name: str) -> None:
+    corners = np.stack(np.meshgrid(*[[-1.0, 1.0]] * 3), axis=-1).reshape(-1, 3)
+    X = np.vstack([corners, np.zeros(3)])
+    y = X @ [3.0, 2, 1] + np.array([1.0, -1, 0, 0, 0, 0, 1, -1, 0])
+    result = solve(Problem.from_arrays(X, y, task="regression"), 2, name)
+    assert result.status == Status.CONVERGED
+    assert result.support.tolist() == [0, 1]
+
+
+def test_starts_of_rpfs_are_compared_where_one_fits_exactly() -> None:
+    X = np.array([[1.0, 1, 1], [-1, 1, -1], [1, -1, -1], [-1, -1, 1]])
+    problem = Problem.from_arrays(X, X[:, 0], scale=False, task="regression")
+    assert solve(problem, 1, "rpfs", n_starts=3).support.tolist() == [0]
+
+
+@pytest.mark.parametrize("solver", ["direct", "woodbury", "cg"])
+def test_ipfs_diverges_alike_in_all_its_forms(solver: str) -> None:
+    X, y = make_classes(40, 8, 3, seed=1)
+    with pytest.warns(UserWarning, match="the iterates diverged"):
+        result = solve(Problem.from_arrays(X, y), 2, "ipfs", solver=solver, mu=1e200)
+    assert result.status == Status.FAILED
