@@ -301,6 +301,9 @@ def report(record: Record) -> str:
     """The report in Markdown: the parts that were measured, then their targets."""
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     parts = [f"{record['date']}, {record['processor']}, {record['threads']} threads; {versions}."]
+    if record.get("measured_apart"):
+        names = ", ".join(record["measured_apart"])
+        parts.append(f"Measured again by themselves, later and on later code: {names}.")
     targets = Targets()
     for name, part in PARTS.items():
         if record.get(name):

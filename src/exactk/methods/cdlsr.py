@@ -153,4 +153,3 @@ class CDLSR(IterativeMethod):
             quiet = quiet + 1 if same else 0
             done = t > FIRST_ITERATIONS and quiet >= QUIET_CHANGES
             yield Step(xi.copy(), value, done)
-
