@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -14,7 +15,7 @@ __all__ = ["Check", "Choice", "Given", "Number", "Seed", "Whole"]
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(ABC):
     """What a parameter may be; called with its name and value, it raises if they do not agree.
 
     Attributes
@@ -32,9 +33,9 @@ class Check:
         if not self.allows(value):
             raise InputError(f"{name} must be {self}, not {value!r}{self.hint(value)}")
 
+    @abstractmethod
     def allows(self, value: Any) -> bool:
         """Whether a value other than None is allowed."""
-        raise NotImplementedError
 
     def hint(self, value: Any) -> str:
         """What to add to the error about this value."""

@@ -69,9 +69,6 @@ def reweighted_steps(
         w, e = np.sqrt(row_norms(W) ** 2 + epsilon), np.sqrt(table.row_norms(E) ** 2 + epsilon)
         last = value
         value = float(root**2 @ e**r + lam * (w**p).sum())
-        if epsilon > 0:
-            # Rows left out before still have their √ε in the objective.
-            value += lam * (len(scores) - len(alive)) * epsilon ** (p / 2)
         scores[alive] = w
         floor = DEAD ** (1.0 / p) * w.max(initial=0.0)
         dead = w <= floor

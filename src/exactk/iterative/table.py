@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from exactk.checks import Choice
 from exactk.errors import InputError
+from exactk.linalg import row_norms
 from exactk.problem import Problem
 
 __all__ = [
@@ -62,8 +63,7 @@ class StandardTable:
 
     def row_norms(self, E: Floats) -> Floats:
         """Norms of the rows of a residual, without their weights."""
-        norms: Floats = np.sqrt(np.einsum("ij,ij->i", E, E)) / self.root
-        return norms
+        return row_norms(E) / self.root
 
 
 def standard_table(
@@ -134,7 +134,7 @@ def _coded(
         return (Y - problem.y_mean) / target_unit(problem)
     w = np.ones(len(Y)) if weights is None else weights
     Y = Y - np.array([_median(column, w) for column in Y.T])
-    size = _median(np.sqrt((Y**2).sum(axis=1)), w) / np.sqrt(Y.shape[1])
+    size = _median(row_norms(Y), w) / np.sqrt(Y.shape[1])
     # Where most rows are equal the median says nothing about the others.
     return Y / (size if size > TINY_SHARE * target_unit(problem) else target_unit(problem))
 

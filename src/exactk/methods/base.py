@@ -102,7 +102,7 @@ class IterativeMethod(Method):
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
         self.check_init(problem, k)
-        return self._choose(problem, k, monitor) or best_answer(
+        return _only_choice(problem, k) or best_answer(
             problem, k, self.starts(problem, k, self.prepare(problem)), self.max_iter, monitor
         )
 
@@ -115,7 +115,7 @@ class IterativeMethod(Method):
                 filled = complete(problem, answer.support, k)
                 answer = Answer(filled, answer.status, 0)
             else:
-                answer = self._choose(problem, k, monitor)
+                answer = _only_choice(problem, k)
                 if answer is None:
                     prepared = self.prepare(problem) if prepared is None else prepared
                     starts = self.starts(problem, k, prepared)
@@ -123,15 +123,6 @@ class IterativeMethod(Method):
             yield answer
             if k < k_max and monitor.expired:
                 answer = replace(answer, status=Status.TIME_LIMIT)
-
-    @staticmethod
-    def _choose(problem: Problem, k: int, monitor: Monitor) -> Answer | None:
-        """All candidates, where there is nothing to choose; what is missing are copies of them."""
-        columns = problem.candidates
-        if len(columns) > k:
-            return None
-        status = Status.OPTIMAL if len(columns) == k else Status.RANK_DEFICIENT
-        return Answer(columns.tolist(), status, 0)
 
 
 class ReweightedMethod(IterativeMethod):
@@ -186,6 +177,15 @@ class ReweightedMethod(IterativeMethod):
                 yield replace(answer, support=answer.support[:k])
         for k in range(max(most, 0) + 1, k_max + 1):
             yield self.run(problem, k, monitor)
+
+
+def _only_choice(problem: Problem, k: int) -> Answer | None:
+    """All candidates, where there is nothing to choose; what is missing are copies of them."""
+    columns = problem.candidates
+    if len(columns) > k:
+        return None
+    status = Status.OPTIMAL if len(columns) == k else Status.RANK_DEFICIENT
+    return Answer(columns.tolist(), status, 0)
 
 
 def generator(random_state: object) -> np.random.Generator:

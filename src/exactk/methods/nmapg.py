@@ -281,10 +281,10 @@ class _Smoothed:
         self.objective, self.mu, self.k = objective, mu, k
         self.lipschitz = objective.curvature / mu
 
-    def point(self, W: Floats, XW: Floats | None = None) -> _Point:
+    def point(self, W: Floats) -> _Point:
         """Evaluate F_μ: ‖·‖ is replaced by ‖·‖²/2μ within μ of zero, and by ‖·‖ − μ/2 beyond."""
         of = self.objective
-        XW = of.table.X @ W if XW is None else XW
+        XW = of.table.X @ W
         norms = row_norms(W)
         value = float(of.table.root**2 @ self._huber(of.table.row_norms(XW - of.table.Y)))
         value += of.gamma * float((norms if of.in_prox else self._huber(norms)).sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import ClassVar, Literal
@@ -14,7 +15,7 @@ from exactk.iterative.course import Course, LazyStarts, Start, Starts, Step
 from exactk.iterative.irls import robust_fit
 from exactk.iterative.starts import random_matrix
 from exactk.iterative.table import StandardTable, standard_table, start_matrix
-from exactk.linalg import largest, row_norms
+from exactk.linalg import largest, row_norms, shrink_rows
 from exactk.methods.base import IterativeMethod, generator
 from exactk.problem import Problem
 
@@ -177,9 +178,7 @@ class RPFS(IterativeMethod):
             X_Lambda = X @ Lambda if t % REFRESH == 0 else X_Lambda + mu * (XW - XV)
             fit = XW + root * b - Y
             G = fit + Sigma / mu
-            norms = table.row_norms(G)
-            kept = 1.0 - np.divide(1.0 / mu, norms, out=np.ones_like(norms), where=norms > 1.0 / mu)
-            E = kept[:, None] * G
+            E = shrink_rows(G, table.root / mu)
             Sigma = mu * (G - E)
             mu *= self.rho
             value = float(table.root @ row_norms(XV + root * b - Y))
@@ -193,12 +192,12 @@ class RPFS(IterativeMethod):
         return bool(close and np.abs(gap_E).max() <= self.tol)
 
 
-class _System:
+class _System(ABC):
     """(XᵀX + I)W = Q + XᵀT, solved for many right-hand sides."""
 
+    @abstractmethod
     def solve(self, Q: Floats, XQ: Floats, T: Floats) -> tuple[Floats, Floats]:
         """Return W and XW, given Q, XQ and T."""
-        raise NotImplementedError
 
 
 class _Narrow(_System):
