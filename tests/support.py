@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
 
 import pytest
 
+from exactk import Problem, registry, solve
 from exactk.errors import InputError
 
 
@@ -17,3 +20,36 @@ def says(*words: str) -> Iterator[pytest.ExceptionInfo[InputError]]:
         yield error
     missing = [word for word in words if word not in str(error.value)]
     assert not missing, f"{missing} not in {str(error.value)!r}"
+
+
+def runs_here(name: str) -> bool:
+    """Whether what a method needs beside the core is installed."""
+    return not registry.method_class(name).extra or find_spec("torch") is not None
+
+
+def over(names: Iterable[str]) -> list[Any]:
+    """Methods as test parameters; those whose extra is absent are skipped by name."""
+    return [
+        pytest.param(
+            name,
+            marks=[] if runs_here(name) else pytest.mark.skip(reason=f"torch is absent ({name})"),
+        )
+        for name in names
+    ]
+
+
+def refused(name: str, problem: Problem) -> bool:
+    """Whether a method does not serve a problem of this kind, which it must say by its name."""
+    method = registry.create(name)
+    if method.needs_classes and problem.classes is None:
+        with pytest.raises(InputError, match=rf"'{name}' needs classes.*'exchange'"):
+            solve(problem, 1, name)
+        return True
+    try:
+        method.check_problem(problem)
+    except InputError as error:
+        assert str(error).startswith(name), "it names itself"
+        with pytest.raises(InputError, match=rf"^{name}\b.*rows"):
+            solve(problem, 1, name)
+        return True
+    return False

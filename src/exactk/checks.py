@@ -11,7 +11,7 @@ import numpy as np
 
 from exactk.errors import InputError, nearest
 
-__all__ = ["Check", "Choice", "Given", "Number", "Seed", "Whole"]
+__all__ = ["Check", "Choice", "Flag", "Given", "Number", "Seed", "Whole"]
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,26 @@ class Choice(Check):
     def hint(self, value: Any) -> str:  # noqa: D102
         words = [word for word in self.words if isinstance(word, str)]
         return nearest(value, words) if isinstance(value, str) and words else ""
+
+
+@dataclass(frozen=True)
+class Flag(Check):
+    """True or False.
+
+    Examples
+    --------
+    >>> Flag()("equal_var", 1)
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: equal_var must be True or False, not 1
+    """
+
+    def __str__(self) -> str:
+        """Return what to say in an error."""
+        return self._with_none("True or False")
+
+    def allows(self, value: Any) -> bool:  # noqa: D102
+        return isinstance(value, (bool, np.bool_))
 
 
 @dataclass(frozen=True)

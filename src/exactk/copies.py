@@ -30,8 +30,8 @@ def find_copies(
     total: float,
     shadows: Callable[[], Floats],
     correlate: Callable[[int, Indices], Floats],
-) -> Indices:
-    """Return the columns that copy one of lower index.
+) -> tuple[Indices, Indices]:
+    """Return the columns that copy one of lower index, and which one each copies.
 
     Parameters
     ----------
@@ -49,7 +49,10 @@ def find_copies(
 
     Returns
     -------
-    ndarray of intp
+    copies : ndarray of intp
+        Sorted.
+    originals : ndarray of intp
+        For each of them the first column that it is a copy of.
 
     Examples
     --------
@@ -58,23 +61,24 @@ def find_copies(
     >>> norms = np.linalg.norm(X, axis=0)
     >>> Z = X / norms
     >>> find_copies(y @ X, norms, 14.0, lambda: g @ Z, lambda p, others: Z[:, p] @ Z[:, others])
-    array([2])
+    (array([2]), array([0]))
     """
     alive = np.flatnonzero(size > 0)
     share = np.sqrt(np.einsum("ij,ij->j", cross, cross)[alive]) / size[alive]
     alike = _groups(alive, share, SAME * np.sqrt(total))
     if not alike[1].any():
-        return np.zeros(0, dtype=np.intp)
+        return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
     members, group = alike[0][alike[1] > 0], alike[1][alike[1] > 0]
     shadow = np.abs(shadows())[members]
     # Shadows are of order one: large steps keep the groups apart in one sort.
     step = 2.0 * shadow.max() + 1.0
     rounding = 4.0 * np.finfo(np.float64).eps * step * group.max()
     members, group = _groups(members, shadow + step * group, SAME + float(rounding))
-    copies: list[int] = []
+    found: dict[int, int] = {}
     for number in range(1, int(group.max(initial=0)) + 1):
-        copies += _copies_among(np.sort(members[group == number]), correlate)
-    return np.array(sorted(copies), dtype=np.intp)
+        found |= _copies_among(np.sort(members[group == number]), correlate)
+    copies = np.array(sorted(found), dtype=np.intp)
+    return copies, np.array([found[p] for p in copies.tolist()], dtype=np.intp)
 
 
 def _groups(items: Indices, values: Floats, slack: float) -> tuple[Indices, Indices]:
@@ -92,13 +96,13 @@ def _groups(items: Indices, values: Floats, slack: float) -> tuple[Indices, Indi
     return items[order], np.where(together, np.cumsum(starts), 0)
 
 
-def _copies_among(group: Indices, correlate: Callable[[int, Indices], Floats]) -> list[int]:
+def _copies_among(group: Indices, correlate: Callable[[int, Indices], Floats]) -> dict[int, int]:
     """Compare with the first; what is no copy of it is compared among itself."""
-    found: list[int] = []
+    found: dict[int, int] = {}
     while len(group) > 1:
         first, others = int(group[0]), group[1:]
         parts = [others[i : i + BLOCK] for i in range(0, len(others), BLOCK)]
         same = np.concatenate([np.abs(correlate(first, part)) > 1.0 - SAME for part in parts])
-        found += others[same].tolist()
+        found |= dict.fromkeys(others[same].tolist(), first)
         group = others[~same]
     return found

@@ -75,6 +75,8 @@ class Problem:
         Columns that are not constant.
     candidates : ndarray of intp
         Usable columns that are not copies (up to shift, scale and sign) of an earlier one.
+    copies, originals : ndarray of intp
+        Usable columns that are, and the candidate that each copies.
     total : float
         ‖HY‖², the objective of the empty set.
     ridge : float
@@ -96,6 +98,8 @@ class Problem:
     classes: npt.NDArray[Any] | None
     usable: Indices
     candidates: Indices
+    copies: Indices
+    originals: Indices
     total: float
     ridge: float
     scaled: bool
@@ -269,7 +273,7 @@ class Problem:
         size = np.zeros(len(x_scale))
         size[usable] = np.sqrt(scatter[usable])
         table = UnitColumns(held, rows, weights, read.x_mean, x_scale, size)
-        copies = find_copies(cross, size, total, table.shadows, table.correlate)
+        copies, originals = find_copies(cross, size, total, table.shadows, table.correlate)
         problem = cls(
             n_rows=read.n_rows,
             given_names=names,
@@ -277,6 +281,8 @@ class Problem:
             classes=target.classes,
             usable=usable,
             candidates=np.setdiff1d(usable, copies) if copies.size else usable,
+            copies=copies,
+            originals=originals,
             total=total,
             ridge=check_ridge(ridge),
             scaled=bool(scale),
@@ -292,7 +298,7 @@ class Problem:
             weights=weights,
             memory_limit=memory_limit,
         )
-        for array in (usable, problem.candidates, x_scale, cross, scatter):
+        for array in (usable, problem.candidates, copies, originals, x_scale, cross, scatter):
             array.setflags(write=False)
         problem.x_mean.setflags(write=False)
         problem.y_mean.setflags(write=False)

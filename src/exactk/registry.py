@@ -56,6 +56,11 @@ _METHODS = {
                    "l2,p loss with l2,p penalty"),
         MethodInfo("rk1u", "exactk.methods.rk1u:RK1U", "l2,p penalty", "Zhang et al. 2014",
                    "squared loss with l2,p penalty"),
+        # Filters.
+        MethodInfo("fisher", "exactk.filters.fisher:Fisher", "filter", "Duda et al. 2000",
+                   "scatter between the classes beside scatter within them"),
+        # Sparse models that the papers compare with.
+        # Deep.
     )
 }  # fmt: skip
 

@@ -52,6 +52,9 @@ class Answer:
         The method's own objective as it went.
     ordered : bool
         Whether the order of `support` means something; if not, `solve` finds one.
+    scores : ndarray or None
+        What the method thinks of each column of the table, the higher the better; nan for columns
+        that cannot be chosen.
     """
 
     support: Sequence[int]
@@ -59,6 +62,7 @@ class Answer:
     n_iter: int
     trace: Sequence[float] = ()
     ordered: bool = False
+    scores: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +98,9 @@ class Result:
         Names of the chosen columns, as in `support`.
     classes : tuple or None
         Labels of the outputs.
+    scores : ndarray of shape (n_features,) or None
+        What a filter thinks of every column, the higher the better; nan for constant columns. None
+        for methods that do not score columns one by one.
 
     Examples
     --------
@@ -123,11 +130,14 @@ class Result:
     ridge: float
     feature_names: tuple[str, ...]
     classes: tuple[Any, ...] | None
+    scores: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Lock the arrays: a result does not change."""
         for name in ("support", "order", "coef", "intercept"):
             getattr(self, name).setflags(write=False)
+        if self.scores is not None:
+            self.scores.setflags(write=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore from a pickle or a copy, locked as before."""
@@ -157,7 +167,10 @@ class Result:
         out: dict[str, Any] = {}
         for part in fields(self):
             value = getattr(self, part.name)
-            if isinstance(value, np.ndarray):
+            if part.name == "scores" and value is not None:
+                # JSON has no nan, and nan is not equal to itself.
+                value = [None if np.isnan(score) else float(score) for score in value]
+            elif isinstance(value, np.ndarray):
                 value = value.tolist()
             elif isinstance(value, tuple):
                 value = [_plain(v) for v in value]
@@ -176,6 +189,8 @@ class Result:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Result:
         """Read what `to_dict` gave; keys that a Result does not have are ignored."""
+        # Scores came later than the first results that were written.
+        values = {"scores": None, **values}
         missing = [part.name for part in fields(cls) if part.name not in values]
         if missing:
             raise InputError(f"not a Result: it lacks {', '.join(missing)}")
@@ -185,6 +200,8 @@ class Result:
         known["order"] = np.array(known["order"], dtype=np.intp)
         known["coef"] = np.array(known["coef"], dtype=np.float64).reshape(n_outputs, k)
         known["intercept"] = np.array(known["intercept"], dtype=np.float64)
+        if known["scores"] is not None:
+            known["scores"] = np.array(known["scores"], dtype=np.float64)
         known["status"] = Status(known["status"])
         known["trace"] = tuple(known["trace"])
         known["feature_names"] = tuple(known["feature_names"])

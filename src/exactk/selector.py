@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from exactk import registry
 from exactk.choose.ridge import resolve_ridge
 from exactk.errors import InputError
+from exactk.gram import GramMode
 from exactk.methods.base import Method
 from exactk.problem import Problem
 from exactk.result import Path, Status
@@ -76,6 +77,8 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         All of it, serialisable.
     classes_ : ndarray
         Labels, for classification.
+    scores_ : ndarray of shape (n_features_in_,)
+        What a filter thinks of each feature, the higher the better; only with methods that score.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X has string column names.
@@ -144,7 +147,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             After Ctrl-C; the selector is then fitted with the best found until then.
         """
         method = self._configured_method()
-        problem = self._problem(X, y, sample_weight)
+        problem = self._problem(X, y, sample_weight, method)
         k = problem.check_k(self.k)
         problem = problem.with_ridge(
             resolve_ridge(self.ridge, problem, k, random_state=self.random_state)
@@ -167,6 +170,10 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             self.classes_ = problem.classes
         elif hasattr(self, "classes_"):
             del self.classes_
+        if result.scores is not None:
+            self.scores_ = result.scores.copy()
+        elif hasattr(self, "scores_"):
+            del self.scores_
         if result.status == Status.INTERRUPTED:
             # Fitted with the best found so far; but a loop around this fit must end as well.
             raise KeyboardInterrupt(result.message)
@@ -196,7 +203,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         """
         method = self._configured_method()
         # A copy takes the marks of this table (names, widths), so that a fitted selector keeps its.
-        problem = clone(self)._problem(X, y, sample_weight)
+        problem = clone(self)._problem(X, y, sample_weight, method)
         k_max = problem.check_k(self.k if k_max is None else k_max)
         ridge = resolve_ridge(self.ridge, problem, k_max, random_state=self.random_state)
         return solve_path(
@@ -207,9 +214,11 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             verbose=self.verbose,
         )
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+    def _problem(self, X: Any, y: Any, sample_weight: Any, method: Method) -> Problem:
+        # Products of all pairs of columns are not made for a method that asks for few or none.
+        gram: GramMode = "auto" if method.uses_gram or self.ridge == "cv" else "columns"
         problem = Problem.from_arrays(
-            X, y, sample_weight=sample_weight, scale=self.scale, task=self.task
+            X, y, sample_weight=sample_weight, scale=self.scale, task=self.task, gram=gram
         )
         # Values are checked by now; names and width are noted as scikit-learn does.
         validate_data(self, X, skip_check_array=True)

@@ -162,6 +162,14 @@ def _check_needs(problem: Problem, method: Method, name: str) -> None:
             f"method {name!r} reads the rows of the table, and this problem was made of moments; "
             f"make it with Problem.from_arrays, or use a method of squared loss such as 'exchange'"
         )
+    if method.needs_classes and problem.classes is None:
+        what = "several labels a row" if problem.task == "classification" else "numbers"
+        raise InputError(
+            f"method {name!r} needs classes, one a row, and y holds {what}; give "
+            f"task='classification' if they are classes, or use a method for any target such as "
+            f"'exchange'"
+        )
+    method.check_problem(problem)
 
 
 def _check_time_limit(time_limit: object) -> float | None:
@@ -233,6 +241,7 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
         ridge=problem.ridge,
         feature_names=tuple(problem.name(p) for p in support),
         classes=None if problem.classes is None else tuple(problem.classes.tolist()),
+        scores=answer.scores,
     )
 
 

@@ -24,12 +24,13 @@ from exactk import (
     solve_path,
 )
 from tests.oracles.brute import Reference, make_classes, make_numbers
+from tests.support import over, refused
 
 # An end at the iteration limit is an end that the contract allows; each method's own tests
 # look at its status.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-every_method = pytest.mark.parametrize("name", registry.names())
+every_method = pytest.mark.parametrize("name", over(registry.names()))
 # Statuses that claim no more than what the contract checks.
 ENDS = {Status.OPTIMAL, Status.CONVERGED, Status.MAX_ITER}
 
@@ -55,6 +56,8 @@ every_table = pytest.mark.parametrize("table", list(TABLES))
 def test_exactly_k_and_never_below_the_optimum(name: str, table: str, ridge: float) -> None:
     X, y = TABLES[table]
     problem, reference = Problem.from_arrays(X, y, ridge=ridge), Reference(X, y, ridge=ridge)
+    if refused(name, problem):
+        return
     for k in (1, 2, 4, 5):
         result = solve(problem, k, name)
         assert result.k == k
@@ -76,6 +79,8 @@ def test_exactly_k_and_never_below_the_optimum(name: str, table: str, ridge: flo
 def test_permuted_columns_permute_the_answer(name: str, table: str) -> None:
     X, y = TABLES[table]
     shuffle = np.random.default_rng(0).permutation(X.shape[1])
+    if refused(name, Problem.from_arrays(X, y)):
+        return
     for k in (1, 3):
         plain = solve(Problem.from_arrays(X, y), k, name)
         moved = solve(Problem.from_arrays(X[:, shuffle], y), k, name)
@@ -175,7 +180,7 @@ def test_the_size_of_a_column_does_not_matter(name: str) -> None:
 
 @every_method
 def test_more_columns_than_the_rank_is_said(name: str) -> None:
-    X, y = make_numbers(30, 3, 2, seed=3)
+    X, y = make_classes(30, 3, 3, seed=3)
     X = np.column_stack([X, X @ np.random.default_rng(0).standard_normal((3, 3))])
     problem = Problem.from_arrays(X, y)
     with pytest.warns(UserWarning, match=r"only 3 .* independent"):
@@ -223,7 +228,7 @@ def test_name_object_and_selector_agree(name: str) -> None:
         selector = TopKSelector(k=3, method=method, ridge=0).fit(X, y)
         assert selector.get_support(indices=True).tolist() == result.support.tolist()
         assert selector.selected_.tolist() == result.order.tolist()
-        assert selector.objective_ == result.objective
+        assert selector.objective_ == pytest.approx(result.objective, rel=1e-12)
         assert selector.result_.method == name
     parameters = TopKSelector(method=registry.create(name)).get_params()
     assert {f"method__{option}" for option in registry.create(name).get_params()} <= set(parameters)
@@ -270,7 +275,7 @@ def _options(name: str) -> dict[str, Any]:
     return registry.create(name).get_params()
 
 
-with_limit = [name for name in registry.names() if "max_iter" in _options(name)]
+with_limit = over(name for name in registry.names() if "max_iter" in _options(name))
 
 
 @pytest.mark.parametrize("name", with_limit)
@@ -310,9 +315,8 @@ def test_a_parameter_out_of_range_is_named_with_its_range(name: str) -> None:
 
 @every_method
 def test_moments_serve_or_the_rows_are_asked_for(name: str) -> None:
-    X, y = TABLES["several numbers"]
-    moments = Moments.from_arrays(X, y)
-    problem = Problem.from_moments(moments)
+    X, y = TABLES["classes"]
+    problem = Problem.from_moments(Moments.from_arrays(X, y), classes=[0, 1, 2])
     if registry.method_class(name).needs_rows:
         with pytest.raises(InputError, match=rf"{name}.*reads the rows.*moments.*from_arrays"):
             solve(problem, 3, name)

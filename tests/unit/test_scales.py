@@ -13,13 +13,16 @@ from sklearn.datasets import load_diabetes
 from exactk import InputError, Problem, registry, solve
 from exactk.search.native import make_state
 from exactk.search.state import State
+from tests.support import over, refused
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("factor", [1e-9, 200.0, 1e5, 1e9, 1e40])
-@pytest.mark.parametrize("method", registry.names())
+@pytest.mark.parametrize("method", over(registry.names()))
 def test_the_units_of_y_do_not_matter(factor: float, method: str) -> None:
     X, y = load_diabetes(return_X_y=True)
+    if refused(method, Problem.from_arrays(X, y, task="regression")):
+        return
     for k in (2, 5, 8):
         plain = solve(Problem.from_arrays(X, y, task="regression"), k, method)
         scaled = solve(Problem.from_arrays(X, y * factor, task="regression"), k, method)
@@ -28,13 +31,16 @@ def test_the_units_of_y_do_not_matter(factor: float, method: str) -> None:
         assert scaled.objective == pytest.approx(plain.objective * factor**2, rel=1e-9)
 
 
-@pytest.mark.parametrize("method", registry.names())
+@pytest.mark.parametrize("method", over(registry.names()))
 def test_a_constant_column_is_not_taken_for_a_gain(method: str) -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal(50)
     X = np.column_stack([np.ones(50), x, rng.standard_normal((50, 3))])
-    result = solve(Problem.from_arrays(X, 1e7 * x), 2, method)
-    assert 1 in result.support
+    problem = Problem.from_arrays(X, 1e7 * x)
+    if refused(method, problem):
+        return
+    result = solve(problem, 2, method)
+    assert 1 in result.support or not registry.method_class(method).uses_target
     assert 0 not in result.support
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "Labels",
     "StandardTable",
     "column_unit",
+    "standard_rows",
     "standard_table",
     "start_matrix",
     "target_unit",
@@ -93,6 +94,23 @@ def standard_table(
     -------
     StandardTable
     """
+    X, Y, weights = standard_rows(problem)
+    Y = _coded(problem, Y, weights, labels, robust)
+    columns = problem.candidates
+    if merge:
+        X, Y, weights = _merged(X, Y, weights)
+    if weights is None:
+        return StandardTable(X, Y, np.ones(len(X)), columns)
+    root = np.sqrt(weights)
+    X *= root[:, None]
+    return StandardTable(X, Y * root[:, None], root, columns)
+
+
+def standard_rows(problem: Problem) -> tuple[Floats, Floats, Floats | None]:
+    """Return candidate columns, centred and standardised, the target as given, and the weights.
+
+    Rows of weight zero are left out.
+    """
     rows, target = problem.rows, problem.target
     assert rows is not None
     assert target is not None
@@ -113,14 +131,7 @@ def standard_table(
     X = np.ascontiguousarray(X)
     X -= problem.x_mean[columns]
     X *= problem.x_scale[columns] / column_unit(problem)
-    Y = _coded(problem, Y, weights, labels, robust)
-    if merge:
-        X, Y, weights = _merged(X, Y, weights)
-    if weights is None:
-        return StandardTable(X, Y, np.ones(len(X)), columns)
-    root = np.sqrt(weights)
-    X *= root[:, None]
-    return StandardTable(X, Y * root[:, None], root, columns)
+    return X, Y, weights
 
 
 def _coded(

@@ -36,10 +36,23 @@ class Method(BaseEstimator):
         What each parameter may be, where that can be said without a problem.
     needs_rows : bool
         Whether it reads the rows of the table and not only their moments.
+    needs_classes : bool
+        Whether every row must carry one class.
+    uses_target : bool
+        Whether it looks at y at all.
+    uses_gram : bool
+        Whether it asks for so much of the Gram matrix that the selector should make it whole
+        where that is cheap.
+    extra : str
+        The extra of the package that must be installed; empty if none.
     """
 
     checks: ClassVar[Mapping[str, Check]] = {}
     needs_rows: ClassVar[bool] = False
+    needs_classes: ClassVar[bool] = False
+    uses_target: ClassVar[bool] = True
+    uses_gram: ClassVar[bool] = True
+    extra: ClassVar[str] = ""
 
     @classmethod
     @cache
@@ -52,6 +65,10 @@ class Method(BaseEstimator):
         """Raise for a parameter that is out of its range, before any work."""
         for name, check in self.checks.items():
             check(name, getattr(self, name))
+
+    def check_problem(self, problem: Problem) -> None:
+        """Raise if this method, with these parameters, cannot serve the problem."""
+        return
 
     @abstractmethod
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:

@@ -13,12 +13,13 @@ from exactk.iterative.table import standard_table
 from exactk.methods.base import IterativeMethod
 from exactk.monitor import Monitor, Progress
 from tests.oracles.brute import make_classes, make_numbers
+from tests.support import over
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 ITERATIVE = [
     name for name in registry.names() if issubclass(registry.method_class(name), IterativeMethod)
 ]
-every_iterative = pytest.mark.parametrize("name", ITERATIVE)
+every_iterative = pytest.mark.parametrize("name", over(ITERATIVE))
 
 
 def with_wrong_rows(shift: float, seed: int) -> tuple[Any, Any]:

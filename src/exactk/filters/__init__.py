@@ -1,0 +1,1 @@
+"""Filters: methods that score every column, one file each."""
