@@ -8,6 +8,12 @@ PYTHON_LOWEST := $(firstword $(foreach p,python3.11 python3.12 $(PYTHON),$(shell
 	>/dev/null 2>&1 && echo $(p))))
 endif
 
+# What the tests of the deep methods run with: on Linux a CPU build, which only indexes of such
+# builds carry (PIP_EXTRA_INDEX_URL may name one); elsewhere PyPI's is one. If it cannot be had,
+# these tests are left out and named; TORCH=required makes that an error.
+TORCH ?= optional
+TORCH_BUILD := torch==2.13.0$(if $(filter Linux,$(shell uname -s)),+cpu)
+
 VENV := .venv
 LOWEST := .venv-lowest
 BIN := $(VENV)/bin
@@ -28,10 +34,12 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint test-lowest
+test: lint test-lowest $(VENV)/.torch
 	@echo "== newest versions"
 # With SCIPY_ARRAY_API scikit-learn also runs its array API check of the selector.
 	@SCIPY_ARRAY_API=1 $(BIN)/python $(PYTEST)
+	@[ -e $(VENV)/.torch ] || echo "left out: the deep methods, $(TORCH_BUILD) could not be installed" \
+		"(PIP_EXTRA_INDEX_URL may name an index that has it)"
 ifeq ($(PYTHON_LOWEST),)
 	@echo "left out: the run with the lowest versions, no Python 3.11 or 3.12 found (set PYTHON_LOWEST)"
 endif
@@ -69,6 +77,12 @@ $(VENV)/.base: $(SETUP) | $(BIN)/python
 $(VENV)/.dev: $(SETUP) | $(BIN)/python
 	@$(BIN)/python $(PIP) install -e ".[test,lint]"
 	@touch $@ $(VENV)/.base
+
+# Not made where the build cannot be had: the next run tries again.
+$(VENV)/.torch: $(VENV)/.dev
+	@if $(BIN)/python $(PIP) install "$(TORCH_BUILD)"; then touch $@; \
+		elif [ "$(TORCH)" = required ]; then exit 1; \
+		else rm -f $@; echo "$(TORCH_BUILD) cannot be had: the deep methods will not be tested"; fi
 
 $(VENV)/.bench: $(SETUP) | $(BIN)/python
 	@$(BIN)/python $(PIP) install -e ".[bench]"

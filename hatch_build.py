@@ -1,6 +1,6 @@
-"""Build hook: compile the moves in C if there is a compiler; without one NumPy does the work.
+"""Build hook: compile the C files if there is a compiler; without one NumPy does the work.
 
-The library is plain C called through ctypes, so one build serves every Python version of a
+The libraries are plain C called through ctypes, so one build serves every Python version of a
 platform and nothing but a C compiler is needed.
 """
 
@@ -19,6 +19,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FLAGS = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-shared"]
+# Rooms of the package that have a `_native.c`.
+ROOMS = ("search", "filters")
 
 
 def compiler() -> list[str] | None:
@@ -31,9 +33,9 @@ def compiler() -> list[str] | None:
     return None
 
 
-def compile_moves(root: Path) -> tuple[Path | None, str]:
-    """Compile ``search/_native.c`` beside its source; the library, or None and the reason."""
-    source = root / "src" / "exactk" / "search" / "_native.c"
+def compile_room(root: Path, room: str) -> tuple[Path | None, str]:
+    """Compile the ``_native.c`` of a room beside it; the library, or None and the reason."""
+    source = root / "src" / "exactk" / room / "_native.c"
     windows = sys.platform == "win32"
     library = source.with_suffix(".dll" if windows else ".so")
     command = compiler()
@@ -66,18 +68,19 @@ def platform_tag() -> str:
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # generic in its own stubs
-    """Adds the compiled moves to wheels and to editable installs."""
+    """Adds the compiled libraries to wheels and to editable installs."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and mark the wheel as one for this platform."""
         if self.target_name != "wheel":
             return
-        library, reason = compile_moves(Path(self.root))
-        if library is None:
-            self.app.display_warning(
-                f"exactk: the moves in C were not compiled ({reason}); NumPy will do their work"
-            )
-            return
-        build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform_tag()}"
-        build_data["artifacts"].append(library.relative_to(self.root).as_posix())
+        for room in ROOMS:
+            library, reason = compile_room(Path(self.root), room)
+            if library is None:
+                self.app.display_warning(
+                    f"exactk: {room}/_native.c was not compiled ({reason}); NumPy will do its work"
+                )
+                continue
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{platform_tag()}"
+            build_data["artifacts"].append(library.relative_to(self.root).as_posix())

@@ -26,7 +26,10 @@ THREAD_VARIABLES = (
     "BLIS_NUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
-LIBRARIES = ("exactk", "numpy", "scipy", "scikit-learn", "abess", "fastcan", "skglm")
+LIBRARIES = (
+    "exactk", "numpy", "scipy", "scikit-learn", "abess", "fastcan", "skglm", "skrebate",
+    "mrmr-selection", "skfeature-chappers", "torch",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

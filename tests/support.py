@@ -47,8 +47,7 @@ def refused(name: str, problem: Problem) -> bool:
         return True
     try:
         method.check_problem(problem)
-    except InputError as error:
-        assert str(error).startswith(name), "it names itself"
+    except InputError:
         with pytest.raises(InputError, match=rf"^{name}\b.*rows"):
             solve(problem, 1, name)
         return True

@@ -9,6 +9,7 @@ import re
 import tomllib
 from pathlib import Path
 
+# Not deep: its lower bound is the one version that `make test` installs anyway.
 EXTRAS = ("cli", "pandas", "polars", "arrow")
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 

@@ -180,9 +180,20 @@ class ColumnGram(Gram):
 
     def block(self, indices: Indices) -> Floats:  # noqa: D102
         with self._lock:
-            if self._matrix is None and all(int(p) in self._kept for p in indices):
-                return np.array([self._kept[int(p)][indices] for p in indices])
+            if self._matrix is None:
+                kept = sum(int(p) in self._kept for p in indices)
+                if kept == len(indices):
+                    return np.array([self._kept[int(p)][indices] for p in indices])
+                if kept == 0:
+                    return self._products_among(indices)
         return super().block(indices)
+
+    def _products_among(self, indices: Indices) -> Floats:
+        """The block alone, from its own columns: the rest of the table is not read."""
+        table = self._table
+        z = (table.rows.columns(indices) - table.mean[indices]) * table.scale[indices]
+        weighted = z if table.weights is None else z * table.weights[:, None]
+        return np.asarray(weighted.T @ z, dtype=np.float64)
 
     def _column(self, p: int) -> Floats:
         if self._matrix is not None:

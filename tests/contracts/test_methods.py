@@ -35,6 +35,11 @@ every_method = pytest.mark.parametrize("name", over(registry.names()))
 ENDS = {Status.OPTIMAL, Status.CONVERGED, Status.MAX_ITER}
 
 
+# Columns as a few levels have equal scores where there are seven rows, and ties go to the lowest
+# index, whichever column stands there (see test_filters.py).
+OF_LEVELS = {"infogain", "chi2", "mrmr", "cfs"}
+
+
 def tables() -> dict[str, tuple[Any, Any]]:
     """Small tables without ties, one for each kind of target and shape."""
     return {
@@ -80,6 +85,8 @@ def test_permuted_columns_permute_the_answer(name: str, table: str) -> None:
     X, y = TABLES[table]
     shuffle = np.random.default_rng(0).permutation(X.shape[1])
     if refused(name, Problem.from_arrays(X, y)):
+        return
+    if table == "fewer rows than columns" and name in OF_LEVELS:
         return
     for k in (1, 3):
         plain = solve(Problem.from_arrays(X, y), k, name)
@@ -316,7 +323,7 @@ def test_a_parameter_out_of_range_is_named_with_its_range(name: str) -> None:
 @every_method
 def test_moments_serve_or_the_rows_are_asked_for(name: str) -> None:
     X, y = TABLES["classes"]
-    problem = Problem.from_moments(Moments.from_arrays(X, y), classes=[0, 1, 2])
+    problem = Problem.from_moments(Moments.from_arrays(X, np.eye(3)[y]), classes=[0, 1, 2])
     if registry.method_class(name).needs_rows:
         with pytest.raises(InputError, match=rf"{name}.*reads the rows.*moments.*from_arrays"):
             solve(problem, 3, name)

@@ -54,14 +54,17 @@ def settled(
     held = standard_table(problem, "plus-minus")
     steps = reweighted_steps(held, 1, r=r, p=p, lam=lam, epsilon=epsilon, tol=TIGHT["tol"])
     trace = []
+    alive = np.arange(problem.n_features)
     for step in steps:
         trace.append(step.value)
+        inside = steps.gi_frame.f_locals
         if step.converged:
             break
+        alive = inside["rows"].alive
         assert len(trace) < TIGHT["max_iter"]
-    inside = steps.gi_frame.f_locals
     W = np.zeros((problem.n_features, held.Y.shape[1]))
-    W[inside["alive"]] = inside["W"][~inside["dead"]]
+    W[alive] = inside["W"]
+    W[np.setdiff1d(alive, inside["rows"].alive)] = 0.0
     return trace, W
 
 

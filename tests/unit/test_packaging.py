@@ -28,3 +28,12 @@ def test_lowest_versions_cover_every_runtime_dependency():
     for line in project["dependencies"]:
         assert re.match(r"[\w-]+", line)[0] in pinned
     assert {"click", "rich", "pyarrow", "pandas", "polars"} <= pinned
+
+
+def test_the_deep_methods_are_tested_with_the_version_that_their_extra_asks_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (line,) = project["optional-dependencies"]["deep"]
+    installed = re.search(
+        r"^TORCH_BUILD := torch==([\d.]+)", (ROOT / "Makefile").read_text(), re.M
+    )[1]
+    assert installed.startswith(line.removeprefix("torch>=") + ".")

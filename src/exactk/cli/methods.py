@@ -56,11 +56,15 @@ def _describe(name: str, style: str) -> None:
         }
         for option, parameter in defaults.items()
     ]
+    needs = cls.needs()
     if style == "json":
         facts = {field: getattr(info, field) for field in FIELDS}
-        click.echo(json.dumps({**facts, "options": options}, indent=2, ensure_ascii=False))
+        shown = {**facts, "needs": needs, "options": options}
+        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
         return
     click.echo(f"{info.name}: {info.summary} ({info.reference})")
+    if needs:
+        click.echo(f"{'; '.join(needs)}")
     if options:
         width = max(len(f"{o['name']}={o['default']}") for o in options)
         click.echo()

@@ -38,17 +38,22 @@ def render(result: Result, problem: Problem, style: str, facts: Mapping[str, Any
     return _text(result, problem, facts)
 
 
-def _entries(result: Result) -> list[tuple[int, int, str]]:
-    """Rank, index and name of each feature, in order of entry."""
+def _entries(result: Result) -> list[tuple[int, int, str, float | None]]:
+    """Rank, index, name and score (if any) of each feature, in order of entry."""
     names = dict(zip(map(int, result.support), result.feature_names, strict=True))
-    return [(rank, int(p), names[int(p)]) for rank, p in enumerate(result.order, start=1)]
+    scores = result.scores
+    return [
+        (rank, int(p), names[int(p)], None if scores is None else float(scores[p]))
+        for rank, p in enumerate(result.order, start=1)
+    ]
 
 
 def _csv(result: Result) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["rank", "index", "feature"])
-    writer.writerows(_entries(result))
+    scored = result.scores is not None
+    writer.writerow(["rank", "index", "feature", *(["score"] if scored else [])])
+    writer.writerows(entry if scored else entry[:3] for entry in _entries(result))
     return text.getvalue()
 
 
@@ -56,6 +61,16 @@ def _json(result: Result, facts: Mapping[str, Any]) -> str:
     content = json.loads(result.to_json())
     content.update(facts, version=__version__)
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _listed(result: Result) -> list[str]:
+    """One line a feature, with the scores of a filter beside the names."""
+    entries = _entries(result)
+    width = max(len(name) for _, _, name, _ in entries)
+    return [
+        f"{rank:6}  {name}" if score is None else f"{rank:6}  {name:{width}}  {score:.4g}"
+        for rank, _, name, score in entries
+    ]
 
 
 def _text(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
@@ -67,7 +82,7 @@ def _text(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
         f"{len(result.support)} of {problem.n_features} features for {facts['target']!r} "
         f"({problem.task}, {problem.n_rows} rows)",
         "",
-        *(f"{rank:6}  {name}" for rank, _, name in _entries(result)),
+        *_listed(result),
         "",
         f"objective  {objective}, {result.explained:.1%} explained",
         f"ridge      {ridge}",

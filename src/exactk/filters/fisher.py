@@ -8,15 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.filters.base import Filter
+from exactk.filters.table import scatters
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 
 __all__ = ["Fisher"]
 
 Floats = npt.NDArray[np.float64]
-
-# Where classes do not overlap at all: what is left of the scatter within them is rounding.
-LEAST_WITHIN = 1e-14
 
 
 class Fisher(Filter):
@@ -44,9 +42,5 @@ class Fisher(Filter):
     needs_rows: ClassVar[bool] = False
 
     def score(self, problem: Problem, monitor: Monitor) -> Floats:  # noqa: D102
-        S = problem.candidates
-        sizes = problem.weight * problem.y_mean
-        between = np.einsum("cj,cj,c->j", problem.cross[:, S], problem.cross[:, S], 1.0 / sizes)
-        total = problem.scatter[S]
-        scores: Floats = between / np.maximum(total - between, LEAST_WITHIN * total)
-        return scores
+        between, within = scatters(problem)
+        return between / within

@@ -11,13 +11,15 @@ import numpy.typing as npt
 from exactk.iterative.table import column_unit, standard_rows
 from exactk.problem import Problem
 
-__all__ = ["ClassTable", "Labels", "class_table", "column_blocks", "labels"]
+__all__ = ["ClassTable", "Labels", "class_table", "column_blocks", "labels", "scatters"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 # Values of a block of columns: some megabytes, so that a pass over it stays near the caches.
 BLOCK_VALUES = 2**20
+# Where classes do not overlap at all: what is left of the scatter within them is rounding.
+LEAST_WITHIN = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,19 @@ def labels(problem: Problem) -> Labels:
         codes, weights = codes[rows], weights[rows]
     weights = np.ones(len(codes)) if weights is None else weights
     return Labels(rows, codes, weights, problem.n_outputs)
+
+
+def scatters(problem: Problem) -> tuple[Floats, Floats]:
+    """Return the scatter of each candidate between the classes and within them.
+
+    Functions of the moments: with one-hot classes row c of XᵀHY is n_c(μ_c − μ), and what does
+    not lie between the classes lies within them.
+    """
+    S = problem.candidates
+    sizes = problem.weight * problem.y_mean
+    between: Floats = np.einsum("cj,cj,c->j", problem.cross[:, S], problem.cross[:, S], 1 / sizes)
+    total = problem.scatter[S]
+    return between, np.maximum(total - between, LEAST_WITHIN * total)
 
 
 def class_table(problem: Problem) -> ClassTable:

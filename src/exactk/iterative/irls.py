@@ -11,7 +11,7 @@ from exactk.iterative.course import Step
 from exactk.iterative.table import StandardTable
 from exactk.linalg import largest, row_norms
 
-__all__ = ["reweighted_steps", "robust_fit"]
+__all__ = ["SparseRows", "reweighted_steps", "robust_fit"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -51,39 +51,106 @@ def reweighted_steps(
     Step
         The k largest rows, the largest first; of rows that have died the later is the larger.
     """
-    X, Y, root, columns = table.X, table.Y, table.root, table.columns
-    scores = np.zeros(X.shape[1])
-    alive = np.arange(X.shape[1])
-    S1_inverse, S2_inverse = np.ones(len(X)), np.ones(X.shape[1])
-    squares: tuple[Floats, Floats] | None = None
-    value, t = np.inf, 0
+    Y, root = table.Y, table.root
+    rows = SparseRows(table.X, p)
+    # Squared loss has no row weights.
+    S1_inverse = None if r == 2.0 else np.ones(len(Y))
+    value = np.inf
     while True:
-        t += 1
-        if r == 2.0 and X.shape[1] < len(X):
-            # Squared loss has no row weights: products of columns are made once.
-            squares = squares or (X.T @ X, X.T @ Y)
-            W = _solve_squared(*squares, S2_inverse, lam)
-        else:
-            W = _solve(X, Y, S1_inverse, S2_inverse, lam)
-        E = X @ W - Y
+        W = rows.solve(Y, lam, S1_inverse)
+        E = rows.X @ W - Y
         w, e = np.sqrt(row_norms(W) ** 2 + epsilon), np.sqrt(table.row_norms(E) ** 2 + epsilon)
         last = value
         value = float(root**2 @ e**r + lam * (w**p).sum())
-        scores[alive] = w
-        floor = DEAD ** (1.0 / p) * w.max(initial=0.0)
+        rows.reweight(w)
+        if r < 2.0:
+            S1_inverse = (2.0 / r) * e ** (2.0 - r)
+        yield Step(table.columns[rows.ranked(k)], value, bool(abs(last - value) <= tol))
+
+
+class SparseRows:
+    """The rows of W that are alive under a penalty λ‖W‖₂,ₚᵖ, their weights, and the order of all.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, m)
+    p : float
+        Order of the penalty.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, number alive)
+        The columns whose rows of W are alive.
+    alive : ndarray of intp
+        Which columns these are.
+    """
+
+    def __init__(self, X: Floats, p: float = 1.0) -> None:
+        self.X, self.alive = X, np.arange(X.shape[1])
+        self._p, self._t = p, 0
+        self._S2_inverse, self._scores = np.ones(X.shape[1]), np.zeros(X.shape[1])
+        self._XX: Floats | None = None
+        self._XY: Floats | None = None
+        self._Y: Floats | None = None
+
+    def solve(
+        self,
+        Y: Floats,
+        lam: float,
+        S1_inverse: Floats | None = None,
+        *,
+        weights: Floats | None = None,
+    ) -> Floats:
+        """Return the rows alive of (XᵀS₁X + λS₂)⁻¹XᵀS₁Y.
+
+        Parameters
+        ----------
+        Y : ndarray of shape (n, c)
+        lam : float
+        S1_inverse : ndarray of shape (n,) or None
+            Inverse row weights, of which some may be zero or nearly so; None is S₁ = I.
+        weights : ndarray of shape (n,) or None
+            S₁ itself instead, where nothing is above one; here zeros are welcome.
+        """
+        X, S2_inverse = self.X, self._S2_inverse
+        if weights is not None:
+            half = np.sqrt(weights)[:, None]
+            return _solve(half * X, half * Y, np.ones(len(X)), S2_inverse, lam)
+        if S1_inverse is not None:
+            return _solve(X, Y, S1_inverse, S2_inverse, lam)
+        if X.shape[1] >= len(X):
+            return _solve(X, Y, np.ones(len(X)), S2_inverse, lam)
+        # Products of columns are made once.
+        if self._XX is None:
+            self._XX = X.T @ X
+        if self._XY is None or self._Y is not Y:
+            self._XY, self._Y = X.T @ Y, Y
+        return _solve_squared(self._XX, self._XY, S2_inverse, lam)
+
+    def reweight(self, w: Floats) -> None:
+        """Take the norms of the rows alive: S₂ follows them, and the dead are left out."""
+        self._t += 1
+        before = self._scores[self.alive]
+        self._scores[self.alive] = w
+        floor = DEAD ** (1.0 / self._p) * w.max(initial=0.0)
         dead = w <= floor
         if dead.any():
-            # Below zero, and nearer to it the later: dead rows keep an order among themselves.
-            share = w[dead] / floor if floor > 0 else 0.0
-            scores[alive[dead]] = -1.0 / (t + share)
-            alive, X, w = alive[~dead], X[:, ~dead], w[~dead]
-            if squares is not None:
-                squares = squares[0][np.ix_(~dead, ~dead)], squares[1][~dead]
-        S1_inverse = (2.0 / r) * e ** (2.0 - r)
-        S2_inverse = (2.0 / p) * w ** (2.0 - p)
-        chosen = largest(scores, k, positive=False)
-        ranked = chosen[np.argsort(-scores[chosen], kind="stable")]
-        yield Step(columns[ranked], value, bool(abs(last - value) <= tol))
+            # Below zero, and nearer to it the later: dead rows keep an order among themselves,
+            # that of the last iterate if this one is zero throughout.
+            share = w[dead] / floor if floor > 0 else before / (before.max() or 1.0)
+            self._scores[self.alive[dead]] = -1.0 / (self._t + share)
+            self.alive, self.X, w = self.alive[~dead], self.X[:, ~dead], w[~dead]
+            if self._XX is not None:
+                self._XX = self._XX[np.ix_(~dead, ~dead)]
+            if self._XY is not None:
+                self._XY = self._XY[~dead]
+        self._S2_inverse = (2.0 / self._p) * w ** (2.0 - self._p)
+
+    def ranked(self, k: int) -> Indices:
+        """Return the k largest rows, the largest first; of dead rows the later is the larger."""
+        chosen = largest(self._scores, k, positive=False)
+        ranked: Indices = chosen[np.argsort(-self._scores[chosen], kind="stable")]
+        return ranked
 
 
 def _solve(X: Floats, Y: Floats, S1_inverse: Floats, S2_inverse: Floats, lam: float) -> Floats:

@@ -21,7 +21,14 @@ from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
 
-__all__ = ["IterativeMethod", "Method", "ReweightedMethod", "generator", "given_supports"]
+__all__ = [
+    "IterativeMethod",
+    "Method",
+    "PenaltyMethod",
+    "ReweightedMethod",
+    "generator",
+    "given_supports",
+]
 
 
 class Method(BaseEstimator):
@@ -60,6 +67,23 @@ class Method(BaseEstimator):
         """Return the names of the parameters."""
         names: list[str] = cls._get_param_names()
         return names
+
+    @classmethod
+    def needs(cls) -> list[str]:
+        """Return in words what the method asks of a problem, for the help.
+
+        Examples
+        --------
+        >>> Method.needs()
+        []
+        """
+        words = {
+            "needs classes, one a row": cls.needs_classes,
+            "reads the rows of the table": cls.needs_rows,
+            "ignores y": not cls.uses_target,
+            f'needs: pip install "exactk[{cls.extra}]"': bool(cls.extra),
+        }
+        return [text for text, holds in words.items() if holds]
 
     def check(self) -> None:
         """Raise for a parameter that is out of its range, before any work."""
@@ -142,7 +166,24 @@ class IterativeMethod(Method):
                 answer = replace(answer, status=Status.TIME_LIMIT)
 
 
-class ReweightedMethod(IterativeMethod):
+class PenaltyMethod(IterativeMethod):
+    """Base of methods with a penalty in place of k: W does not depend on k, which only cuts it.
+
+    The supports of its steps have the largest row of W first.
+    """
+
+    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:
+        """Every size from one run."""
+        most = min(k_max, len(problem.candidates) - 1)
+        if most >= 1:
+            answer = self.run(problem, most, monitor)
+            for k in range(1, most + 1):
+                yield replace(answer, support=answer.support[:k])
+        for k in range(max(most, 0) + 1, k_max + 1):
+            yield self.run(problem, k, monitor)
+
+
+class ReweightedMethod(PenaltyMethod):
     """Base of the methods for ‖XW − Y‖₂,ᵣʳ + λ‖W‖₂,ₚᵖ, which differ in r and p alone."""
 
     needs_rows: ClassVar[bool] = True
@@ -184,16 +225,6 @@ class ReweightedMethod(IterativeMethod):
             prepared, k, r=r, p=p, lam=self.lam, epsilon=self.epsilon, tol=self.tol
         )
         return [Start(steps)]
-
-    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:
-        """Every size from one run: W does not depend on k, which only says where to cut."""
-        most = min(k_max, len(problem.candidates) - 1)
-        if most >= 1:
-            answer = self.run(problem, most, monitor)
-            for k in range(1, most + 1):
-                yield replace(answer, support=answer.support[:k])
-        for k in range(max(most, 0) + 1, k_max + 1):
-            yield self.run(problem, k, monitor)
 
 
 def _only_choice(problem: Problem, k: int) -> Answer | None:

@@ -79,6 +79,14 @@ class Rows(ABC):
             out[:, part] = right.T @ (self.columns(part) - mean[part])
         return out
 
+    def squared_products(self, right: Floats, mean: Floats) -> Floats:
+        """``rightᵀ (X − mean)²`` (m × d), squares entry by entry: scatter of parts of the rows."""
+        out = np.empty((right.shape[1], self.n_features))
+        for start in range(0, self.n_features, OFFSET_BLOCK):
+            part = np.arange(start, min(start + OFFSET_BLOCK, self.n_features))
+            out[:, part] = right.T @ (self.columns(part) - mean[part]) ** 2
+        return out
+
     @abstractmethod
     def take(self, rows: npt.NDArray[np.intp]) -> Rows:
         """Return a copy of some rows, for folds."""

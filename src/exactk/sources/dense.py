@@ -136,5 +136,14 @@ class DenseRows(Rows):
             out[:, columns] += left[:, rows] @ self._X[rows, columns].astype(np.float64)
         return out
 
+    def squared_products(self, right: Floats, mean: Floats) -> Floats:  # noqa: D102
+        left = np.ascontiguousarray(right.T)
+        out = np.zeros((len(left), self.n_features))
+        for rows, columns in self._tiles():
+            x = np.subtract(self._X[rows, columns], mean[columns], dtype=np.float64)
+            x *= x
+            out[:, columns] += left[:, rows] @ x
+        return out
+
     def take(self, rows: npt.NDArray[np.intp]) -> DenseRows:  # noqa: D102
         return DenseRows(self._X[rows], self.feature_names)

@@ -33,7 +33,15 @@ def with_wrong_rows(shift: float, seed: int) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("rpfs", {}), ("nmapg", {}), ("rfs", {}), ("erfs", {}), ("gsrfs", {"r": 0.5, "p": 1.0})],
+    [
+        ("rpfs", {}),
+        ("nmapg", {}),
+        ("rfs", {}),
+        ("erfs", {}),
+        ("gsrfs", {"r": 0.5, "p": 1.0}),
+        ("crfs", {}),
+        ("sfs", {"loss": "l2,1"}),
+    ],
 )
 @pytest.mark.parametrize("shift", [50.0, 1e3])
 def test_robust_losses_find_the_columns_in_spite_of_wrong_rows(
@@ -85,7 +93,7 @@ def test_without_scaling_a_common_unit_of_the_columns_does_not_matter(
     assert scaled.objective == pytest.approx(plain.objective, rel=1e-7)
 
 
-@pytest.mark.parametrize("name", ["gsrfs", "mtfs", "rfs", "rk1u", "erfs"])
+@pytest.mark.parametrize("name", ["gsrfs", "mtfs", "rfs", "rk1u", "erfs", "crfs"])
 def test_a_huge_penalty_ranks_by_size_and_not_by_position(name: str) -> None:
     rng = np.random.default_rng(2)
     X = rng.standard_normal((60, 10))
@@ -134,7 +142,7 @@ def test_an_interrupt_ends_a_path_and_the_rest_is_filled_up(name: str) -> None:
     assert len(calls) == 3, "nothing is begun after it"
 
 
-@pytest.mark.parametrize("name", ["rfs", "gsrfs"])
+@pytest.mark.parametrize("name", ["rfs", "gsrfs", "dlsr", "crfs"])
 def test_a_path_of_a_penalty_is_one_run(name: str) -> None:
     X, y = make_classes(60, 9, 3, seed=1)
     problem = Problem.from_arrays(X, y)
@@ -191,7 +199,7 @@ def test_an_odd_list_of_columns_is_refused_by_name(name: str, init: Any, words: 
         "garbage",
     ],
 )
-@pytest.mark.parametrize("name", ["rpfs", "nmapg", "pgd"])
+@pytest.mark.parametrize("name", ["rpfs", "nmapg", "pgd", "sfs"])
 @pytest.mark.parametrize("k", [2, 8])
 def test_an_odd_matrix_is_refused_by_name(name: str, init: Any, k: int) -> None:
     X, y = make_classes(40, 8, 3, seed=2)

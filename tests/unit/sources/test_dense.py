@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import exactk.moments
 import exactk.sources.dense
 from exactk import Problem
 from exactk.errors import InputError
+from exactk.sources import open_rows
 from exactk.sources.dense import DenseRows
 from exactk.targets import Target, code_target
 
@@ -208,3 +210,17 @@ def test_the_table_is_kept_by_reference_and_not_changed() -> None:
     rows.margins(target, np.ones(len(X)))
     rows.moments(target, np.ones(len(X)))
     assert (X == copy).all()
+
+
+@pytest.mark.parametrize(
+    "form", [np.asarray, np.asfortranarray, lambda X: X.astype(np.float32), sparse.csr_array]
+)
+def test_squared_products(form) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 90)).astype(np.float32).astype(np.float64)
+    X[:, 3] += 1e6
+    X[:, 4] = np.round(X[:, 4]) * 1e-30
+    right, mean = rng.uniform(0, 2, (50, 3)), X.mean(axis=0)
+    found = open_rows(form(X), None).squared_products(right, mean)
+    values = np.asarray(form(X).toarray() if sparse.issparse(form(X)) else form(X))
+    np.testing.assert_allclose(found, right.T @ (values - mean) ** 2, rtol=1e-12)

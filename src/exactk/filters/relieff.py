@@ -1,0 +1,199 @@
+"""ReliefF: how a column differs between near rows of other classes and of the same class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.checks import Check, Whole
+from exactk.filters.base import Filter, Ranking, by_score
+from exactk.filters.distances import city_block, pair_sums
+from exactk.filters.table import ClassTable, Labels, class_table
+from exactk.monitor import Monitor
+from exactk.problem import Problem
+from exactk.result import Status
+
+__all__ = ["ReliefF"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# Distances that differ by less than this, relatively, differ by rounding.
+SAME = 1e-10
+# Up to this many distances are held at once, each computed only once.
+WHOLE = 2**24
+# Beyond that, rows are compared with all others in blocks of so many distances.
+BLOCK = 2**22
+
+
+class ReliefF(Filter):
+    """Score each column by its mean difference to near misses less that to near hits.
+
+    For every row i of class r, with diff(a, b) = |a − b| / range of the column,
+
+        W += Σ_{c≠r} P(c)/(1 − P(r)) · mean over the K nearest rows of class c of diff
+             − mean over the K nearest other rows of class r of diff,
+
+    divided by the number of rows (Kononenko's extension of Relief to many classes, weighted by
+    prior). Near is by the sum of the differences of all columns. Every row is used, none drawn at
+    random. A class of fewer than K rows gives all it has.
+
+    All distances cost O(n²d/2), the sums O(n·K·c·d). Beyond some four thousand rows, rows are taken
+    in blocks, each spread over the whole table; when time is up or the user stops it, the
+    scores are those of the rows until then.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        K, neighbours of each class.
+
+    Notes
+    -----
+    Neighbours count with their weights: the nearest rows until their weights reach K, and a row
+    of weight w has itself as a neighbour with weight w − 1, so that whole weights mean repeated
+    rows. Rows at the same distance share the last place instead of taking it by their order.
+    Columns that are copies of another do not count twice in a distance.
+
+    References
+    ----------
+    K. Kira, L. A. Rendell, "A practical approach to feature selection", ICML 1992.
+    I. Kononenko, "Estimating attributes: analysis and extensions of RELIEF", ECML 1994.
+    M. Robnik-Šikonja, I. Kononenko, "Theoretical and empirical analysis of ReliefF and
+    RReliefF", Machine Learning 53, 2003.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_iris
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> result = exactk.solve(problem, 2, method="relieff")
+    >>> result.support, result.scores.round(3)
+    (array([2, 3]), array([0.14 , 0.123, 0.359, 0.375]))
+    """
+
+    checks: ClassVar[Mapping[str, Check]] = {"n_neighbors": Whole(1)}
+
+    def __init__(self, n_neighbors: int = 10) -> None:
+        self.n_neighbors = n_neighbors
+
+    def rank(self, problem: Problem, k: int, monitor: Monitor) -> Ranking:  # noqa: D102
+        Z, labels = _unit_ranges(class_table(problem))
+        n, total = len(Z), float(labels.weights.sum())
+        blocks = 1 if n * n <= WHOLE else -(-n * n // BLOCK)
+        sums, weight, status = np.zeros(Z.shape[1]), 0.0, Status.CONVERGED
+        for number in range(blocks):
+            try:
+                # Rows are sorted by class: every so-many-th is a fair share of each.
+                rows = np.arange(number, n, blocks)
+                sums += self._block(Z, labels, rows, whole=blocks == 1)
+            except KeyboardInterrupt:
+                if number == 0:
+                    raise
+                status = Status.INTERRUPTED
+                break
+            weight += float(labels.weights[rows].sum())
+            monitor.report(number + 1, blocks, 0.0)
+            if number + 1 < blocks and monitor.expired:
+                status = Status.TIME_LIMIT
+                break
+        # The prior is that of all rows, whichever were used.
+        scores = sums * (total / weight)
+        return Ranking(by_score(scores), scores, status=status)
+
+    def _block(self, Z: Floats, labels: Labels, rows: Indices, *, whole: bool) -> Floats:
+        """What some rows add to the scores."""
+        D = city_block(Z) if whole else city_block(Z[rows], Z)
+        G = self._pair_weights(D, labels, rows)
+        if whole:
+            # Each pair once, in whichever row it was found.
+            G = np.triu(G + G.T, 1)
+        first, second = np.nonzero(G)
+        return pair_sums(Z, rows[first].astype(np.int32), second.astype(np.int32), G[first, second])
+
+    def _pair_weights(self, D: Floats, labels: Labels, rows: Indices) -> Floats:
+        """Weight with which the difference of row i and row j counts, for the rows i of a block."""
+        sizes = labels.sizes
+        prior = sizes / sizes.sum()
+        own = labels.codes[rows]
+        even = bool((labels.weights == 1.0).all())
+        G = np.empty_like(D)
+        ends = np.concatenate([[0], np.cumsum(np.bincount(labels.codes, minlength=len(sizes)))])
+        for c, (start, stop) in enumerate(pairwise(ends)):
+            w = labels.weights[start:stop]
+            for hit in (False, True):
+                which = np.flatnonzero((own == c) == hit)
+                if which.size == 0:
+                    continue
+                near = D[which, start:stop]
+                w_near, at = w, (np.arange(len(which)), rows[which] - start)
+                if hit:
+                    w_near = np.tile(w, (len(which), 1))
+                    # A row is not its own neighbour, but what else its weight stands for is.
+                    w_near[at] = np.maximum(w_near[at] - 1.0, 0.0)
+                    if even:
+                        near[at] = np.inf
+                room = np.minimum(self.n_neighbors, w_near.sum(axis=-1))
+                share = (_shares_even if even else _shares)(near, w_near, room)
+                share *= (labels.weights[rows[which]] / sizes.sum() / np.maximum(room, 1e-300))[
+                    :, None
+                ]
+                share *= -1.0 if hit else (prior[c] / (1.0 - prior[own[which]]))[:, None]
+                G[which, start:stop] = share
+        return G
+
+
+def _unit_ranges(table: ClassTable) -> tuple[Floats, Labels]:
+    """Columns from 0 to 1, rows sorted by class."""
+    order = np.argsort(table.labels.codes, kind="stable")
+    Z = table.X[order]
+    Z -= Z.min(axis=0)
+    Z /= Z.max(axis=0)
+    labels = table.labels
+    return Z, Labels(None, labels.codes[order], labels.weights[order], labels.n_classes)
+
+
+def _shares_even(near: Floats, weights: Floats, room: Floats) -> Floats:
+    """As `_shares`, for rows that all count once."""
+    K = int(np.max(room))
+    if K == 0:
+        return np.zeros_like(near)
+    edge = np.partition(near, K - 1, axis=1)[:, K - 1 : K]
+    within = near < edge * (1.0 - SAME)
+    level = near <= edge * (1.0 + SAME)
+    level &= ~within
+    left = K - np.count_nonzero(within, axis=1)
+    share = within.astype(np.float64)
+    share += level * (left / np.count_nonzero(level, axis=1))[:, None]
+    return share
+
+
+def _shares(near: Floats, weights: Floats, room: Floats) -> Floats:
+    """How much of each row is among the nearest whose weights reach `room`.
+
+    Parameters
+    ----------
+    near : ndarray of shape (b, m)
+        Distances.
+    weights : ndarray of shape (m,) or (b, m)
+    room : float or ndarray of shape (b,)
+
+    Returns
+    -------
+    ndarray of shape (b, m)
+    """
+    weights, room = np.broadcast_to(weights, near.shape), np.broadcast_to(room, len(near))
+    order = np.argsort(near, axis=1, kind="stable")
+    reached = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
+    # The last of them; a sum that falls short by rounding still reaches.
+    last = np.minimum((reached < room[:, None] * (1.0 - SAME)).sum(axis=1), near.shape[1] - 1)
+    edge = np.take_along_axis(near, np.take_along_axis(order, last[:, None], axis=1), axis=1)
+    within = near < edge * (1.0 - SAME)
+    level = (near <= edge * (1.0 + SAME)) & ~within
+    inside, on = (weights * within).sum(axis=1), (weights * level).sum(axis=1)
+    left = np.divide(room - inside, on, out=np.zeros(len(near)), where=on > 0)
+    share: Floats = weights * (within + level * left[:, None])
+    return share

@@ -1,0 +1,195 @@
+"""CAE: the concrete autoencoder, whose k nodes each settle on one column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.checks import Check, Choice, Number, Seed, Whole
+from exactk.deep.need import need_torch
+from exactk.deep.selector import concrete, distinct, gumbel, temperature
+from exactk.deep.table import DeepTable, deep_table, row_batches
+from exactk.deep.train import Adam, row_losses, start_bias, start_weights, tensor
+from exactk.iterative.course import Start, Starts, Step
+from exactk.methods.base import IterativeMethod, generator
+from exactk.problem import Problem
+
+__all__ = ["CAE"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# Mean of the nodes' largest probabilities at which they have decided; the authors' program.
+DECIDED = 0.998
+
+
+class CAE(IterativeMethod):
+    """Concrete autoencoder: a decoder behind k nodes that are soft choices of one column each.
+
+    Node i sees z_i = Σ_j M_ij x_j with M_i = softmax((ln α_i + g_i)/T), a sample of the concrete
+    distribution: g is Gumbel noise, drawn anew for each step. The decoder tanh(zW₁ + b₁)W₂ + b₂
+    predicts y, or the whole table. One step of Adam on Σ_i w_i ℓ_i with Σ w_i = 1, ℓ being the
+    cross-entropy for classes and the squared error for numbers, moves ln α and the decoder
+    together. The temperature falls from T₀ to T_B in B = `annealing` epochs,
+    T(b) = T₀(T_B/T₀)^{b/B}, and stays there: soft choices become hard ones.
+
+    It stops when the largest probability of softmax(ln α_i) is 0.998 in the mean of the nodes, or
+    when the temperature is at its end and the k columns have not changed for `patience` epochs.
+    Nodes may agree on a column. Each gets one of its own then, the largest probability of all
+    first, so that there are always k. What is found depends on the seed: nothing is guaranteed.
+
+    Parameters
+    ----------
+    mode : {"supervised", "reconstruction"}
+        What the decoder predicts: y, or all columns of the table, in which case y is not looked
+        at.
+    hidden : int
+        Width of the decoder's hidden layer.
+    start_temperature, end_temperature : float
+        T₀ and T_B: 10 and 0.01 in the paper, 10 and 0.1 in the authors' program.
+    annealing : int
+        B, the epochs in which the temperature falls.
+    learning_rate : float
+        Of the decoder.
+    selector_rate : float
+        Of ln α, which have further to go.
+    batch_size : int or None
+        Rows of a step; None is all of them. With batches the order of the rows matters.
+    patience : int
+        Epochs without a change that end it.
+    max_iter : int
+        Epochs at most.
+    random_state : int, Generator, RandomState or None
+        Seed of the weights and the noise; None is a fixed seed.
+
+    Notes
+    -----
+    The paper reconstructs the table or predicts from it with decoders of up to two hidden layers,
+    in batches of rows and thousands of steps at a small rate. Here a step sees all rows, so that
+    their order does not matter, and there are fewer and larger ones. The program stops by the
+    probabilities alone and begins anew with twice the epochs if they do not get there. Rows take
+    part by weight; columns are standardised and come in an order and with a sign of their own
+    (`exactk.deep.table`). The ridge of the problem takes no part.
+
+    References
+    ----------
+    M. F. Balın, A. Abid, J. Zou, "Concrete autoencoders: differentiable feature selection and
+    reconstruction", ICML 2019.
+
+    Examples
+    --------
+    >>> import exactk, pytest
+    >>> _ = pytest.importorskip("torch", reason="torch is absent")
+    >>> from sklearn.datasets import load_iris
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> exactk.solve(problem, 2, method="cae").support
+    array([2, 3])
+    """
+
+    needs_rows: ClassVar[bool] = True
+    extra: ClassVar[str] = "deep"
+    checks: ClassVar[Mapping[str, Check]] = {
+        "mode": Choice(words=("supervised", "reconstruction")),
+        "hidden": Whole(1),
+        "start_temperature": Number("(0, inf)"),
+        "end_temperature": Number("(0, inf)"),
+        "annealing": Whole(1),
+        "learning_rate": Number("(0, inf)"),
+        "selector_rate": Number("(0, inf)"),
+        "batch_size": Whole(1, none="all rows"),
+        "patience": Whole(1),
+        "max_iter": Whole(1),
+        "random_state": Seed(),
+    }
+
+    def __init__(
+        self,
+        mode: Literal["supervised", "reconstruction"] = "supervised",
+        hidden: int = 16,
+        start_temperature: float = 10.0,
+        end_temperature: float = 0.1,
+        annealing: int = 100,
+        learning_rate: float = 0.05,
+        selector_rate: float = 0.1,
+        batch_size: int | None = None,
+        patience: int = 20,
+        max_iter: int = 1000,
+        random_state: object = None,
+    ) -> None:
+        self.mode = mode
+        self.hidden = hidden
+        self.start_temperature = start_temperature
+        self.end_temperature = end_temperature
+        self.annealing = annealing
+        self.learning_rate = learning_rate
+        self.selector_rate = selector_rate
+        self.batch_size = batch_size
+        self.patience = patience
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def check(self) -> None:  # noqa: D102
+        super().check()
+        need_torch("cae")
+
+    def prepare(self, problem: Problem) -> DeepTable:  # noqa: D102
+        return deep_table(problem, reconstruct=self.mode == "reconstruction")
+
+    def starts(self, problem: Problem, k: int, prepared: DeepTable) -> Starts:  # noqa: D102
+        return [Start(self._epochs(prepared, k))]
+
+    def _epochs(self, table: DeepTable, k: int) -> Iterator[Step]:
+        rng = generator(self.random_state)
+        network = _Network(self, table, k, rng)
+        chosen, same = np.empty(0, dtype=np.intp), 0
+        for epoch in count():
+            T = temperature(epoch, self.annealing, self.start_temperature, self.end_temperature)
+            value = 0.0
+            for rows in row_batches(len(table.X), self.batch_size, rng):
+                value += network.learn(rows, T, gumbel(rng, k, table.X.shape[1]))
+            chances, last = network.chances(), chosen
+            chosen = distinct(chances)
+            same = same + 1 if np.array_equal(np.sort(chosen), np.sort(last)) else 0
+            decided = np.exp(chances.max(axis=1)).mean() >= DECIDED
+            waited = epoch >= self.annealing and same >= self.patience
+            yield Step(table.columns[chosen], value, bool(decided or waited))
+
+
+class _Network:
+    """Selector layer and decoder."""
+
+    def __init__(self, method: CAE, table: DeepTable, k: int, rng: np.random.Generator) -> None:
+        m, c = table.X.shape[1], table.Y.shape[1]
+        self.X, self.Y, self.w = tensor(table.X), tensor(table.Y), tensor(table.weights)
+        self.kind = table.kind
+        weights = [
+            start_weights(rng, k, m),
+            start_weights(rng, k, method.hidden),
+            np.zeros(method.hidden),
+            np.zeros((method.hidden, c)),
+            start_bias(table.Y, table.weights, table.kind),
+        ]
+        self.adam = Adam(weights, [method.selector_rate, *4 * [method.learning_rate]])
+
+    def learn(self, rows: Indices | slice, T: float, noise: Floats) -> float:
+        """Take a step on the mean loss of some rows; return their part in the mean of all."""
+        import torch
+
+        logits, W1, b1, W2, b2 = self.adam.parts()
+        M = concrete(logits, tensor(noise), T)
+        output = torch.tanh(self.X[rows] @ M.T @ W1 + b1) @ W2 + b2
+        w = self.w[rows]
+        loss = w @ row_losses(output, self.Y[rows], self.kind)
+        self.adam.step(loss / w.sum())
+        return float(loss.detach())
+
+    def chances(self) -> Floats:
+        """Return the logarithms of the nodes' probabilities."""
+        import torch
+
+        chances: Floats = torch.log_softmax(self.adam.parts()[0].detach(), dim=1).numpy()
+        return chances

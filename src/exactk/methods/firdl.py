@@ -1,0 +1,262 @@
+"""FIRDL: one network predicts y from a mask of columns, another its loss from the mask alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.checks import Check, Number, Seed, Whole
+from exactk.deep.masks import MaskNet, best_mask, mask_matrix, random_masks, varied_masks
+from exactk.deep.need import need_torch
+from exactk.deep.table import DeepTable, deep_table, row_batches
+from exactk.deep.train import Adam, row_losses, start_bias, start_weights, tensor
+from exactk.iterative.course import Start, Starts, Step
+from exactk.methods.base import IterativeMethod, generator
+from exactk.monitor import Monitor
+from exactk.problem import Problem
+from exactk.result import Answer
+
+__all__ = ["FIRDL"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# Epochs whose masks the selector network learns from at a time, as in the authors' program.
+MEMORY = 8
+# Swaps with which a mask is improved at most; theirs are 5 while learning and 12 at the end.
+SWAPS = 12
+# Share by which the loss must fall to count as fallen.
+FALL = 0.01
+# Values of the masked table that are held at a time: tens of megabytes with all that follows.
+BLOCK_VALUES = 2**20
+
+
+class FIRDL(IterativeMethod):
+    """Dual nets: an operator f_O(x∘m, m) that predicts y, a selector f_S(m) that knows its loss.
+
+    A mask m has k ones. In every epoch `n_masks` masks are given to the operator, which takes one
+    step of Adam on the mean over masks of the loss L(m) = Σ_i w_i ℓ(f_O(x_i∘m, m), y_i), with
+    Σ w_i = 1 and ℓ the cross-entropy for classes, the squared error for numbers. The selector then
+    takes a step on the mean of (f_S(m) − L(m) + L̄)² over the masks of the last eight epochs, L̄
+    being the mean loss of the random masks of the same epoch. Where f_S is low there is a good mask
+    m*: the k largest of −∂f_S/∂m at m = ½, improved by swaps along the gradient at the mask itself
+    while f_S falls. The masks are
+
+    * `warm_up` epochs long drawn at random (phase I);
+    * from then on (phase II) one half at random, m*, the best of the epoch before, and copies of
+      m* with up to `perturbation` members exchanged at random.
+
+    It stops in phase II when m* has not changed, or L(m*) not fallen by a hundredth of its lowest
+    value, for `patience` epochs. The columns are those of m* in order of their importance
+    −∂f_S/∂m at m*. What is found depends on the seed: nothing is guaranteed.
+
+    Parameters
+    ----------
+    hidden : int
+        Width of the one hidden layer (tanh) of either network.
+    n_masks : int
+        Masks in an epoch.
+    warm_up : int
+        Epochs of phase I.
+    perturbation : int
+        Members of m* that are exchanged at most in its copies.
+    learning_rate : float
+        Of both networks.
+    batch_size : int or None
+        Rows of a step; None is all of them. With batches the order of the rows matters.
+    patience : int
+        Epochs without a change, or without a fall, that end it.
+    max_iter : int
+        Epochs at most.
+    random_state : int, Generator, RandomState or None
+        Seed of the weights and masks; None is a fixed seed.
+
+    Notes
+    -----
+    It sees what columns do together: of the pair x₁x₂ > 0 no column says anything alone, and both
+    are found, as long as random masks of k columns meet them often enough.
+
+    The paper has networks of several layers, batches of rows, thousands of steps, and stops by
+    the loss on validation rows. Here the networks are small, a step sees all rows, and all rows
+    choose, so that the answer does not depend on their order. The selector is taught differences
+    of losses, for these all fall while the operator learns. Rows take part by weight; columns
+    are standardised and come in an order and with a sign of their own (`exactk.deep.table`).
+    The ridge of the problem takes no part.
+
+    References
+    ----------
+    M. A. Wojtas, K. Chen, "Feature importance ranking for deep learning", NeurIPS 2020.
+
+    Examples
+    --------
+    >>> import exactk, pytest
+    >>> _ = pytest.importorskip("torch", reason="torch is absent")
+    >>> from sklearn.datasets import load_iris
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> exactk.solve(problem, 2, method="firdl").support
+    array([2, 3])
+    """
+
+    needs_rows: ClassVar[bool] = True
+    extra: ClassVar[str] = "deep"
+    checks: ClassVar[Mapping[str, Check]] = {
+        "hidden": Whole(1),
+        "n_masks": Whole(4),
+        "warm_up": Whole(1),
+        "perturbation": Whole(1),
+        "learning_rate": Number("(0, inf)"),
+        "batch_size": Whole(1, none="all rows"),
+        "patience": Whole(1),
+        "max_iter": Whole(1),
+        "random_state": Seed(),
+    }
+
+    def __init__(
+        self,
+        hidden: int = 16,
+        n_masks: int = 16,
+        warm_up: int = 60,
+        perturbation: int = 2,
+        learning_rate: float = 0.03,
+        batch_size: int | None = None,
+        patience: int = 20,
+        max_iter: int = 1000,
+        random_state: object = None,
+    ) -> None:
+        self.hidden = hidden
+        self.n_masks = n_masks
+        self.warm_up = warm_up
+        self.perturbation = perturbation
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.patience = patience
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def check(self) -> None:  # noqa: D102
+        super().check()
+        need_torch("firdl")
+
+    def prepare(self, problem: Problem) -> DeepTable:  # noqa: D102
+        return deep_table(problem)
+
+    def starts(self, problem: Problem, k: int, prepared: DeepTable) -> Starts:  # noqa: D102
+        return [Start(self._epochs(prepared, k))]
+
+    def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
+        return _ordered(super().run(problem, k, monitor))
+
+    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:  # noqa: D102
+        for answer in super().run_path(problem, k_max, monitor):
+            yield _ordered(answer)
+
+    def _epochs(self, table: DeepTable, k: int) -> Iterator[Step]:
+        rng = generator(self.random_state)
+        n, m = table.X.shape
+        operator = _Operator(table, k, self.hidden, self.learning_rate, rng)
+        selector = _Selector(m, self.hidden, self.learning_rate, rng)
+        half = self.n_masks // 2
+        best = chosen = np.arange(k)
+        low, since_low, since_change = inf, 0, 0
+        for epoch in count():
+            masks = random_masks(rng, self.n_masks, m, k)
+            if second := epoch >= self.warm_up:
+                spare = self.n_masks - half - 2
+                masks[half], masks[half + 1] = chosen, best
+                masks[half + 2 :] = varied_masks(rng, chosen, spare, m, self.perturbation)
+            losses = np.zeros(self.n_masks)
+            for rows in row_batches(n, self.batch_size, rng):
+                losses += operator.learn(masks, rows)
+            selector.learn(mask_matrix(masks, m), losses - losses[:half].mean())
+            best, last = masks[int(np.argmin(losses))], chosen
+            chosen = best_mask(selector.net, k, SWAPS)
+            value = float(losses[half] if second else losses.mean())
+            if second:
+                same = np.array_equal(np.sort(chosen), np.sort(last))
+                since_change = since_change + 1 if same else 0
+                since_low = 0 if value < (1.0 - FALL) * low else since_low + 1
+                low = min(low, value)
+            settled = max(since_change, since_low) >= self.patience
+            yield Step(table.columns[chosen], value, settled)
+
+
+class _Operator:
+    """f_O: tanh((x∘m)A + mB + b₁)·W + b₂, taught for several masks at once."""
+
+    def __init__(
+        self, table: DeepTable, k: int, hidden: int, rate: float, rng: np.random.Generator
+    ) -> None:
+        m, c = table.X.shape[1], table.Y.shape[1]
+        self.X, self.Y, self.w = tensor(table.X.T), tensor(table.Y), tensor(table.weights)
+        self.kind = table.kind
+        # Of m columns k take part at a time: the sums are to be of size one for these.
+        size = np.sqrt((m + hidden) / (k + hidden))
+        weights = [
+            size * start_weights(rng, m, hidden),
+            size * start_weights(rng, m, hidden),
+            np.zeros(hidden),
+            np.zeros((hidden, c)),
+            start_bias(table.Y, table.weights, table.kind),
+        ]
+        self.adam = Adam(weights, [rate] * len(weights))
+
+    def learn(self, masks: Indices, rows: Indices | slice) -> Floats:
+        """Take a step on the mean loss of the masks; return the part of these rows in each.
+
+        Only the k columns of a mask are looked at, and so many rows at a time as fit; the step is
+        that of all rows together.
+        """
+        import torch
+
+        which = torch.from_numpy(masks)
+        X, Y, w = self.X[:, rows], self.Y[rows], self.w[rows]
+        n = X.shape[1]
+        block = max(1, BLOCK_VALUES // masks.size)
+        losses, gradient = np.zeros(len(masks)), None
+        for start in range(0, n, block):
+            part = slice(start, start + block)
+            A, B, b1, W, b2 = self.adam.parts()
+            shift = B[which].sum(1, keepdim=True) + b1
+            hidden = torch.tanh(X[:, part][which].transpose(1, 2) @ A[which] + shift)
+            loss = row_losses(hidden @ W + b2, Y[part], self.kind) @ w[part]
+            slope = self.adam.gradient(loss.mean())
+            gradient = slope if gradient is None else gradient + slope
+            losses += loss.detach().numpy()
+        self.adam.follow(gradient / w.sum())
+        return losses
+
+
+class _Selector:
+    """f_S: a `MaskNet` that learns from the masks of the last few epochs."""
+
+    def __init__(self, m: int, hidden: int, rate: float, rng: np.random.Generator) -> None:
+        weights = [start_weights(rng, m, hidden), np.zeros(hidden), np.zeros(hidden)]
+        self.adam = Adam(weights, [rate] * len(weights))
+        self.memory: list[tuple[Floats, Floats]] = []
+
+    @property
+    def net(self) -> MaskNet:
+        """The network as it is now."""
+        return MaskNet(*self.adam.arrays())
+
+    def learn(self, masks: Floats, losses: Floats) -> None:
+        """Take a step on the squared errors, of these and of what is remembered."""
+        import torch
+
+        self.memory = [*self.memory, (masks, losses)][-MEMORY:]
+        inputs, targets = (
+            tensor(np.concatenate(parts)) for parts in zip(*self.memory, strict=True)
+        )
+        V, b, a = self.adam.parts()
+        self.adam.step(((torch.tanh(inputs @ V + b) @ a - targets) ** 2).mean())
+
+
+def _ordered(answer: Answer) -> Answer:
+    """The same columns, in order of importance where networks were trained."""
+    return replace(answer, ordered=answer.n_iter > 0)

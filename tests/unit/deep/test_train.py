@@ -1,0 +1,109 @@
+"""Adam against PyTorch's, losses against scikit-learn's, the table against its rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss, mean_squared_error
+
+from exactk import Problem
+from exactk.deep.table import deep_table, row_batches
+from exactk.deep.train import EPSILON, Adam, row_losses, start_bias, tensor
+from tests.oracles.brute import make_classes, make_numbers
+
+torch = pytest.importorskip("torch", reason="torch is absent (training)")
+
+
+def test_the_steps_are_those_of_adam() -> None:
+    rng = np.random.default_rng(0)
+    start, goal = rng.standard_normal((2, 3, 4))
+    sizes = rng.uniform(0.1, 10, (3, 4))
+    ours = Adam([start], [0.05])
+    theirs = tensor(start).requires_grad_(True)
+    optimiser = torch.optim.Adam([theirs], lr=0.05, eps=EPSILON)
+    for _ in range(30):
+        ours.step((tensor(sizes) * (ours.parts()[0] - tensor(goal)) ** 2).sum())
+        optimiser.zero_grad()
+        (tensor(sizes) * (theirs - tensor(goal)) ** 2).sum().backward()
+        optimiser.step()
+    np.testing.assert_allclose(ours.arrays()[0], theirs.detach().numpy(), rtol=1e-10)
+
+
+def test_each_array_has_its_rate() -> None:
+    adam = Adam([np.zeros(2), np.zeros((1, 1))], [0.1, 0.001])
+    first, second = adam.parts()
+    adam.step(first.sum() + second.sum())
+    # The first step of Adam is the rate, whatever the gradient.
+    np.testing.assert_allclose(adam.arrays()[0], [-0.1, -0.1], rtol=1e-5)
+    np.testing.assert_allclose(adam.arrays()[1], [[-0.001]], rtol=1e-5)
+
+
+def test_the_losses_are_those_of_scikit_learn() -> None:
+    rng = np.random.default_rng(1)
+    output, w = rng.standard_normal((20, 3)), rng.random(20)
+    w /= w.sum()
+    codes = rng.integers(0, 3, 20)
+    chances = np.exp(output) / np.exp(output).sum(axis=1, keepdims=True)
+    loss = tensor(w) @ row_losses(tensor(output), tensor(np.eye(3)[codes]), "classes")
+    assert float(loss) == pytest.approx(log_loss(codes, chances, sample_weight=w))
+    Y = rng.integers(0, 2, (20, 3))
+    chances = 1 / (1 + np.exp(-output))
+    loss = tensor(w) @ row_losses(tensor(output), tensor(Y), "labels")
+    each = [log_loss(Y[:, j], chances[:, j], sample_weight=w) for j in range(3)]
+    assert float(loss) == pytest.approx(np.mean(each))
+    loss = tensor(w) @ row_losses(tensor(output), tensor(Y), "numbers")
+    assert float(loss) == pytest.approx(mean_squared_error(Y, output, sample_weight=w))
+
+
+@pytest.mark.parametrize("kind", ["classes", "labels", "numbers"])
+def test_the_start_is_the_best_constant(kind: Any) -> None:
+    rng = np.random.default_rng(2)
+    Y = np.eye(3)[rng.integers(0, 3, 30)]
+    w = rng.random(30)
+    w /= w.sum()
+    bias = tensor(start_bias(Y, w, kind)).requires_grad_(True)
+    (tensor(w) @ row_losses(bias.expand(30, 3), tensor(Y), kind)).backward()
+    assert bias.grad is not None
+    np.testing.assert_allclose(bias.grad.numpy(), 0.0, atol=1e-12)
+
+
+def test_columns_come_in_an_order_and_with_a_sign_of_their_own() -> None:
+    X, y = make_classes(50, 9, 3, seed=1)
+    rng = np.random.default_rng(0)
+    move, signs = rng.permutation(9), rng.choice([-1.0, 1.0], 9)
+    for reconstruct in (False, True):
+        plain = deep_table(Problem.from_arrays(X, y), reconstruct=reconstruct)
+        moved = deep_table(Problem.from_arrays((X * signs)[:, move], y), reconstruct=reconstruct)
+        np.testing.assert_allclose(moved.X, plain.X, atol=1e-12)
+        assert move[moved.columns].tolist() == plain.columns.tolist()
+        assert plain.weights.sum() == pytest.approx(1.0)
+
+
+def test_for_a_reconstruction_y_says_nothing() -> None:
+    X, y = make_classes(50, 9, 3, seed=1)
+    one = deep_table(Problem.from_arrays(X, y), reconstruct=True)
+    other = deep_table(Problem.from_arrays(X, X[:, 4] + y), reconstruct=True)
+    np.testing.assert_array_equal(one.columns, other.columns)
+    np.testing.assert_array_equal(one.Y, one.X)
+
+
+def test_the_kinds_of_target() -> None:
+    X, y = make_classes(50, 5, 3, seed=1)
+    assert deep_table(Problem.from_arrays(X, y)).kind == "classes"
+    labels = np.eye(3, dtype=int)[y] | np.eye(3, dtype=int)[(y + 1) % 3]
+    assert deep_table(Problem.from_arrays(X, labels)).kind == "labels"
+    X, Y = make_numbers(40, 5, 2, seed=1)
+    table = deep_table(Problem.from_arrays(X, 1e9 * Y + 7))
+    assert table.kind == "numbers"
+    assert np.mean(table.Y**2) == pytest.approx(1.0)
+
+
+def test_batches_hold_every_row_once() -> None:
+    rng = np.random.default_rng(0)
+    batches = [rows for rows in row_batches(10, 4, rng) if not isinstance(rows, slice)]
+    assert [len(rows) for rows in batches] == [4, 4, 2]
+    assert sorted(np.concatenate(batches).tolist()) == list(range(10))
+    again = [rows for rows in row_batches(10, 4, rng) if not isinstance(rows, slice)]
+    assert np.concatenate(again).tolist() != np.concatenate(batches).tolist()
