@@ -45,11 +45,11 @@ class SVMRFE(Filter):
     """Fit a linear support vector machine, drop the columns of least Σ_c w_cj², and fit again.
 
     The machine is that of scikit-learn's `LinearSVC`, on standardised columns, one class against
-    the rest: ½‖w‖² + ½b² + C·Σ_i max(0, 1 − y_i(wᵀx_i + b))², each row times its weight. Every round drops
-    `step` columns, as scikit-learn's `RFE` does; the elimination goes on to the last column, and
-    the columns of one round are ordered by their weights. The first k in that order are what
-    `RFE` keeps for that k, so one run serves every k. Scores are −1 for the last column that is
-    left, −2 for that before it, and so on.
+    the rest: ½‖w‖² + ½b² + C·Σ_i max(0, 1 − y_i(wᵀx_i + b))², each row times its weight. Every
+    round drops `step` columns, as scikit-learn's `RFE` does; the elimination goes on to the last
+    column, and the columns of one round are ordered by their weights. The first k in that order
+    are what `RFE` keeps for that k, so one run serves every k. Scores are −1 for the last column
+    that is left, −2 for that before it, and so on.
 
     Time up, or Ctrl-C, ends it after a round at the latest: what is left is then ordered by the
     weights found last, and the status says so.
@@ -184,7 +184,8 @@ class _Tall(_System):
         XC = X.T * (2.0 * self.costs[rows])
         A = XC @ X
         A[np.diag_indices_from(A)] += 1.0
-        return np.linalg.solve(A, XC @ y[rows])
+        solution: Floats = np.linalg.solve(A, XC @ y[rows]).astype(np.float64, copy=False)
+        return solution
 
     def outputs(self, solution: Floats) -> Floats:
         return self.X @ solution

@@ -68,6 +68,10 @@ class CAE(IterativeMethod):
 
     Notes
     -----
+    While they are warm the nodes see means of many columns, in which what a column tells in a
+    curve alone, such as y = [|x| > 1], or only together with another, is lost: such columns are
+    found by chance. `firdl` sees them.
+
     The paper reconstructs the table or predicts from it with decoders of up to two hidden layers,
     in batches of rows and thousands of steps at a small rate. Here a step sees all rows, so that
     their order does not matter, and there are fewer and larger ones. The program stops by the
@@ -112,7 +116,7 @@ class CAE(IterativeMethod):
         hidden: int = 16,
         start_temperature: float = 10.0,
         end_temperature: float = 0.1,
-        annealing: int = 100,
+        annealing: int = 200,
         learning_rate: float = 0.1,
         selector_rate: float = 0.2,
         batch_size: int | None = None,
