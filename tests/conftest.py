@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,16 @@ def shared_data() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    no_torch = find_spec("torch") is None
     for item in items:
+        if no_torch and isinstance(item, pytest.DoctestItem) and _trains(item.path):
+            item.add_marker(pytest.mark.skip(reason="torch is absent (examples)"))
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker("shared_data")
+
+
+def _trains(module: Path) -> bool:
+    return "import torch" in module.read_text(encoding="utf-8")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

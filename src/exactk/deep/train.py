@@ -47,8 +47,6 @@ class Adam:
 
     Examples
     --------
-    >>> import pytest
-    >>> _ = pytest.importorskip("torch", reason="torch is absent")
     >>> adam = Adam([np.array([3.0])], [0.1])
     >>> for _ in range(200):
     ...     (x,) = adam.parts()

@@ -44,9 +44,9 @@ class ILFS(Filter):
 
     A has rank one: with p_i = P(z₁ | f_i), ρ(A) = ‖p‖² and the score is 9·p_i·Σp/‖p‖², so neither
     A nor an inverse is needed: after one reading of the table a step of EM costs T·d. The order is
-    that of P(z₁ | f); columns with the same, as where it has reached 0 or 1, come in the order of
-    their mean token. EM never lowers the likelihood; it stops after `n_steps`, or when the mean
-    log-likelihood of a value rises by less than `tol`.
+    that of P(z₁ | f); columns with the same, as where it has reached 0 or 1 or where all tokens
+    agree, come in the order of their mean share. EM never lowers the likelihood; it stops after
+    `n_steps`, or when the mean log-likelihood of a value rises by less than `tol`.
 
     Parameters
     ----------
@@ -105,12 +105,11 @@ class ILFS(Filter):
         self.tol = tol
 
     def rank(self, problem: Problem, k: int, monitor: Monitor) -> Ranking:  # noqa: D102
-        counts = token_counts(problem, self.n_tokens)
+        counts, shares = token_counts(problem, self.n_tokens)
         p = self._relevance(counts)
         size = float(p @ p)
         scores = DAMPING / (1.0 - DAMPING) * p.sum() / size * p if size > 0 else p
-        worst = np.arange(self.n_tokens) @ counts / self.n_tokens
-        order = np.lexsort((np.round(worst, ROUNDING_DIGITS), -np.round(p, ROUNDING_DIGITS)))
+        order = np.lexsort((np.round(shares, ROUNDING_DIGITS), -np.round(p, ROUNDING_DIGITS)))
         return Ranking(order, scores)
 
     def _relevance(self, counts: Floats) -> Floats:
@@ -124,22 +123,35 @@ class ILFS(Filter):
         return p
 
 
-def token_counts(problem: Problem, n_tokens: int) -> Floats:
-    """Return the share of each token in each candidate, tokens × columns."""
+def token_counts(problem: Problem, n_tokens: int) -> tuple[Floats, Floats]:
+    """Return the frequency of each token in each candidate, and the mean of what it stands for.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_tokens, n_candidates)
+    shares : ndarray of shape (n_candidates,)
+        Mean of δ/(δ + δ′).
+    """
     table = labels(problem)
     sizes = table.sizes
     members = np.zeros((table.n_classes, len(table.codes)))
     members[table.codes, np.arange(len(table.codes))] = table.weights
-    counts = np.empty((n_tokens, len(problem.candidates)))
+    m = len(problem.candidates)
+    counts, shares = np.empty((n_tokens, m)), np.empty(m)
     for part, X in column_blocks(problem, table.rows):
-        tokens = _tokens(X, members @ X / sizes[:, None], table, n_tokens)
+        share = _shares(X, members @ X / sizes[:, None], table)
+        shares[part] = table.weights @ share
+        share *= n_tokens
+        tokens = np.floor(np.round(share, BORDER_DIGITS, out=share), out=share)
+        np.minimum(tokens, n_tokens - 1, out=tokens)
         for token in range(n_tokens):
             counts[token, part] = table.weights @ (tokens == token)
-    counts /= table.weights.sum()
-    return counts
+    weight = table.weights.sum()
+    return counts / weight, shares / weight
 
 
-def _tokens(X: Floats, means: Floats, table: Labels, n_tokens: int) -> Floats:
+def _shares(X: Floats, means: Floats, table: Labels) -> Floats:
+    """δ/(δ + δ′) of every value; X is used up."""
     own = X - means[table.codes]
     own *= own
     # Σ_c (x − μ_c)² about the mean of the means, so that nothing cancels.
@@ -153,10 +165,8 @@ def _tokens(X: Floats, means: Floats, table: Labels, n_tokens: int) -> Floats:
     other /= others
     other += own
     # A value that is the mean of every class says nothing.
-    share = np.divide(own, other, out=np.full_like(own, 0.5), where=other > 0)
-    share *= n_tokens
-    tokens: Floats = np.floor(np.round(share, BORDER_DIGITS, out=share), out=share)
-    return np.minimum(tokens, n_tokens - 1, out=tokens)
+    share: Floats = np.divide(own, other, out=np.full_like(own, 0.5), where=other > 0)
+    return share
 
 
 def relevance(counts: Floats, learn: bool) -> Iterator[tuple[Floats, float]]:

@@ -66,10 +66,10 @@ class SVMRFE(Filter):
     -----
     The squared hinge loss replaces the paper's hinge: its minimum is unique, and neither rows nor
     columns in another order change what is dropped. It is found to the last digits by Newton's
-    method, ten or twenty systems in the smaller of n and the columns left; liblinear, behind
-    `LinearSVC`, needs a hundred times as long for six digits where columns outnumber rows. `RFE`
-    is not called, for it cannot be stopped on the way. With the default step there are ten or
-    eleven rounds, with ``step=1`` as many as columns. The ridge of the problem takes no part.
+    method, some ten or twenty systems in the smaller of n and the columns left; liblinear, behind
+    `LinearSVC`, is slow where columns outnumber rows and many digits are wanted. `RFE` is not
+    called, for it cannot be stopped on the way. With the default step there are ten or eleven
+    rounds, with ``step=1`` as many as columns. The ridge of the problem takes no part.
 
     References
     ----------

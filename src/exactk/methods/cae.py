@@ -86,8 +86,7 @@ class CAE(IterativeMethod):
 
     Examples
     --------
-    >>> import exactk, pytest
-    >>> _ = pytest.importorskip("torch", reason="torch is absent")
+    >>> import exactk
     >>> from sklearn.datasets import load_iris
     >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
     >>> exactk.solve(problem, 2, method="cae").support

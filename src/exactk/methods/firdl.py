@@ -95,8 +95,7 @@ class FIRDL(IterativeMethod):
 
     Examples
     --------
-    >>> import exactk, pytest
-    >>> _ = pytest.importorskip("torch", reason="torch is absent")
+    >>> import exactk
     >>> from sklearn.datasets import load_iris
     >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
     >>> exactk.solve(problem, 2, method="firdl").support

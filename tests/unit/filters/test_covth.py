@@ -58,7 +58,7 @@ def test_columns_outside_come_by_their_squared_correlations() -> None:
     R = block_diag(strong, weak, np.eye(2))
     R[3, 6] = R[6, 3] = 0.1
     X = correlated(100, R)
-    result = solve(Problem.from_arrays(X, np.arange(100.0)), 8, "covth", t=0.5)
+    result = solve(Problem.from_arrays(X, np.linspace(0, 1, 100)), 8, "covth", t=0.5)
     assert sorted(result.order[:3].tolist()) == [0, 1, 2]
     np.testing.assert_allclose(result.scores[:3], np.sqrt(1 / 3), atol=1e-8)
     assert result.order[3] == 3, "its correlation with column 6 lifts it above its like"
@@ -75,7 +75,7 @@ def test_components_of_the_same_eigenvalue_are_taken_together() -> None:
     X = correlated(80, R)
     for seed in range(6):
         move = np.random.default_rng(seed).permutation(6)
-        result = solve(Problem.from_arrays(X[:, move], np.arange(80.0)), 4, "covth", t=0.4)
+        result = solve(Problem.from_arrays(X[:, move], np.linspace(0, 1, 80)), 4, "covth", t=0.4)
         assert sorted(move[result.support].tolist()) == [0, 1, 2, 3]
         # Column 0 has one correlation more than the others.
         assert move[result.order[0]] == 0
@@ -86,7 +86,7 @@ def test_nothing_above_the_threshold() -> None:
     R = np.eye(4)
     R[1, 3] = R[3, 1] = 0.3
     R[0, 3] = R[3, 0] = 0.1
-    result = solve(Problem.from_arrays(correlated(60, R), np.arange(60.0)), 2, "covth")
+    result = solve(Problem.from_arrays(correlated(60, R), np.linspace(0, 1, 60)), 2, "covth")
     assert result.order.tolist() == [3, 1]
     assert (result.scores < 0).all()
 

@@ -62,7 +62,7 @@ def test_scores_as_defined(c: int, T: int, topics: str) -> None:
     wanted = paths(em(tokens(X, y, T), 30, topics == "learned"))
     problem = Problem.from_arrays(X, y)
     result = solve(problem, 9, "ilfs", n_tokens=T, topics=topics, n_steps=30, tol=0)
-    np.testing.assert_allclose(result.scores, wanted, rtol=1e-8)
+    np.testing.assert_allclose(result.scores, wanted, rtol=1e-6)
     assert result.order.tolist() == np.argsort(-wanted).tolist()
 
 
@@ -100,13 +100,14 @@ def test_planted_columns_are_found(c: int) -> None:
     assert found >= 45
 
 
-def test_equal_columns_come_in_the_order_of_their_tokens() -> None:
+def test_equal_columns_come_in_the_order_of_their_shares() -> None:
     # Columns 0 to 3 are so clear that their relevance is 1 to the last digit.
     rng = np.random.default_rng(0)
     y = np.arange(80) % 2
     X = rng.standard_normal((80, 8))
     X[:, :4] = y[:, None] + rng.standard_normal((80, 4)) * np.array([0.01, 0.1, 0.15, 0.2])
     plain = solve(Problem.from_arrays(X, y), 8, "ilfs", topics="fixed", tol=0)
+    assert plain.order[:4].tolist() == [0, 1, 2, 3]
     for seed in range(5):
         move = np.random.default_rng(seed).permutation(8)
         moved = solve(Problem.from_arrays(X[:, move], y), 8, "ilfs", topics="fixed", tol=0)
