@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from exactk.checks import Check, Number, Whole
 from exactk.filters.base import Filter, Ranking, by_score
-from exactk.filters.table import ClassTable, class_table
-from exactk.linalg import row_norms
+from exactk.filters.table import class_table
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Status
@@ -51,8 +50,8 @@ class SVMRFE(Filter):
     are what `RFE` keeps for that k, so one run serves every k. Scores are −1 for the last column
     that is left, −2 for that before it, and so on.
 
-    Time up, or Ctrl-C, ends it after a round at the latest: what is left is then ordered by the
-    weights found last, and the status says so.
+    Time up, or Ctrl-C, ends it within a round: what is left is then ordered by the weights of the
+    last whole round, and the status says so.
 
     Parameters
     ----------
@@ -98,9 +97,25 @@ class SVMRFE(Filter):
         drop = int(max(1, self.step * m)) if self.step < 1 else int(self.step)
         left, gone = np.arange(m), np.zeros(0, dtype=np.intp)
         status = Status.CONVERGED
+        codes, n_classes = table.labels.codes, table.labels.n_classes
+        # Of two classes the machines are each other's opposite.
+        signs = [np.where(codes == c, 1.0, -1.0) for c in range(1 if n_classes == 2 else n_classes)]
+        # Rows with a loss, by class: few change from one round to the next.
+        lost: list[Indices | None] = [None] * len(signs)
         try:
             while len(left) > 1:
-                left = left[by_score(self._weights(table, left))]
+                squares = np.zeros(len(left))
+                system = make_system(table.X[:, left], self.C * table.labels.weights)
+                for c, y in enumerate(signs):
+                    # The first round is finished whatever the clock says.
+                    if gone.size and monitor.expired:
+                        status = Status.TIME_LIMIT
+                        break
+                    w, lost[c] = machine(system, y, lost[c])
+                    squares += w**2
+                if status is Status.TIME_LIMIT:
+                    break
+                left = left[by_score(np.sqrt(squares))]
                 kept = max(len(left) - drop, 0)
                 if kept and monitor.expired:
                     status = Status.TIME_LIMIT
@@ -116,45 +131,48 @@ class SVMRFE(Filter):
         scores[order] = -np.arange(1.0, m + 1.0)
         return Ranking(order, scores, status=status)
 
-    def _weights(self, table: ClassTable, columns: Indices) -> Floats:
-        """√(Σ_c w_cj²) of a machine on some columns."""
-        X, codes = table.X[:, columns], table.labels.codes
-        # Of two classes the machines are each other's opposite.
-        classes = range(1 if table.labels.n_classes == 2 else table.labels.n_classes)
-        signs = np.array([np.where(codes == c, 1.0, -1.0) for c in classes])
-        return row_norms(machines(X, signs, self.C * table.labels.weights))
+
+def make_system(X: Floats, costs: Floats) -> _System:
+    """Return the system of some columns, in the smaller of its two forms."""
+    return _Wide(X, costs) if len(X) <= X.shape[1] else _Tall(X, costs)
 
 
-def machines(X: Floats, signs: Floats, costs: Floats) -> Floats:
-    """Return argmin ½‖w‖² + ½b² + Σ_i costs_i·max(0, 1 − y_i(wᵀx_i + b))² for several y.
+def machine(system: _System, y: Floats, lost: Indices | None = None) -> tuple[Floats, Indices]:
+    """Return argmin ½‖w‖² + ½b² + Σ_i costs_i·max(0, 1 − y_i(wᵀx_i + b))².
 
     Newton's method with an exact search along each step: it ends after finitely many, when a step
     leaves the rows with a loss the same, and that solution is exact.
 
     Parameters
     ----------
-    X : ndarray of shape (n, m)
-    signs : ndarray of shape (c, n)
+    system : _System
+        Of columns (n, m) and costs (n,) above zero.
+    y : ndarray of shape (n,)
         1 or −1.
-    costs : ndarray of shape (n,)
-        Above zero.
+    lost : ndarray of intp or None
+        Rows that are thought to have a loss, to begin with; None for all.
 
     Returns
     -------
-    ndarray of shape (m, c)
-        w of each machine, without b.
+    w : ndarray of shape (m,)
+        Without b.
+    lost : ndarray of intp
+        The rows that have a loss.
 
     Examples
     --------
-    >>> machines(np.array([[-1.0], [1.0]]), np.array([[-1.0, 1.0]]), np.ones(2))
-    array([[0.8]])
+    >>> system = make_system(np.array([[-1.0], [1.0]]), np.ones(2))
+    >>> machine(system, np.array([-1.0, 1.0]))
+    (array([0.8]), array([0, 1]))
     """
-    system = _Wide(X, costs) if len(X) <= X.shape[1] else _Tall(X, costs)
-    return np.column_stack([system.coefficients(_newton(system, y, costs)) for y in signs])
+    at, found = _newton(system, y, np.arange(len(y)) if lost is None else lost)
+    return system.coefficients(at), found
 
 
 class _System(ABC):
     """Least squares on some of the rows, and what it says of all of them."""
+
+    costs: Floats
 
     @abstractmethod
     def solve(self, y: Floats, rows: Indices) -> Floats:
@@ -181,6 +199,11 @@ class _Tall(_System):
 
     def solve(self, y: Floats, rows: Indices) -> Floats:
         X = self.X[rows]
+        if len(rows) < X.shape[1]:
+            # Fewer rows than unknowns: w = Xᵀβ, in as many as rows.
+            K = X @ X.T
+            K[np.diag_indices_from(K)] += 0.5 / self.costs[rows]
+            return X.T @ np.linalg.solve(K, y[rows])
         XC = X.T * (2.0 * self.costs[rows])
         A = XC @ X
         A[np.diag_indices_from(A)] += 1.0
@@ -220,8 +243,7 @@ class _Wide(_System):
         return self.X.T @ solution
 
 
-def _newton(system: _System, y: Floats, costs: Floats) -> Floats:
-    lost = np.arange(len(y))
+def _newton(system: _System, y: Floats, lost: Indices) -> tuple[Floats, Indices]:
     at = system.solve(y, lost)
     f = system.outputs(at)
     for _ in range(MOST_STEPS):
@@ -229,14 +251,14 @@ def _newton(system: _System, y: Floats, costs: Floats) -> Floats:
         new = system.solve(y, lost)
         g = system.outputs(new)
         if np.array_equal(np.flatnonzero(y * g < 1.0), lost):
-            return new
+            return new, lost
         step, move = new - at, g - f
         # d/dt of ½‖w + t·step‖²: a + t·b.
         b = system.square(step, move)
         a = 0.5 * (system.square(new, g) - system.square(at, f) - b)
-        t = _search(a, b, y * f, y * move, costs)
+        t = _search(a, b, y * f, y * move, system.costs)
         at, f = at + t * step, f + t * move
-    return at
+    return at, lost
 
 
 def _search(a: float, b: float, margins: Floats, moves: Floats, costs: Floats) -> float:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from exactk.checks import Check, Choice, Flag
 from exactk.errors import InputError
 from exactk.filters.base import Filter
-from exactk.filters.table import column_blocks, labels
+from exactk.filters.table import labels
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 
@@ -29,8 +29,7 @@ class TTest(Filter):
     s² are the unbiased variances of the two classes; with `equal_var` both are the pooled
     variance ((n₁ − 1)s₁² + (n₂ − 1)s₂²) / (n₁ + n₂ − 2), Student's statistic. Of three and more
     classes each is held against all others together, and `combine` makes one score of the |t|.
-    The columns are read once, some at a time: means and variances of the classes are products
-    with the matrix of class members.
+    Means of the classes come from the moments, their variances from one more pass over the table.
 
     Parameters
     ----------
@@ -81,18 +80,20 @@ class TTest(Filter):
             )
 
     def score(self, problem: Problem, monitor: Monitor) -> Floats:  # noqa: D102
-        table = labels(problem)
-        sizes = table.sizes
-        members = np.zeros((table.n_classes, len(table.codes)))
-        members[table.codes, np.arange(len(table.codes))] = table.weights
-        scores = np.empty(len(problem.candidates))
-        for part, X in column_blocks(problem, table.rows):
-            means = members @ X / sizes[:, None]
-            X -= means[table.codes]
-            X *= X
-            t = self._statistics(sizes, means, members @ X)
-            scores[part] = t.max(axis=0) if self.combine == "max" else t.mean(axis=0)
-        return scores
+        rows, target = problem.rows, problem.target
+        assert rows is not None
+        assert target is not None
+        S = problem.candidates
+        members = target.block(0, rows.n_rows)
+        if problem.weights is not None:
+            members = members * problem.weights[:, None]
+        # Counted, for n − 1 of a class of one row must be zero.
+        sizes = labels(problem).sizes
+        means = problem.cross[:, S] / sizes[:, None]
+        squares = rows.squared_products(members, problem.x_mean)[:, S] * problem.x_scale[S] ** 2
+        within = np.maximum(squares - sizes[:, None] * means**2, 0.0)
+        t = self._statistics(sizes, means, within)
+        return t.max(axis=0) if self.combine == "max" else t.mean(axis=0)
 
     def _statistics(self, sizes: Floats, means: Floats, within: Floats) -> Floats:
         """|t| of each class against all others, from sums of squares within each class."""
