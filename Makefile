@@ -57,6 +57,7 @@ endif
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.compare
 	$(BIN)/python -m benchmarks.limits
+	$(BIN)/python -m benchmarks.comparison --only speed memory --add
 
 clean:
 	rm -rf $(VENV) $(LOWEST) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -75,7 +76,7 @@ $(VENV)/.base: $(SETUP) | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: $(SETUP) | $(BIN)/python
-	@$(BIN)/python $(PIP) install -e ".[test,lint]"
+	@$(BIN)/python $(PIP) install -e ".[test,lint,peers]"
 	@touch $@ $(VENV)/.base
 
 # Not made where the build cannot be had: the next run tries again.

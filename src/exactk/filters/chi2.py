@@ -12,7 +12,7 @@ from exactk.checks import Check
 from exactk.errors import InputError
 from exactk.filters.base import Filter
 from exactk.filters.levels import WIDTH, Bins, class_tables
-from exactk.filters.table import BLOCK_VALUES, labels
+from exactk.filters.table import BLOCK_VALUES, class_sizes, labels
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 
@@ -88,8 +88,9 @@ def _of_counts(problem: Problem) -> Floats:
     _refuse_negative(problem)
     S = problem.candidates
     excess = problem.cross[:, S] / problem.x_scale[S]
-    expected = np.outer(problem.weight * problem.y_mean, problem.x_mean[S])
-    scores: Floats = (excess**2 / expected).sum(axis=0)
+    expected = np.outer(class_sizes(problem), problem.x_mean[S])
+    # In this order, for squares of large or small values leave the range of floats.
+    scores: Floats = (excess / expected * excess).sum(axis=0)
     return scores
 
 

@@ -136,7 +136,8 @@ class ReliefF(Filter):
                     w_near[at] = np.maximum(w_near[at] - 1.0, 0.0)
                     if even:
                         near[at] = np.inf
-                room = np.minimum(self.n_neighbors, w_near.sum(axis=-1))
+                # Python compares whole numbers of any size.
+                room = np.minimum(min(self.n_neighbors, sizes.sum()), w_near.sum(axis=-1))
                 share = (_shares_even if even else _shares)(near, w_near, room)
                 share *= (labels.weights[rows[which]] / sizes.sum() / np.maximum(room, 1e-300))[
                     :, None

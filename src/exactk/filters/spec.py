@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from exactk.checks import Check, Choice, Whole
 from exactk.filters.base import Filter
-from exactk.filters.table import BLOCK_VALUES, ClassTable, class_table
+from exactk.filters.table import BLOCK_VALUES, ClassTable, class_table, scatters
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 
@@ -105,10 +105,8 @@ class SPEC(Filter):
         )
 
     def _on_classes(self, problem: Problem) -> Floats:
-        cross = problem.cross[:, problem.candidates]
-        sizes = problem.weight * problem.y_mean
-        between = np.einsum("cj,cj,c->j", cross, cross, 1.0 / sizes)
-        between /= problem.scatter[problem.candidates]
+        between, within = scatters(problem)
+        between /= between + within
         return 2.0 * between if self.phi == 3 else between - 1.0
 
     def _on_graph(self, X: Floats, weights: Floats, S: Any) -> Floats:
@@ -155,7 +153,9 @@ def neighbour_graph(table: ClassTable, n_neighbors: int) -> Any:
             np.maximum(distance, 0.0, out=distance)
             own = np.arange(part.start, part.stop)
             distance[own - start, own] = 0.0
-            reach = _reach(distance, w[members], n_neighbors + 1.0)
+            # Python compares whole numbers of any size.
+            mass = min(n_neighbors, w.sum()) + 1.0
+            reach = _reach(distance, w[members], mass)
             i, j = np.nonzero(distance <= reach[:, None] + EQUAL * tau)
             rows.append(members[i + start])
             columns.append(members[j])

@@ -11,7 +11,15 @@ import numpy.typing as npt
 from exactk.iterative.table import column_unit, standard_rows
 from exactk.problem import Problem
 
-__all__ = ["ClassTable", "Labels", "class_table", "column_blocks", "labels", "scatters"]
+__all__ = [
+    "ClassTable",
+    "Labels",
+    "class_sizes",
+    "class_table",
+    "column_blocks",
+    "labels",
+    "scatters",
+]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -20,6 +28,8 @@ Indices = npt.NDArray[np.intp]
 BLOCK_VALUES = 2**20
 # Where classes do not overlap at all: what is left of the scatter within them is rounding.
 LEAST_WITHIN = 1e-14
+# A class of a smaller share of the weight than this has a mean and a size of rounding alone.
+LEAST_SHARE = 1e-16
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +79,12 @@ def labels(problem: Problem) -> Labels:
     return Labels(rows, codes, weights, problem.n_outputs)
 
 
+def class_sizes(problem: Problem) -> Floats:
+    """Return the weight of each class from the moments, above zero."""
+    sizes: Floats = problem.weight * np.maximum(problem.y_mean, LEAST_SHARE)
+    return sizes
+
+
 def scatters(problem: Problem) -> tuple[Floats, Floats]:
     """Return the scatter of each candidate between the classes and within them.
 
@@ -76,8 +92,8 @@ def scatters(problem: Problem) -> tuple[Floats, Floats]:
     not lie between the classes lies within them.
     """
     S = problem.candidates
-    sizes = problem.weight * problem.y_mean
-    between: Floats = np.einsum("cj,cj,c->j", problem.cross[:, S], problem.cross[:, S], 1 / sizes)
+    cross, sizes = problem.cross[:, S], class_sizes(problem)
+    between: Floats = np.einsum("cj,cj,c->j", cross, cross, 1.0 / sizes)
     total = problem.scatter[S]
     return between, np.maximum(total - between, LEAST_WITHIN * total)
 

@@ -23,6 +23,8 @@ Floats = npt.NDArray[np.float64]
 
 # σ² beside the mean squared residual, where σ is not given.
 KERNEL_SHARE = 2.0
+# A larger σ changes no digit, and its square would overflow.
+MOST_SIGMA = 1e100
 
 
 class CRFS(PenaltyMethod):
@@ -131,5 +133,5 @@ class CRFS(PenaltyMethod):
     def _kernel(self, mean: float) -> float:
         """σ², given the mean squared residual; where that is zero any will do."""
         if self.sigma is not None:
-            return float(self.sigma) ** 2
+            return min(float(self.sigma), MOST_SIGMA) ** 2
         return KERNEL_SHARE * mean or 1.0

@@ -24,6 +24,8 @@ Indices = npt.NDArray[np.intp]
 
 # Added to S_w, beside the mean scatter of a column: S_w is singular where n < d.
 LEAST_WITHIN = 1e-8
+# A class of a smaller share of the weight than this has a mean and a size of rounding alone.
+LEAST_SHARE = 1e-16
 # Proxy steps for one λ at most, as in the authors' code.
 PROXY_STEPS = 20
 # Steps to the best ratio on all rows; there are seldom ten.
@@ -167,7 +169,8 @@ class _Scatters:
         """Read them from the moments: row c of YᵀHX is n_c(μ_c − μ)."""
         S = problem.candidates
         size = float(problem.scatter[S].mean())
-        B = problem.cross[:, S] / np.sqrt(problem.weight * problem.y_mean * size)[:, None]
+        sizes = problem.weight * np.maximum(problem.y_mean, LEAST_SHARE)
+        B = problem.cross[:, S] / np.sqrt(sizes * size)[:, None]
         between: Floats = (B**2).sum(axis=0)
         within = np.maximum(problem.scatter[S] / size - between, 0.0) + LEAST_WITHIN
         return cls(problem, B, between, within)

@@ -300,7 +300,8 @@ class _Neighbours:
         if len(rows) == 0:
             return np.zeros(3)
         d, v, count = d[rows], v[rows], count[rows]
-        k = np.minimum(float(n_neighbors), count[:, -1] - 1.0)
+        # Python compares whole numbers of any size.
+        k = np.minimum(min(n_neighbors, count[:, -1].max()), count[:, -1] - 1.0)
         before = np.clip(k[:, None] - (count - v), 0.0, v)
         # Counts are sums of weights, which need not be whole.
         beyond = (count >= (k + 1.0)[:, None] * (1.0 - SINGULAR)).argmax(axis=1)
