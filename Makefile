@@ -18,7 +18,9 @@ VENV := .venv
 LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check -q
-PYTEST := -m pytest -q
+# One process a core, each with one thread: small products do not gain by more.
+PYTEST := -m pytest -q -n auto
+SINGLE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # What an installation is made of besides Python files, which are read in place.
 SETUP := pyproject.toml $(wildcard hatch_build.py src/exactk/*/*.c)
 
@@ -37,7 +39,7 @@ lint: $(VENV)/.dev
 test: lint test-lowest $(VENV)/.torch
 	@echo "== newest versions"
 # With SCIPY_ARRAY_API scikit-learn also runs its array API check of the selector.
-	@SCIPY_ARRAY_API=1 $(BIN)/python $(PYTEST)
+	@SCIPY_ARRAY_API=1 $(SINGLE) $(BIN)/python $(PYTEST)
 	@[ -e $(VENV)/.torch ] || echo "left out: the deep methods, $(TORCH_BUILD) could not be installed" \
 		"(PIP_EXTRA_INDEX_URL may name an index that has it)"
 ifeq ($(PYTHON_LOWEST),)
@@ -51,7 +53,7 @@ else
 # Old releases warn about what newer ones changed; that is theirs to mend, not ours.
 test-lowest: $(LOWEST)/.test
 	@echo "== lowest versions"
-	@$(LOWEST)/bin/python $(PYTEST) -m "not slow" -W default::DeprecationWarning -W default::FutureWarning
+	@$(SINGLE) $(LOWEST)/bin/python $(PYTEST) -m "not slow" -W default::DeprecationWarning -W default::FutureWarning
 endif
 
 bench: $(VENV)/.bench

@@ -85,7 +85,7 @@ class Number(Check):
 
 @dataclass(frozen=True)
 class Whole(Check):
-    """A whole number of at least some value.
+    """A whole number of at least some value, and perhaps at most another.
 
     Examples
     --------
@@ -93,17 +93,22 @@ class Whole(Check):
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: max_iter must be a whole number of at least 1, not 0
+    >>> print(Whole(1, 9))
+    a whole number from 1 to 9
     """
 
     least: int = 0
+    most: int | None = None
 
     def __str__(self) -> str:
         """Return what to say in an error."""
+        if self.most is not None:
+            return self._with_none(f"a whole number from {self.least} to {self.most}")
         return self._with_none(f"a whole number of at least {self.least}")
 
     def allows(self, value: Any) -> bool:  # noqa: D102
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        return whole and self.least <= value < inf
+        return whole and self.least <= value <= (inf if self.most is None else self.most)
 
 
 @dataclass(frozen=True)

@@ -236,6 +236,8 @@ class Problem:
             raise InputError(
                 f"classes has {len(labels)} labels, the moments {len(moments.y_mean)} outputs"
             )
+        if labels is not None:
+            _check_one_hot(moments, labels)
         return cls._build(
             moments, usable, x_scale, held.whole().diagonal().copy(), held, ridge=ridge,
             scale=scale, names=names, rows=None,
@@ -495,6 +497,20 @@ def check_ridge(ridge: Any) -> float:
     if not 0 <= value <= MOST_RIDGE:
         raise InputError(f"ridge must be zero or more, and at most {MOST_RIDGE:g}, not {ridge!r}")
     return value
+
+
+def _check_one_hot(moments: Moments, labels: npt.NDArray[Any]) -> None:
+    """Raise where the outputs cannot be classes, one a row."""
+    if len(set(labels.tolist())) != len(labels):
+        raise InputError(f"classes names a label twice: {listing(map(str, labels.tolist()))}")
+    share, n = moments.y_mean, moments.weight
+    # Of zeros and ones with a single one in each row the scatter follows from the means.
+    wanted = n * (np.diag(share) - np.outer(share, share))
+    if share.min() < -1e-9 or not np.allclose(moments.yy, wanted, rtol=0, atol=1e-6 * n):
+        raise InputError(
+            "classes was given, but the outputs of these moments are not one-hot classes, one a "
+            "row: make them of zeros and ones, or leave classes out"
+        )
 
 
 def _check_total(total: float, target: Target) -> float:

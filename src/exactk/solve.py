@@ -163,11 +163,13 @@ def _check_needs(problem: Problem, method: Method, name: str) -> None:
             f"make it with Problem.from_arrays, or use a method of squared loss such as 'exchange'"
         )
     if method.needs_classes and problem.classes is None:
-        what = "several labels a row" if problem.task == "classification" else "numbers"
+        if problem.task == "classification":
+            what, way = "several labels a row", "give one column of y"
+        else:
+            what, way = "numbers", "give task='classification' if they are classes"
         raise InputError(
-            f"method {name!r} needs classes, one a row, and y holds {what}; give "
-            f"task='classification' if they are classes, or use a method for any target such as "
-            f"'exchange'"
+            f"method {name!r} needs classes, one a row, and y holds {what}; {way}, or use a method "
+            f"for any target such as 'exchange'"
         )
     method.check_problem(problem)
 

@@ -334,8 +334,17 @@ def test_from_moments() -> None:
     assert problem.feature_names == tuple("abcdefg")
     assert problem.objective([3, 1]) == pytest.approx(fit(X, Y, [3, 1], 0.1)[0], rel=1e-9)
     np.testing.assert_allclose(problem.refit([3, 1]).coef, fit(X, Y, [3, 1], 0.1)[1], rtol=1e-6)
-    classes = Problem.from_moments(moments, classes=["u", "v"])
+    one_hot = Moments.from_arrays(X, np.eye(2)[np.arange(len(X)) % 2])
+    classes = Problem.from_moments(one_hot, classes=["u", "v"])
     assert classes.task == "classification"
+    weighted = Moments.from_arrays(X, np.eye(2)[np.arange(len(X)) % 2], np.linspace(0, 3, len(X)))
+    assert Problem.from_moments(weighted, classes=["u", "v"]).classes.tolist() == ["u", "v"]
+    with says("not one-hot classes", "leave classes out"):
+        Problem.from_moments(moments, classes=["u", "v"])
+    with says("not one-hot classes"):
+        Problem.from_moments(Moments.from_arrays(X, np.ones((len(X), 2))), classes=["u", "v"])
+    with says("names a label twice", "u"):
+        Problem.from_moments(one_hot, classes=["u", "u"])
     with says("feature_names has 1 names", "7 columns"):
         Problem.from_moments(moments, feature_names=["a"])
     with says("duplicate", "'a'"):

@@ -73,7 +73,8 @@ def test_to_dict_is_plain_python(result: Result) -> None:
     def kinds(value: Any) -> set[type]:
         return set().union(*map(kinds, value)) if isinstance(value, list) else {type(value)}
 
-    assert set().union(*map(kinds, values.values())) <= {str, int, float}
+    # None: no scores.
+    assert set().union(*map(kinds, values.values())) <= {str, int, float, type(None)}
     assert Result.from_dict(values) == result
     # A later version may write more.
     assert Result.from_dict({**values, "gap": 0.5}) == result

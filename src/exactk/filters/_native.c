@@ -1,4 +1,4 @@
-/* The kernels of exactk/filters/rows.py in C: city-block distances between rows, and weighted sums
+/* The kernels of exactk/filters/distances.py in C: city-block distances between rows, and weighted sums
  * of the differences of pairs of rows.
  *
  * Built as a plain shared library without Python or NumPy headers and called through ctypes on

@@ -35,24 +35,37 @@ class Ranking:
         A score for each candidate, not rising along `order`; None if a method has none.
     trace : sequence of float
         For methods that take one column after the other: the criterion of each as it was taken.
+        For others that iterate, their objective.
     status : Status
+    per_column : bool
+        Whether the trace has an entry for each column, and so goes with k.
     """
 
     order: Indices
     scores: Floats | None
     trace: Sequence[float] = ()
     status: Status = Status.CONVERGED
+    per_column: bool = True
 
 
-def by_score(scores: Floats) -> Indices:
+def by_score(scores: Floats, unit: float = 0.0) -> Indices:
     """Return the order of falling scores; what is equal up to rounding stays in place.
+
+    Parameters
+    ----------
+    scores : ndarray
+    unit : float
+        Size of the numbers that scores come from, where these may be zero up to rounding, all of
+        them.
 
     Examples
     --------
     >>> by_score(np.array([1.0, 3.0, 3.0 + 1e-15, -2.0]))
     array([1, 2, 0, 3])
+    >>> by_score(np.array([0.0, 1e-16]), unit=1.0)
+    array([0, 1])
     """
-    size = float(np.abs(scores).max(initial=0.0)) or 1.0
+    size = max(float(np.abs(scores).max(initial=0.0)), unit) or 1.0
     order: Indices = np.argsort(-np.round(scores / size, ROUNDING_DIGITS), kind="stable")
     return order
 
@@ -63,7 +76,14 @@ class Filter(Method):
     One that takes columns in sequence, each with an eye on those before, writes `rank` instead.
     Only candidates are scored; a copy of a column has the score of its original, and constant
     columns have none. Scores must not depend on shift, scale or sign of a column.
+
+    Attributes
+    ----------
+    unit : float
+        As in `by_score`.
     """
+
+    unit: ClassVar[float] = 0.0
 
     needs_rows: ClassVar[bool] = True
     needs_classes: ClassVar[bool] = True
@@ -76,7 +96,7 @@ class Filter(Method):
     def rank(self, problem: Problem, k: int, monitor: Monitor) -> Ranking:
         """Return the candidates in order of choice, as far as k."""
         scores = self.score(problem, monitor)
-        return Ranking(by_score(scores), scores)
+        return Ranking(by_score(scores, self.unit), scores)
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
         return _answer(problem, k, self.rank(problem, k, monitor))
@@ -90,7 +110,7 @@ class Filter(Method):
 
 def _answer(problem: Problem, k: int, ranking: Ranking) -> Answer:
     chosen = problem.candidates[ranking.order[:k]]
-    trace = tuple(ranking.trace[:k])
+    trace = tuple(ranking.trace[:k] if ranking.per_column else ranking.trace)
     scores = None
     if ranking.scores is not None:
         scores = np.full(problem.n_features, np.nan)

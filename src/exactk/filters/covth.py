@@ -11,6 +11,7 @@ import numpy.typing as npt
 from exactk.checks import Check, Choice, Number
 from exactk.errors import InputError
 from exactk.filters.base import ROUNDING_DIGITS, Filter, Ranking
+from exactk.iterative.table import standard_rows
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 
@@ -114,22 +115,33 @@ class CovTh(Filter):
         # Imported here, for it takes longer than all the rest of exactk.
         from scipy.sparse import coo_array
 
-        S = problem.candidates
+        S, X = problem.candidates, _unit_columns(problem)
         m, root = len(S), np.sqrt(problem.scatter[S])
-        squares = np.empty(m)
+        squares = np.zeros(m)
         # As many entries as the memory takes: what is kept here is mirrored and sorted later.
         most, kept = problem.memory_limit // (4 * ENTRY), 0
         rows, columns, values = [], [], []
         for start in range(0, m, BLOCK):
             part = slice(start, min(start + BLOCK, m))
-            R = problem.gram_rows(S[part])[:, S]
-            R /= root[part][:, None]
-            R /= root
-            own = np.arange(part.start, part.stop)
-            R[own - start, own] = 0.0
-            squares[part] = np.einsum("ij,ij->i", R, R)
+            own = np.arange(part.stop - part.start)
+            if X is None:
+                R = problem.gram_rows(S[part])[:, S]
+                R /= root[part][:, None]
+                R /= root
+                R[own, own + start] = 0.0
+                squares[part] = np.einsum("ij,ij->i", R, R)
+                R = R[:, start:]
+            else:
+                # Each pair once, and its square for both of its columns.
+                R = X[:, part].T @ X[:, start:]
+                R[own, own] = 0.0
+                squares[part] += np.einsum("ij,ij->i", R, R)
+                beyond = R[:, len(own) :]
+                squares[part.stop :] += np.einsum("ij,ij->j", beyond, beyond)
             # Each pair once: its two values may differ in the last digit.
-            i, j = np.nonzero(np.triu(np.abs(R) >= t, start + 1))
+            strong = np.abs(R) >= t
+            strong[:, : len(own)] &= own[:, None] < own
+            i, j = np.divmod(np.flatnonzero(strong), R.shape[1])
             value = R[i, j]
             if self.rule == "soft":
                 value = np.sign(value) * (np.abs(value) - t)
@@ -141,12 +153,28 @@ class CovTh(Filter):
                     f"raise memory_limit in Problem.from_arrays"
                 )
             rows.append((i + start).astype(np.int32))
-            columns.append(j.astype(np.int32))
+            columns.append((j + start).astype(np.int32))
             values.append(value)
         upper = coo_array(
             (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(m, m)
         ).tocsr()
         return upper + upper.T, squares
+
+
+def _unit_columns(problem: Problem) -> Floats | None:
+    """The candidates as columns of norm one where n < d, or None: there the Gram matrix serves.
+
+    With fewer rows than columns the table is smaller than the matrix, and no column of that is
+    asked for twice: it would be kept for nothing.
+    """
+    rows, m = problem.rows, len(problem.candidates)
+    if rows is None or rows.n_rows >= m or 8 * rows.n_rows * m > problem.memory_limit:
+        return None
+    X, _, weights = standard_rows(problem)
+    if weights is not None:
+        X *= np.sqrt(weights)[:, None]
+    X /= np.sqrt(np.einsum("ij,ij->j", X, X))
+    return X
 
 
 def _leading(A: Any) -> Floats:

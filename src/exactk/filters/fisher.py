@@ -40,4 +40,4 @@ class Fisher(Filter):
         between, within = scatters(problem)
         # The share of the scatter is of the same order and at most 1: beside a column that tells
         # the classes without fail, whose score is rounding, others differ as they do without it.
-        return Ranking(by_score(between / (between + within)), between / within)
+        return Ranking(by_score(between / (between + within), 1.0), between / within)

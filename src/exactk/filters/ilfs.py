@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from exactk.filters.base import ROUNDING_DIGITS, Filter, Ranking
 from exactk.filters.table import Labels, column_blocks, labels
 from exactk.monitor import Monitor
 from exactk.problem import Problem
+from exactk.result import Status
 
 __all__ = ["ILFS"]
 
@@ -25,6 +26,20 @@ DAMPING = 0.9
 RAMP = 5000.0
 # A share of distances this close to the border between two tokens lies on it.
 BORDER_DIGITS = 9
+# Tokens at most: each costs a pass over the table.
+MOST_TOKENS = 255
+
+
+@dataclass(frozen=True)
+class _Tokens(Check):
+    """A number of tokens; beyond some hundreds most would stand for no value at all."""
+
+    def __str__(self) -> str:
+        """Return what to say in an error."""
+        return f"a whole number from 2 to {MOST_TOKENS}"
+
+    def allows(self, value: Any) -> bool:
+        return Whole(2).allows(value) and value <= MOST_TOKENS
 
 
 class ILFS(Filter):
@@ -46,7 +61,7 @@ class ILFS(Filter):
     A nor an inverse is needed: after one reading of the table a step of EM costs T·d. The order is
     that of P(z₁ | f); columns with the same, as where it has reached 0 or 1 or where all tokens
     agree, come in the order of their mean share. EM never lowers the likelihood; it stops after
-    `n_steps`, or when the mean log-likelihood of a value rises by less than `tol`.
+    `max_iter`, or when the mean log-likelihood of a value rises by less than `tol`.
 
     Parameters
     ----------
@@ -55,7 +70,7 @@ class ILFS(Filter):
     topics : {"learned", "fixed"}
         Whether EM also moves P(t | z), as the paper writes it. "fixed" leaves it at the start, as
         the authors' published program does; then the likelihood is concave in P(z | f).
-    n_steps : int
+    max_iter : int
         Steps of EM at most.
     tol : float
         Rise of the mean log-likelihood that ends EM.
@@ -86,9 +101,9 @@ class ILFS(Filter):
     """
 
     checks: ClassVar[Mapping[str, Check]] = {
-        "n_tokens": Whole(2),
+        "n_tokens": _Tokens(),
         "topics": Choice(words=("learned", "fixed")),
-        "n_steps": Whole(1),
+        "max_iter": Whole(1),
         "tol": Number("[0, inf)"),
     }
 
@@ -96,31 +111,41 @@ class ILFS(Filter):
         self,
         n_tokens: int = 6,
         topics: Literal["learned", "fixed"] = "learned",
-        n_steps: int = 1000,
+        max_iter: int = 5000,
         tol: float = 1e-9,
     ) -> None:
         self.n_tokens = n_tokens
         self.topics = topics
-        self.n_steps = n_steps
+        self.max_iter = max_iter
         self.tol = tol
 
     def rank(self, problem: Problem, k: int, monitor: Monitor) -> Ranking:  # noqa: D102
         counts, shares = token_counts(problem, self.n_tokens)
-        p = self._relevance(counts)
+        p, trace, status = self._relevance(counts, monitor)
         size = float(p @ p)
         scores = DAMPING / (1.0 - DAMPING) * p.sum() / size * p if size > 0 else p
         order = np.lexsort((np.round(shares, ROUNDING_DIGITS), -np.round(p, ROUNDING_DIGITS)))
-        return Ranking(order, scores)
+        return Ranking(order, scores, trace, status, per_column=False)
 
-    def _relevance(self, counts: Floats) -> Floats:
-        steps = relevance(counts, self.topics == "learned")
-        p, before = next(steps)
-        for now, likelihood in islice(steps, self.n_steps - 1):
-            p = now
-            if likelihood - before < self.tol:
-                break
-            before = likelihood
-        return p
+    def _relevance(self, counts: Floats, monitor: Monitor) -> tuple[Floats, list[float], Status]:
+        """P(z₁ | f) after the last step of EM, the likelihoods, and what ended it."""
+        p, trace = np.zeros(0), []
+        try:
+            for now, likelihood in relevance(counts, self.topics == "learned"):
+                p = now
+                trace.append(likelihood)
+                monitor.report(len(trace), self.max_iter, likelihood)
+                if len(trace) > 1 and trace[-1] - trace[-2] < self.tol:
+                    break
+                if len(trace) >= self.max_iter:
+                    return p, trace, Status.MAX_ITER
+                if monitor.expired:
+                    return p, trace, Status.TIME_LIMIT
+        except KeyboardInterrupt:
+            if not trace:
+                raise
+            return p, trace, Status.INTERRUPTED
+        return p, trace, Status.CONVERGED
 
 
 def token_counts(problem: Problem, n_tokens: int) -> tuple[Floats, Floats]:

@@ -55,6 +55,7 @@ class InfoGain(Filter):
     (array([2, 3]), array([0.469, 0.235, 0.877, 0.914]))
     """
 
+    unit: ClassVar[float] = 1.0
     checks: ClassVar[Mapping[str, Check]] = {"bins": BINS, "width": WIDTH}
 
     def __init__(self, bins: str | int = "sd", width: float = 0.5) -> None:

@@ -352,7 +352,7 @@ class LevelTable:
             self.relevance[block.part] = H + self.H_y - entropy(counts, axis=(0, 1))
             self._where[block.part, 0] = number
             self._where[block.part, 1] = np.arange(len(block.part))
-        np.maximum(self.relevance, 0.0, out=self.relevance)
+        self.relevance[self.relevance < ROUNDING] = 0.0
 
     def information(self, p: int) -> Floats:
         """Mutual information of candidate p and every candidate, in nats."""
@@ -367,7 +367,8 @@ class LevelTable:
             joint = np.concatenate([counts, last[None]], axis=0)
             H = self.H[columns.part]
             found[columns.part] = H + self.H[p] - entropy(joint, axis=(0, 1))
-        return np.maximum(found, 0.0, out=found)
+        found[found < ROUNDING] = 0.0
+        return found
 
     def uncertainty(self, p: int) -> Floats:
         """Symmetrical uncertainty 2·I(x_p; x_q)/(H(x_p) + H(x_q)) with every candidate q."""
@@ -410,13 +411,18 @@ def _joined(blocks: Iterator[LevelBlock]) -> list[LevelBlock]:
     ]
 
 
-def best_of(scores: Floats) -> int:
-    """Return the first of the highest scores, where what differs by rounding is equal.
+def best_of(scores: Floats, second: Floats) -> int:
+    """Return the first of the highest scores; what is equal up to rounding by a second score.
+
+    Rounding is that of the larger of the two: scores may be differences with the second.
 
     Examples
     --------
-    >>> best_of(np.array([1.0, 3.0, 3.0 + 1e-15]))
+    >>> best_of(np.array([1.0, 3.0, 3.0 + 1e-15]), np.array([9.0, 1.0, 1.0]))
+    1
+    >>> best_of(np.array([1e-17, 0.0]), np.array([0.2, 0.5]))
     1
     """
-    slack = ROUNDING * float(np.abs(scores).max())
-    return int(np.argmax(scores >= scores.max() - slack))
+    sizes = float(np.abs(scores).max()), float(np.abs(second).max())
+    equal = np.flatnonzero(scores >= scores.max() - ROUNDING * max(sizes))
+    return int(equal[np.argmax(second[equal] >= second[equal].max() - ROUNDING * sizes[1])])

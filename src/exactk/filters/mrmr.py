@@ -67,7 +67,9 @@ class MRMR(Filter):
 
     The authors' program looks at the thousand most relevant columns only; here all take part. The
     least redundancy is that of the package mrmr-selection, which computes "miq" of "f". Of
-    equal criteria the lowest index is taken.
+    equal criteria the more relevant column is taken, and of equal columns that of the lowest index.
+    So it is where one column tells all of the classes: beside it every other has a difference
+    of zero.
 
     References
     ----------
@@ -117,7 +119,7 @@ class MRMR(Filter):
         status = Status.CONVERGED
         try:
             while True:
-                place = best_of(criterion[left])
+                place = best_of(criterion[left], D[left])
                 taken.append(int(left[place]))
                 trace.append(float(criterion[left[place]]))
                 left = np.delete(left, place)

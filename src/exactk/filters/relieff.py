@@ -25,7 +25,7 @@ Indices = npt.NDArray[np.intp]
 # Distances that differ by less than this, relatively, differ by rounding.
 SAME = 1e-10
 # Up to this many distances are held at once, each computed only once.
-WHOLE = 2**24
+WHOLE = 2**22
 # Beyond that, rows are compared with all others in blocks of so many distances.
 BLOCK = 2**22
 
@@ -42,7 +42,7 @@ class ReliefF(Filter):
     prior). Near is by the sum of the differences of all columns. Every row is used, none drawn at
     random. A class of fewer than K rows gives all it has.
 
-    All distances cost O(n²d/2), the sums O(n·K·c·d). Beyond some four thousand rows, rows are taken
+    All distances cost O(n²d/2), the sums O(n·K·c·d). Beyond some two thousand rows, rows are taken
     in blocks, each spread over the whole table; when time is up or the user stops it, the
     scores are those of the rows until then.
 
@@ -102,7 +102,7 @@ class ReliefF(Filter):
                 break
         # The prior is that of all rows, whichever were used.
         scores = sums * (total / weight)
-        return Ranking(by_score(scores), scores, status=status)
+        return Ranking(by_score(scores, 1.0), scores, status=status)
 
     def _block(self, Z: Floats, labels: Labels, rows: Indices, *, whole: bool) -> Floats:
         """What some rows add to the scores."""
@@ -137,7 +137,7 @@ class ReliefF(Filter):
                     if even:
                         near[at] = np.inf
                 # Python compares whole numbers of any size.
-                room = np.minimum(min(self.n_neighbors, sizes.sum()), w_near.sum(axis=-1))
+                room = np.minimum(min(self.n_neighbors, float(sizes.sum())), w_near.sum(axis=-1))
                 share = (_shares_even if even else _shares)(near, w_near, room)
                 share *= (labels.weights[rows[which]] / sizes.sum() / np.maximum(room, 1e-300))[
                     :, None

@@ -80,6 +80,7 @@ class SPEC(Filter):
     (array([2, 3]), array([-0.054, -0.075, -0.016, -0.026]))
     """
 
+    unit: ClassVar[float] = 1.0
     checks: ClassVar[Mapping[str, Check]] = {
         "graph": Choice(words=("neighbours", "classes")),
         "n_neighbors": Whole(1),
@@ -154,7 +155,7 @@ def neighbour_graph(table: ClassTable, n_neighbors: int) -> Any:
             own = np.arange(part.start, part.stop)
             distance[own - start, own] = 0.0
             # Python compares whole numbers of any size.
-            mass = min(n_neighbors, w.sum()) + 1.0
+            mass = min(n_neighbors, float(w.sum())) + 1.0
             reach = _reach(distance, w[members], mass)
             i, j = np.nonzero(distance <= reach[:, None] + EQUAL * tau)
             rows.append(members[i + start])

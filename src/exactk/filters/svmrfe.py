@@ -26,6 +26,9 @@ Indices = npt.NDArray[np.intp]
 MOST_STEPS = 200
 # Halvings of the interval in which the best step lies.
 HALVINGS = 50
+# Costs beyond these leave no digit of the penalty beside the loss, or of the loss at all: systems
+# would be singular, or overflow.
+LEAST_COST, MOST_COST = 1e-100, 1e10
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,12 @@ class _Step(Check):
 class SVMRFE(Filter):
     """Fit a linear support vector machine, drop the columns of least Σ_c w_cj², and fit again.
 
-    The machine is that of scikit-learn's `LinearSVC`, on standardised columns, one class against
-    the rest: ½‖w‖² + ½b² + C·Σ_i max(0, 1 − y_i(wᵀx_i + b))², each row times its weight. Every
-    round drops `step` columns, as scikit-learn's `RFE` does; the elimination goes on to the last
-    column, and the columns of one round are ordered by their weights. The first k in that order
-    are what `RFE` keeps for that k, so one run serves every k. Scores are −1 for the last column
-    that is left, −2 for that before it, and so on.
+    The machine is that of scikit-learn's `LinearSVC`, on columns standardised with n − 1, one class
+    against the rest: ½‖w‖² + ½b² + C·Σ_i max(0, 1 − y_i(wᵀx_i + b))², each row times its weight.
+    Every round drops `step` columns, as scikit-learn's `RFE` does; the elimination goes on to the
+    last column, and the columns of one round are ordered by their weights. The first k in that
+    order are what `RFE` keeps for that k, so one run serves every k. Scores are −1 for the last
+    column that is left, −2 for that before it, and so on.
 
     Time up, or Ctrl-C, ends it within a round: what is left is then ordered by the weights of the
     last whole round, and the status says so.
@@ -100,12 +103,14 @@ class SVMRFE(Filter):
         codes, n_classes = table.labels.codes, table.labels.n_classes
         # Of two classes the machines are each other's opposite.
         signs = [np.where(codes == c, 1.0, -1.0) for c in range(1 if n_classes == 2 else n_classes)]
+        with np.errstate(over="ignore", under="ignore"):
+            costs = np.clip(self.C * table.labels.weights, LEAST_COST, MOST_COST)
         # Rows with a loss, by class: few change from one round to the next.
         lost: list[Indices | None] = [None] * len(signs)
         try:
             while len(left) > 1:
                 squares = np.zeros(len(left))
-                system = make_system(table.X[:, left], self.C * table.labels.weights)
+                system = make_system(table.X[:, left], costs)
                 for c, y in enumerate(signs):
                     # The first round is finished whatever the clock says.
                     if gone.size and monitor.expired:

@@ -42,7 +42,8 @@ class Labels:
         Which rows these are; None for all.
     codes : ndarray of intp of shape (n,)
     weights : ndarray of shape (n,)
-        Ones where the problem has no weights.
+        Ones where the problem has no weights; weights that sum to one or less are shares, and are
+        scaled to the number of rows.
     n_classes : int
     """
 
@@ -76,6 +77,9 @@ def labels(problem: Problem) -> Labels:
         rows = np.flatnonzero(weights > 0)
         codes, weights = codes[rows], weights[rows]
     weights = np.ones(len(codes)) if weights is None else weights
+    if problem.weight <= 1.0:
+        # Shares, not counts: neighbours are counted by weight.
+        weights = weights * (len(codes) / problem.weight)
     return Labels(rows, codes, weights, problem.n_outputs)
 
 

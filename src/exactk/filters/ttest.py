@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from exactk.checks import Check, Choice, Flag
 from exactk.errors import InputError
-from exactk.filters.base import Filter
-from exactk.filters.table import labels
+from exactk.filters.base import Filter, Ranking, by_score
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 
@@ -79,20 +78,28 @@ class TTest(Filter):
                 f"are {n_rows}; give more, or use method='fisher'"
             )
 
+    def rank(self, problem: Problem, k: int, monitor: Monitor) -> Ranking:  # noqa: D102
+        t = self.score(problem, monitor)
+        # Of the same order, at most 1, and with errors of one size: beside a column whose classes
+        # do not overlap, whose |t| is rounding, others differ as they do without it.
+        return Ranking(by_score(t**2 / (problem.weight + t**2), 1.0), t)
+
     def score(self, problem: Problem, monitor: Monitor) -> Floats:  # noqa: D102
         rows, target = problem.rows, problem.target
         assert rows is not None
         assert target is not None
-        S = problem.candidates
-        members = target.block(0, rows.n_rows)
+        assert target.codes is not None
+        members = np.ascontiguousarray(target.block(0, rows.n_rows).T)
         if problem.weights is not None:
-            members = members * problem.weights[:, None]
+            members *= problem.weights
         # Counted, for n − 1 of a class of one row must be zero.
-        sizes = labels(problem).sizes
-        means = problem.cross[:, S] / sizes[:, None]
-        squares = rows.squared_products(members, problem.x_mean)[:, S] * problem.x_scale[S] ** 2
-        within = np.maximum(squares - sizes[:, None] * means**2, 0.0)
-        t = self._statistics(sizes, means, within)
+        sizes = members.sum(axis=1)
+        scale = problem.x_scale
+        means = problem.cross / sizes[:, None]
+        centres = means / np.where(scale > 0, scale, 1.0) + problem.x_mean
+        within = rows.class_scatter(members, target.codes, centres) * scale**2
+        S = problem.candidates
+        t = self._statistics(sizes, means[:, S], within[:, S])
         return t.max(axis=0) if self.combine == "max" else t.mean(axis=0)
 
     def _statistics(self, sizes: Floats, means: Floats, within: Floats) -> Floats:

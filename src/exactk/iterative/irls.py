@@ -137,7 +137,7 @@ class SparseRows:
         if dead.any():
             # Below zero, and nearer to it the later: dead rows keep an order among themselves,
             # that of the last iterate if this one is zero throughout.
-            share = w[dead] / floor if floor > 0 else before / (before.max() or 1.0)
+            share = w[dead] / floor if floor > 0 else before[dead] / (before.max() or 1.0)
             self._scores[self.alive[dead]] = -1.0 / (self._t + share)
             self.alive, self.X, w = self.alive[~dead], self.X[:, ~dead], w[~dead]
             if self._XX is not None:

@@ -112,7 +112,8 @@ def scatter(problem: Problem) -> Scatter:
     """
     columns = problem.candidates
     size = float(problem.scatter[columns].mean())
-    if problem.rows is None or isinstance(problem.gram, WholeGram):
+    wide = problem.n_rows < len(columns)
+    if problem.rows is None or (isinstance(problem.gram, WholeGram) and not wide):
         return _Whole(problem.gram.whole()[np.ix_(columns, columns)] / size)
     X = standard_table(problem).X
     X *= column_unit(problem) / np.sqrt(size)
@@ -133,11 +134,15 @@ def leading_pairs(A: Floats, m: int) -> tuple[Floats, Floats]:
         values, vectors = values[::-1][:m], vectors[:, ::-1][:, :m]
     else:
         # Imported here, for it takes longer than all the rest of exactk.
-        from scipy.sparse.linalg import eigsh
+        from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
         # Always the same start, so that answers repeat.
         start = np.random.default_rng(0).standard_normal(d)
-        values, vectors = eigsh(A, k=m, which="LA", v0=start)
+        try:
+            values, vectors = eigsh(A, k=m, which="LA", v0=start)
+        except ArpackNoConvergence:
+            values, vectors = np.linalg.eigh(A)
+            values, vectors = values[-m:], vectors[:, -m:]
         order = np.argsort(-values)
         values, vectors = values[order], vectors[:, order]
     kept = values > SINGULAR * max(float(values[0]), 0.0)

@@ -97,7 +97,7 @@ class CAE(IterativeMethod):
     extra: ClassVar[str] = "deep"
     checks: ClassVar[Mapping[str, Check]] = {
         "mode": Choice(words=("supervised", "reconstruction")),
-        "hidden": Whole(1),
+        "hidden": Whole(1, 100_000),
         "start_temperature": Number("(0, inf)"),
         "end_temperature": Number("(0, inf)"),
         "annealing": Whole(1),

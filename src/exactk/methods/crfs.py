@@ -47,7 +47,7 @@ class CRFS(PenaltyMethod):
     Parameters
     ----------
     lam : float
-        λ, the weight of the penalty, for standardised columns, whose length is √n. Papers that
+        λ, the weight of the penalty, for standardised columns, of length √(n − 1). Papers that
         compare with it search 1e-6 to 1e6.
     sigma : float or None
         σ, in units of the coded classes, or of the usual deviation of numbers from their median.

@@ -42,7 +42,7 @@ class DLSR(PenaltyMethod):
     Parameters
     ----------
     lam : float
-        λ, the weight of the penalty, for standardised columns, whose length is √n. Papers that
+        λ, the weight of the penalty, for standardised columns, of length √(n − 1). Papers that
         compare with it search 0.001 to 1; at such values convergence is slow here.
     max_iter : int
         Iterations at most.

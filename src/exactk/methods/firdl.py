@@ -105,8 +105,8 @@ class FIRDL(IterativeMethod):
     needs_rows: ClassVar[bool] = True
     extra: ClassVar[str] = "deep"
     checks: ClassVar[Mapping[str, Check]] = {
-        "hidden": Whole(1),
-        "n_masks": Whole(4),
+        "hidden": Whole(1, 100_000),
+        "n_masks": Whole(4, 10_000),
         "warm_up": Whole(1),
         "perturbation": Whole(1),
         "learning_rate": Number("(0, inf)"),

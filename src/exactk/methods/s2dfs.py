@@ -263,7 +263,7 @@ def _refined(M: _Form, S: Indices, W: Floats, k: int) -> tuple[Indices, Floats]:
     m = W.shape[1]
     value, W = principal(M.block(S), m)
     for _ in range(PROXY_STEPS):
-        chosen = top(proxy_scores(M, S, W), k)
+        chosen = top(proxy_scores(M, S, W), k, M.scatters.between)
         if set(chosen.tolist()) == set(S.tolist()):
             break
         last, (value, V) = value, principal(M.block(chosen), m)

@@ -195,7 +195,9 @@ class _Smooth:
 
     def step(self, W: Floats, XW: Floats) -> Floats:
         """W − ∇f(W)/L."""
-        stepped: Floats = W - (self.X.T @ self.slope(XW - self.Y)) / self.lipschitz
+        # In this order the rows of X are read as they lie, several times as fast for few outputs.
+        gradient = (self.slope(XW - self.Y).T @ self.X).T
+        stepped: Floats = W - gradient / self.lipschitz
         return stepped
 
 

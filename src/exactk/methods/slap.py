@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Check, Number, Whole
+from exactk.errors import InputError
 from exactk.iterative.course import Start, Starts, Step
 from exactk.iterative.subspace import leading_pairs
 from exactk.iterative.table import standard_rows
@@ -122,7 +123,15 @@ class SLAP(PenaltyMethod):
         self.tol = tol
 
     def prepare(self, problem: Problem) -> _Table:  # noqa: D102
-        return _Table.of(problem)
+        table = _Table.of(problem)
+        most = max(len(rows) for rows in table.classes)
+        if 8 * most**2 > problem.memory_limit:
+            raise InputError(
+                f"slap keeps the distances of all rows of a class, {8 * most**2 / 2**30:.1f} GiB "
+                f"for one of {most:,} rows, more than memory_limit={problem.memory_limit:,}; give "
+                f"fewer rows, raise memory_limit in Problem.from_arrays, or use method='spec'"
+            )
+        return table
 
     def starts(self, problem: Problem, k: int, prepared: _Table) -> Starts:  # noqa: D102
         return [Start(self._iterations(problem, prepared, k))]
@@ -301,7 +310,7 @@ class _Neighbours:
             return np.zeros(3)
         d, v, count = d[rows], v[rows], count[rows]
         # Python compares whole numbers of any size.
-        k = np.minimum(min(n_neighbors, count[:, -1].max()), count[:, -1] - 1.0)
+        k = np.minimum(min(n_neighbors, float(count[:, -1].max())), count[:, -1] - 1.0)
         before = np.clip(k[:, None] - (count - v), 0.0, v)
         # Counts are sums of weights, which need not be whole.
         beyond = (count >= (k + 1.0)[:, None] * (1.0 - SINGULAR)).argmax(axis=1)

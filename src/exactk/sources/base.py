@@ -79,12 +79,21 @@ class Rows(ABC):
             out[:, part] = right.T @ (self.columns(part) - mean[part])
         return out
 
-    def squared_products(self, right: Floats, mean: Floats) -> Floats:
-        """``rightᵀ (X − mean)²`` (m × d), squares entry by entry: scatter of parts of the rows."""
-        out = np.empty((right.shape[1], self.n_features))
+    def class_scatter(self, members: Floats, codes: Indices, centres: Floats) -> Floats:
+        """Scatter of the rows of each class about a centre of its own, c × d.
+
+        Parameters
+        ----------
+        members : ndarray of shape (c, n)
+            Weight of each row in its class, zero in others.
+        codes : ndarray of intp of shape (n,)
+            Class of each row; anything for rows of weight zero.
+        centres : ndarray of shape (c, d)
+        """
+        out = np.empty_like(centres)
         for start in range(0, self.n_features, OFFSET_BLOCK):
             part = np.arange(start, min(start + OFFSET_BLOCK, self.n_features))
-            out[:, part] = right.T @ (self.columns(part) - mean[part]) ** 2
+            out[:, part] = members @ (self.columns(part) - centres[:, part][codes]) ** 2
         return out
 
     @abstractmethod

@@ -136,13 +136,15 @@ class DenseRows(Rows):
             out[:, columns] += left[:, rows] @ self._X[rows, columns].astype(np.float64)
         return out
 
-    def squared_products(self, right: Floats, mean: Floats) -> Floats:  # noqa: D102
-        left = np.ascontiguousarray(right.T)
-        out = np.zeros((len(left), self.n_features))
+    def class_scatter(  # noqa: D102
+        self, members: Floats, codes: npt.NDArray[np.intp], centres: Floats
+    ) -> Floats:
+        out = np.zeros_like(centres)
         for rows, columns in self._tiles():
-            x = np.subtract(self._X[rows, columns], mean[columns], dtype=np.float64)
+            x = centres[codes[rows], columns]
+            np.subtract(self._X[rows, columns], x, out=x)
             x *= x
-            out[:, columns] += left[:, rows] @ x
+            out[:, columns] += members[:, rows] @ x
         return out
 
     def take(self, rows: npt.NDArray[np.intp]) -> DenseRows:  # noqa: D102

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,36 @@ def test_moments_serve_and_the_ridge_does_not_matter() -> None:
     np.testing.assert_allclose(solve(moments, 5, "covth").scores, wanted, atol=1e-8)
     columns = Problem.from_arrays(X, y, gram="columns", scale=False)
     np.testing.assert_allclose(solve(columns, 5, "covth").scores, wanted, atol=1e-8)
+
+
+@pytest.mark.parametrize("rule", ["hard", "soft"])
+def test_wide_tables_with_weights(rule: str) -> None:
+    # More columns than a block has.
+    X, y = table(60, 400, seed=2)
+    w = np.random.default_rng(0).integers(0, 4, 60)
+    X[:, 7] = 1e5 - 1e-3 * X[:, 7]
+    wanted = eigenvector(np.repeat(X, w, axis=0), 0.4, rule)
+    found = solve(Problem.from_arrays(X, y, sample_weight=w), 1, "covth", t=0.4, rule=rule).scores
+    np.testing.assert_allclose(found, wanted, atol=1e-7)
+    alone = solve(Problem.from_arrays(X, y, sample_weight=w), 1, "covth", t=0.99, rule=rule).scores
+    R = np.corrcoef(np.repeat(X, w, axis=0).T)
+    q = ((R**2).sum(axis=1) - 1) / 399
+    np.testing.assert_allclose(alone[alone < 0], q[alone < 0] - 1, atol=1e-9)
+    assert (alone < 0).sum() > 300
+
+
+def test_wide_tables_leave_no_matrix_behind() -> None:
+    X = np.random.default_rng(0).standard_normal((40, 3000))
+    problem = Problem.from_arrays(X, np.arange(40) % 2)
+    tracemalloc.start()
+    try:
+        solve(problem, 5, "covth", t=0.7)
+        left, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # Of the 72 MB of the matrix some blocks at a time, and nothing in the end.
+    assert peak < 8 * 3000**2 / 2
+    assert left < 2e6
 
 
 def test_a_sparse_spike_is_found() -> None:

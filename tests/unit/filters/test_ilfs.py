@@ -55,13 +55,15 @@ def paths(p: Any) -> Any:
     return (np.linalg.inv(np.eye(len(p)) - r * A) - np.eye(len(p))).sum(axis=1)
 
 
+# Thirty steps are all that is asked for.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("topics", ["learned", "fixed"])
 @pytest.mark.parametrize(("c", "T"), [(2, 6), (2, 3), (4, 6)])
 def test_scores_as_defined(c: int, T: int, topics: str) -> None:
     X, y = make_classes(60, 9, c, seed=c)
     wanted = paths(em(tokens(X, y, T), 30, topics == "learned"))
     problem = Problem.from_arrays(X, y)
-    result = solve(problem, 9, "ilfs", n_tokens=T, topics=topics, n_steps=30, tol=0)
+    result = solve(problem, 9, "ilfs", n_tokens=T, topics=topics, max_iter=30, tol=0)
     np.testing.assert_allclose(result.scores, wanted, rtol=1e-6)
     assert result.order.tolist() == np.argsort(-wanted).tolist()
 
@@ -116,7 +118,7 @@ def test_equal_columns_come_in_the_order_of_their_shares() -> None:
 
 def test_options_are_checked() -> None:
     problem = Problem.from_arrays(*make_classes(30, 5, 2))
-    with says("n_tokens must be a whole number of at least 2, not 1"):
+    with says("n_tokens must be a whole number from 2 to 255, not 1"):
         solve(problem, 1, "ilfs", n_tokens=1)
     with says("topics must be 'learned' or 'fixed', not 'free'"):
         solve(problem, 1, "ilfs", topics="free")

@@ -91,3 +91,11 @@ def test_two_rows_are_too_few_and_options_are_checked() -> None:
         scores(X, y, equal_var=1)
     with says("combine must be 'max' or 'mean', not 'sum'"):
         scores(X, y, combine="sum")
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1e-6])
+def test_variances_far_smaller_than_the_distance_of_the_means(noise: float) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = y[:, None] + noise * rng.standard_normal((40, 3))
+    np.testing.assert_allclose(scores(X, y), expected(X, y, 1), rtol=1e-7)

@@ -195,3 +195,10 @@ def test_the_ridge_has_no_part_in_the_search() -> None:
 def test_options_are_checked(option: str, bad: Any, words: str) -> None:
     with says(f"{option} must be", words):
         run(*make_classes(*TALL, 3, seed=6), **{option: bad})
+
+
+def test_a_sigma_beyond_all_bounds_is_squared_loss() -> None:
+    X, y = make_classes(*TALL)
+    found = run(X, y, sigma=1e300)
+    assert found.status == Status.CONVERGED
+    assert found.trace[-1] == pytest.approx(run(X, y, sigma=1e6).trace[-1])

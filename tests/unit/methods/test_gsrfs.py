@@ -227,3 +227,10 @@ def test_a_grid_search_reaches_its_parameters(data: Any) -> None:
     expected = solve(Problem.from_arrays(X, y, ridge=fitted.ridge_), 4, "gsrfs", **options)
     assert np.flatnonzero(fitted.support_).tolist() == expected.support.tolist()
     assert len(set(search.cv_results_["mean_test_score"])) > 1
+
+
+def test_rows_that_die_where_the_floor_underflows() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 10)), rng.integers(3, size=60)
+    result = solve(Problem.from_arrays(X, y), 3, "gsrfs", p=0.02, r=1.0, lam=5.0)
+    assert result.support.tolist() == [1, 2, 4]

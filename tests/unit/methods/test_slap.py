@@ -212,3 +212,10 @@ def test_the_defaults_are_those_of_the_comparison() -> None:
     assert (defaults["n_neighbors"], defaults["n_components"]) == (5, None)
     X, y = make_classes(40, 9, 3, seed=1)
     assert run(X, y, 3).trace == run(X, y, 3, n_components=3).trace
+
+
+def test_a_class_too_large_for_its_distances() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    problem = Problem.from_arrays(X, np.arange(200) // 150, memory_limit=100_000)
+    with says("slap", "150 rows", "memory_limit=100,000", "method='spec'"):
+        solve(problem, 1, "slap")

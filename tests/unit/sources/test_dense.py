@@ -215,12 +215,15 @@ def test_the_table_is_kept_by_reference_and_not_changed() -> None:
 @pytest.mark.parametrize(
     "form", [np.asarray, np.asfortranarray, lambda X: X.astype(np.float32), sparse.csr_array]
 )
-def test_squared_products(form) -> None:
+def test_class_scatter(form) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 90)).astype(np.float32).astype(np.float64)
     X[:, 3] += 1e6
     X[:, 4] = np.round(X[:, 4]) * 1e-30
-    right, mean = rng.uniform(0, 2, (50, 3)), X.mean(axis=0)
-    found = open_rows(form(X), None).squared_products(right, mean)
-    values = np.asarray(form(X).toarray() if sparse.issparse(form(X)) else form(X))
-    np.testing.assert_allclose(found, right.T @ (values - mean) ** 2, rtol=1e-12)
+    codes = rng.integers(0, 3, 50)
+    members = (codes == np.arange(3)[:, None]) * rng.uniform(0, 2, 50)
+    centres = rng.standard_normal((3, 90)) + X.mean(axis=0)
+    found = open_rows(form(X), None).class_scatter(members, codes, centres)
+    values = np.asarray(form(X).toarray() if sparse.issparse(form(X)) else form(X), dtype=float)
+    wanted = members @ (values - centres[codes]) ** 2
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)

@@ -33,6 +33,7 @@ def says(text: str):
 
 
 TEXT = "a,b,y\n1,2.5,u\n3,4.5,v\n"
+TRUNCATED = gzip.compress(TEXT.encode() * 99, mtime=0)[:40]
 COLUMNS = {"a": [1, 3], "b": [2.5, 4.5], "y": ["u", "v"]}
 
 
@@ -41,9 +42,9 @@ COLUMNS = {"a": [1, 3], "b": [2.5, 4.5], "y": ["u", "v"]}
     [
         ("t.csv", TEXT.encode()),
         ("T.CSV", TEXT.encode()),
-        ("t.csv.gz", gzip.compress(TEXT.encode())),
+        ("t.csv.gz", gzip.compress(TEXT.encode(), mtime=0)),
         ("t.tsv", TEXT.replace(",", "\t").encode()),
-        ("t.tsv.gz", gzip.compress(TEXT.replace(",", "\t").encode())),
+        ("t.tsv.gz", gzip.compress(TEXT.replace(",", "\t").encode(), mtime=0)),
         ("bom.csv", b"\xef\xbb\xbf" + TEXT.encode()),
         ("crlf.csv", TEXT.replace("\n", "\r\n").encode()),
         ("quoted.csv", b'"a","b","y"\n1,"2.5","u"\n"3",4.5,v\n'),
@@ -102,7 +103,11 @@ def test_a_column_that_turns_real_far_down_is_real(write):
         ("naïve,b\n1,2\n".encode("latin-1"), "t.csv", "is not UTF-8 text; save it as UTF-8"),
         ("a,b\n1,2\n".encode("utf-16"), "t.csv", "is not UTF-8 text; save it as UTF-8"),
         (TEXT, "t.csv.gz", "cannot be read as text: zlib inflate failed"),
-        (gzip.compress(TEXT.encode() * 99)[:40], "t.csv.gz", "Truncated compressed stream"),
+        (
+            gzip.compress(TEXT.encode() * 99, mtime=0)[:40],
+            "t.csv.gz",
+            "Truncated compressed stream",
+        ),
         (TEXT, "t.parquet", "cannot be read as Parquet"),
         ("", "t.parquet", "cannot be read as Parquet"),
         (TEXT, "t.xlsx", "has the suffix '.xlsx'; give .csv, .csv.gz, .tsv, .tsv.gz, .parquet"),
