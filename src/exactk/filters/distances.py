@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -16,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from exactk.compiled import open_library, path_beside
 
 __all__ = ["city_block", "library", "library_path", "pair_sums"]
 
@@ -35,24 +36,15 @@ BLOCK_VALUES = 2**20
 
 def library_path() -> Path:
     """Where the build puts the compiled kernels."""
-    suffix = ".dll" if sys.platform == "win32" else ".so"
-    return Path(__file__).with_name(f"_native{suffix}")
+    return path_beside(__file__)
 
 
 @cache
 def library() -> Any:
-    """The compiled kernels, or None: not built here, or switched off by ``EXACTK_NATIVE=0``."""
-    if os.environ.get("EXACTK_NATIVE") == "0" or not library_path().exists():
-        return None
-    try:
-        # CDLL lets other threads run meanwhile: each works on arrays of its own.
-        loaded = ctypes.CDLL(str(library_path()))
-        loaded.exactk_rows_version.restype = _INTEGER
-        fits = loaded.exactk_rows_version() == VERSION
-    except (OSError, AttributeError):
-        fits = False
-    if not fits:
-        # Built for another machine or version.
+    """The compiled kernels, or None if they cannot be used."""
+    # Threads run side by side in it, each on arrays of its own.
+    loaded = open_library(library_path(), "exactk_rows_version", VERSION)
+    if loaded is None:
         return None
     loaded.exactk_city_block.argtypes = (
         _POINTER, _INTEGER, _POINTER, _INTEGER, _INTEGER, _POINTER, _INTEGER,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from exactk.compiled import open_library, path_beside
 from exactk.problem import Problem
 from exactk.search.state import Marks, Move, Outcome, State
 
@@ -45,24 +44,17 @@ class _Fields(ctypes.Structure):
 
 def library_path() -> Path:
     """Where the build puts the compiled moves."""
-    suffix = ".dll" if sys.platform == "win32" else ".so"
-    return Path(__file__).with_name(f"_native{suffix}")
+    return path_beside(__file__)
 
 
 @cache
 def library() -> Any:
-    """The compiled moves, or None: not built here, or switched off by ``EXACTK_NATIVE=0``."""
-    if os.environ.get("EXACTK_NATIVE") == "0" or not library_path().exists():
-        return None
-    try:
-        # PyDLL keeps the interpreter's lock: another thread cannot free a column under a move.
-        loaded = ctypes.PyDLL(str(library_path()))
-        loaded.exactk_layout.restype = ctypes.c_int64
-        fits = loaded.exactk_layout() == ctypes.sizeof(_Fields)
-    except (OSError, AttributeError):
-        fits = False
-    if not fits:
-        # Built for another machine or version: the NumPy moves give the same answers.
+    """The compiled moves, or None if they cannot be used; then NumPy's give the same answers."""
+    # PyDLL keeps the interpreter's lock: another thread cannot free a column under a move.
+    loaded = open_library(
+        library_path(), "exactk_layout", ctypes.sizeof(_Fields), loader=ctypes.PyDLL
+    )
+    if loaded is None:
         return None
     loaded.exactk_border.argtypes = loaded.exactk_drop.argtypes = (_POINTER, ctypes.c_int64)
     loaded.exactk_border.restype = loaded.exactk_drop.restype = None
