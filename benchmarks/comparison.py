@@ -30,7 +30,7 @@ from benchmarks.ridge_leaderboard import Split
 from benchmarks.scope import Record, Records, Scope, solve
 from exactk import registry
 
-SETS = ("srbct", "coil20", "isolet")
+SETS = ("srbct", "coil20", "isolet", "allaml")
 NEIGHBOURS = 10
 COLUMNS = 50
 # Seconds after which a peer is stopped; the record then says how long it had.

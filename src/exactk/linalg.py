@@ -15,6 +15,7 @@ __all__ = [
     "shrink_rows",
     "solve_unit_diagonal",
     "spectral_norm",
+    "wide_least_squares",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -91,6 +92,35 @@ def least_squares(
     V: Floats = np.linalg.lstsq(x / norms, y, rcond=None)[0].astype(np.float64)
     V /= norms[:, None]
     return V, float(((y - x @ V) ** 2).sum())
+
+
+def wide_least_squares(
+    x: Floats, y: Floats, weights: Floats | None, penalty: float
+) -> tuple[Floats, float, int]:
+    """As `least_squares` where columns outnumber rows, in as many unknowns as rows, and the rank.
+
+    Examples
+    --------
+    >>> V, objective, rank = wide_least_squares(np.ones((1, 2)), np.ones((1, 1)), None, 0.0)
+    >>> V.ravel(), objective, rank
+    (array([0.5, 0.5]), 0.0, 1)
+    """
+    if weights is not None:
+        root = np.sqrt(weights)[:, None]
+        x, y = x * root, y * root
+    k = x.shape[1]
+    if penalty > 0:
+        K = x @ x.T
+        K[np.diag_indices_from(K)] += penalty
+        V = x.T @ np.linalg.solve(K, y)
+        return V, float(((y - x @ V) ** 2).sum() + penalty * (V**2).sum()), k
+    norms = np.sqrt((x**2).sum(axis=0))
+    u = x / norms
+    values, vectors = np.linalg.eigh(u @ u.T)
+    keep = values > SINGULAR * k
+    Q = vectors[:, keep]
+    V = u.T @ (Q @ ((Q.T @ y) / values[keep][:, None])) / norms[:, None]
+    return V, float(((y - x @ V) ** 2).sum()), int(keep.sum())
 
 
 def row_norms(W: Floats) -> Floats:

@@ -14,7 +14,7 @@ from exactk.columns import TINY_SQUARE, UnitColumns, column_scales, usable_colum
 from exactk.copies import find_copies
 from exactk.errors import InputError, listing
 from exactk.gram import Gram, GramMode, WholeGram, choose_gram, column_gram, scale_in_place
-from exactk.linalg import least_squares, solve_unit_diagonal
+from exactk.linalg import least_squares, solve_unit_diagonal, wide_least_squares
 from exactk.moments import Margins, Moments
 from exactk.sources import Rows, check_names, open_rows
 from exactk.targets import Target, Task, code_target, code_weights
@@ -430,21 +430,32 @@ class Problem:
         if live.size == 0:
             return V, self.total, 0
         S_live = S[live]
+        if self.rows is not None and len(live) > self.rows.n_rows:
+            V[live], objective, rank = wide_least_squares(
+                *self._standardised(S_live), self.weights, self.penalty
+            )
+            return V, objective, rank
         A = self.gram.block(S_live) + self.penalty * np.eye(len(live))
         B = self.cross[:, S_live].T
         root = 1.0 / np.sqrt(np.diagonal(A))
         A = A * np.outer(root, root)
         V[live], rank, tight = solve_unit_diagonal(A, B * root[:, None])
         V[live] *= root[:, None]
-        rows, target = self.rows, self.target
-        few = rows is not None and rows.n_rows * len(live) <= FEW_VALUES
-        if tight and few and rows is not None and target is not None:
-            x = (rows.columns(S_live) - self.x_mean[S_live]) * self.x_scale[S_live]
-            y = target.block(0, rows.n_rows) - self.y_mean
-            V[live], objective = least_squares(x, y, self.weights, self.penalty)
+        if tight and self.rows is not None and self.rows.n_rows * len(live) <= FEW_VALUES:
+            V[live], objective = least_squares(
+                *self._standardised(S_live), self.weights, self.penalty
+            )
             return V, objective, rank
         explained = float(np.einsum("ij,ij->", V[live], B))
         return V, max(self.total - explained, 0.0), rank
+
+    def _standardised(self, S: Indices) -> tuple[Floats, Floats]:
+        """The rows of some columns and of the target, centred."""
+        rows, target = self.rows, self.target
+        assert rows is not None
+        assert target is not None
+        x = (rows.columns(S) - self.x_mean[S]) * self.x_scale[S]
+        return x, target.block(0, rows.n_rows) - self.y_mean
 
     def check_support(self, support: Any) -> Indices:
         """Return a support as indices, or say what is wrong with it."""

@@ -93,7 +93,7 @@ _METHODS = {
         MethodInfo("fspca", "exactk.methods.fspca:FSPCA", "l2,0 subspace",
                    "Tian et al., NeurIPS 2020", "principal subspace on k rows; ignores y"),
         # Deep.
-        MethodInfo("cae", "exactk.methods.cae:CAE", "deep", "Balin et al., ICML 2019",
+        MethodInfo("cae", "exactk.methods.cae:CAE", "deep", "Balın et al., ICML 2019",
                    "concrete autoencoder: k soft choices of a column, cooled until hard"),
         MethodInfo("firdl", "exactk.methods.firdl:FIRDL", "deep", "Wojtas & Chen, NeurIPS 2020",
                    "one network predicts from masks of columns, another ranks the masks"),
@@ -157,6 +157,8 @@ def check_options(name: str, known: list[str], options: dict[str, Any]) -> None:
     for option in options:
         if option not in known:
             has = f"its options are {', '.join(known)}" if known else "it has no options"
+            others = [other for other in _METHODS if option in method_class(other).option_names()]
+            whose = f"; {option!r} is one of {', '.join(map(repr, others))}" if others else ""
             raise UnknownOptionError(
-                f"method {name!r} has no option {option!r}{nearest(option, known)} ({has})"
+                f"method {name!r} has no option {option!r}{nearest(option, known)} ({has}){whose}"
             )

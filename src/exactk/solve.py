@@ -210,7 +210,10 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
         order = entry_order(problem, order)
     if len(found) < k:
         # Every other column depends on these: whichever are added, the objective is the same.
-        spare = np.setdiff1d(problem.usable, order)[: k - len(found)]
+        spare = np.setdiff1d(problem.usable, order)
+        if answer.scores is not None:
+            spare = spare[np.argsort(-answer.scores[spare], kind="stable")]
+        spare = spare[: k - len(found)]
         order = np.concatenate([order, spare])
     support = np.sort(order)
     fit = problem.refit(support)

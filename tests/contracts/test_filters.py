@@ -97,3 +97,17 @@ def test_of_equal_scores_the_lowest_index_is_chosen(name: str) -> None:
     assert solve(Problem.from_arrays(X, y), 1, name, bins="values").support.tolist() == [1]
     moved = Problem.from_arrays(X[:, [3, 0, 1, 2]], y)
     assert solve(moved, 1, name, bins="values").support.tolist() == [0]
+
+
+@every_scorer
+def test_copies_make_up_the_number_in_order_of_their_scores(name: str) -> None:
+    X, y = make_classes(60, 3, 3, seed=3)
+    X = np.column_stack([X, 1.0 - X, 2.0 * X])
+    problem = Problem.from_arrays(X, y)
+    with pytest.warns(UserWarning, match="only 3"):
+        result = solve(problem, 5, name)
+    assert result.scores is not None
+    first, fillers = result.order[:3], result.order[3:]
+    assert sorted(first.tolist()) == [0, 1, 2]
+    # Both copies of the best column.
+    assert (fillers % 3 == first[0]).all()

@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from exactk.linalg import largest, largest_eigenvalue, row_norms, shrink_rows, spectral_norm
+from exactk.linalg import (
+    largest,
+    largest_eigenvalue,
+    row_norms,
+    shrink_rows,
+    spectral_norm,
+    wide_least_squares,
+)
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (1, 4), (4, 1), (3, 0)])
@@ -145,3 +152,29 @@ def test_the_largest_eigenvalue_is_that_of_the_whole_spectrum(size: int, seed: i
     X -= X.mean(axis=0)
     A = X.T @ X
     assert largest_eigenvalue(A) == pytest.approx(np.linalg.eigvalsh(A).max(), rel=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("penalty", [0.0, 0.3])
+def test_wide_least_squares(weighted: bool, penalty: float) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((7, 20)) * 10.0 ** rng.integers(-2, 3, 20), rng.normal(size=(7, 2))
+    x[6] = x[5]
+    w = rng.uniform(0.5, 2, 7) if weighted else None
+    V, objective, rank = wide_least_squares(x, y, w, penalty)
+    root = np.ones((7, 1)) if w is None else np.sqrt(w)[:, None]
+    X, Y = root * x, root * y
+    fitted = ((Y - X @ V) ** 2).sum() + penalty * (V**2).sum()
+    assert objective == pytest.approx(fitted, rel=1e-9, abs=1e-12)
+    if penalty:
+        A = X.T @ X + penalty * np.eye(20)
+        np.testing.assert_allclose(V, np.linalg.solve(A, X.T @ Y), rtol=1e-6, atol=1e-9)
+        assert rank == 20
+    else:
+        assert rank == 6
+        least = ((Y - X @ np.linalg.pinv(X) @ Y) ** 2).sum()
+        assert objective == pytest.approx(least, rel=1e-9)
+        # Of all fits that of least norm, for columns of unit length.
+        size = np.linalg.norm(X, axis=0)
+        wanted = np.linalg.pinv(X / size) @ Y / size[:, None]
+        np.testing.assert_allclose(V, wanted, rtol=1e-6, atol=1e-9)

@@ -32,7 +32,11 @@ def methods(name: str | None, style: str) -> None:
         return
     infos = [registry.describe(known) for known in registry.names()]
     if style == "json":
-        rows = [{field: getattr(info, field) for field in FIELDS} for info in infos]
+        rows = [
+            {field: getattr(info, field) for field in FIELDS}
+            | {"needs": registry.method_class(info.name).needs()}
+            for info in infos
+        ]
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     name_width = max(len(info.name) for info in infos)

@@ -26,8 +26,11 @@ Integers = npt.NDArray[np.int32]
 _POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
 # Version of the functions in `_native.c`.
 VERSION = 1
-# Rows of a task, so that there are several for each thread and each is worth a call.
+# Rows of a task at most; there should be several for each thread, and each worth a call.
 TASK_ROWS = 128
+LEAST_ROWS = 16
+# Differences in so little work that more threads do not pay.
+FEW = 2**23
 # Columns that the C code sums at once.
 WIDTH = 32
 # Values of a block where NumPy does the work.
@@ -57,7 +60,7 @@ def library() -> Any:
     return loaded
 
 
-def _run(tasks: Iterable[Callable[[], None]]) -> None:
+def _run(tasks: Iterable[Callable[[], None]], work: int) -> None:
     """Run tasks in as many threads as the process may use (`OMP_NUM_THREADS` is honoured)."""
     allowed = os.environ.get("OMP_NUM_THREADS", "")
     try:
@@ -66,7 +69,7 @@ def _run(tasks: Iterable[Callable[[], None]]) -> None:
         threads = os.cpu_count() or 1
     threads = min(threads, int(allowed)) if allowed.isdigit() and int(allowed) else threads
     todo = list(tasks)
-    if threads == 1 or len(todo) == 1:
+    if threads == 1 or len(todo) == 1 or work < FEW:
         for task in todo:
             task()
         return
@@ -117,12 +120,17 @@ def city_block(left: Floats, right: Floats | None = None) -> Floats:
         return task
 
     rows, columns = _parts(len(left)), _parts(len(other))
-    _run(part(i, j) for i in rows for j in columns if right is not None or j.start >= i.start)
+    half = right is None
+    _run(
+        (part(i, j) for i in rows for j in columns if not half or j.start >= i.start),
+        out.size * d // (2 if half else 1),
+    )
     return out
 
 
 def _parts(n: int) -> list[slice]:
-    return [slice(start, min(start + TASK_ROWS, n)) for start in range(0, n, TASK_ROWS)]
+    step = min(TASK_ROWS, max(LEAST_ROWS, n // 8))
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
 def pair_sums(X: Floats, first: Integers, second: Integers, weight: Floats) -> Floats:
@@ -172,5 +180,5 @@ def pair_sums(X: Floats, first: Integers, second: Integers, weight: Floats) -> F
 
     # Whole strips of the C code, some for each thread.
     step = WIDTH * max(1, d // (8 * WIDTH))
-    _run(strip(start) for start in range(0, d, step))
+    _run((strip(start) for start in range(0, d, step)), len(first) * d)
     return out

@@ -57,10 +57,9 @@ class MRMR(Filter):
 
     Notes
     -----
-    The trace is the criterion of each column as it was taken. Scores must not rise along the order
-    in which columns are taken, and the criterion may: a column has as score the least
-    criterion up to its turn, and one that was not taken the least of these and its own criterion
-    beside all that were. For quotients this is often the relevance of the first, for all.
+    The trace is the criterion of each column as it was taken, which may rise. Scores are therefore
+    −1 for the first column, −2 for the second, and so on; after those that were taken come the
+    others in the order of their criterion beside all taken but the last.
 
     When time is up, or the user stops it, the places left go to the highest criteria at that
     moment.
@@ -165,11 +164,10 @@ def _ranking(
     taken: list[int], left: Indices, trace: list[float], criterion: Floats, status: Status
 ) -> Ranking:
     """All candidates: those that were taken, then the others by what they are worth beside them."""
-    least = np.minimum.accumulate(trace)
-    scores = np.minimum(criterion, least[-1])
-    scores[taken] = least
     others = left[by_score(criterion[left])]
     order = np.concatenate([np.array(taken, dtype=np.intp), others])
+    scores = np.empty(len(order))
+    scores[order] = -np.arange(1.0, len(order) + 1.0)
     return Ranking(order, scores, trace, status)
 
 

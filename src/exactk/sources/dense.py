@@ -125,6 +125,10 @@ class DenseRows(Rows):
         refuse_non_finite(bad, self.feature_names, self.n_rows)
 
     def columns(self, indices: npt.NDArray[np.intp]) -> Floats:  # noqa: D102
+        if len(indices) and (np.diff(indices) == 1).all():
+            # Neighbours are copied as they lie, at several times the speed.
+            part = self._X[:, indices[0] : indices[-1] + 1]
+            return np.array(part, dtype=np.float64, order="C")
         return np.asarray(self._X[:, indices], dtype=np.float64)
 
     def products(self, right: Floats) -> Floats:  # noqa: D102

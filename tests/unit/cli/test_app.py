@@ -97,7 +97,12 @@ def test_methods_tells_the_options_of_one(run):
 def test_methods_as_json(run):
     rows = json.loads(run("methods", "--format", "json").out)
     assert [row["name"] for row in rows] == registry.names()
-    assert set(rows[0]) == {"name", "family", "summary", "reference"}
+    assert set(rows[0]) == {"name", "family", "summary", "reference", "needs"}
+    needs = {row["name"]: row["needs"] for row in rows}
+    assert needs["greedy"] == []
+    assert "needs classes, one a row" in needs["relieff"]
+    assert "ignores y" in needs["covth"]
+    assert 'needs: pip install "exactk[deep]"' in needs["cae"]
 
 
 @pytest.mark.parametrize("module", ["click", "rich", "pyarrow"])

@@ -39,7 +39,7 @@ def test_text(run, wine_csv, answer):
     names = dict(zip(answer.support, answer.feature_names, strict=True))
     assert lines[1:4] == [f"{rank:6}  {names[p]}" for rank, p in enumerate(answer.order, 1)]
     assert f"objective  {answer.objective:.6g} of " in result.out
-    assert "% explained" in result.out
+    assert "% of the squared error" in result.out
     assert "(auto)" in result.out
     assert f"status     {answer.status}" in result.out
 
