@@ -10,7 +10,7 @@ from exactk.gram import Gram
 from exactk.moments import Margins, Moments
 from exactk.sources import Rows
 
-__all__ = ["TINY_SQUARE", "UnitColumns", "column_scales", "usable_columns"]
+__all__ = ["TINY_SQUARE", "UnitColumns", "are_shares", "column_scales", "usable_columns"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -51,6 +51,11 @@ def _refuse_underflow(
             )
 
 
+def are_shares(weight: float) -> bool:
+    """Whether weights that sum to this are shares of the rows, not counts; rounding aside."""
+    return weight <= 1.0 + 1e-9
+
+
 def column_scales(read: Margins | Moments, usable: Indices, scale: bool) -> Floats:
     """Return what each column is multiplied by: 1 / sd, or 1; 0 for constant columns."""
     out = np.zeros(len(read.x_mean))
@@ -58,7 +63,7 @@ def column_scales(read: Margins | Moments, usable: Indices, scale: bool) -> Floa
         out[usable] = 1.0
         return out
     # n − 1 as in the papers; weights that sum to one or less are shares, not counts.
-    degrees = read.weight - 1 if read.weight > 1 else read.weight
+    degrees = read.weight if are_shares(read.weight) else read.weight - 1
     out[usable] = np.sqrt(degrees / read.scatter[usable])
     return out
 

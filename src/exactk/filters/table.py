@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from exactk.columns import are_shares
 from exactk.iterative.table import column_unit, standard_rows
 from exactk.problem import Problem
 
@@ -77,7 +78,7 @@ def labels(problem: Problem) -> Labels:
         rows = np.flatnonzero(weights > 0)
         codes, weights = codes[rows], weights[rows]
     weights = np.ones(len(codes)) if weights is None else weights
-    if problem.weight <= 1.0:
+    if are_shares(problem.weight):
         # Shares, not counts: neighbours are counted by weight.
         weights = weights * (len(codes) / problem.weight)
     return Labels(rows, codes, weights, problem.n_outputs)

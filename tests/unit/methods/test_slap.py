@@ -1,4 +1,4 @@
-"""SLAP: its two steps against their definitions, its objective, weights, and small classes."""
+"""SLAP: its two steps against their definitions, moving rows, its objective, weights, memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from scipy.linalg import eigh
 from scipy.optimize import minimize
 
 from exactk import Problem, Result, Status, solve, solve_path
-from exactk.methods.slap import SLAP, _Neighbours, _Table
+from exactk.methods import slap
+from exactk.methods.slap import SLAP, _Class, _Graph, _Table
 from tests.oracles.brute import make_classes
 from tests.support import says
 
@@ -25,24 +26,59 @@ def squares(P: Array) -> Array:
     return ((P[:, None, :] - P[None, :, :]) ** 2).sum(axis=2)
 
 
-def graph_matrix(graph: Any, n: int) -> Array:
-    A = np.zeros((n, n))
-    for rows, block in graph:
-        A[np.ix_(rows, rows)] = block
-    return A
+def symmetric(graph: _Graph) -> Array:
+    S: Array = graph.S.toarray()
+    return 0.5 * (S + S.T)
+
+
+def first_steps(table: _Table, gamma: float, m: int) -> tuple[Array, float]:
+    near, d = table.neighbours(table.X), table.X.shape[1]
+    W = table.project(near.similar(near.alpha(5))[0], np.full(d, 1 / gamma), m)
+    return W, table.neighbours(table.X @ W).alpha(5)
+
+
+def next_step(table: _Table, W: Array, alpha: float, gamma: float, m: int) -> Array:
+    graph = table.neighbours(table.X @ W).similar(alpha)[0]
+    return table.project(graph, 2 / gamma * np.linalg.norm(W, axis=1), m)
+
+
+def make_class(P: Array, weights: Array) -> _Class:
+    return _Class(P, weights.astype(float), 2**30)
+
+
+def similarities(near: _Class, alpha: float) -> Array:
+    """The matrix t, with that of a row to its copies on the diagonal."""
+    n = len(near.weights)
+    i, j, s, _ = near.similar(alpha)
+    t = np.zeros((n, n))
+    np.add.at(t, (i, j), s / (near.weights[i] * near.weights[j]))
+    for lists in near.lists:
+        t[lists.rows, lists.rows] = lists.eta / (2 * alpha)
+    return t
+
+
+def projected(d: Array, v: Array, alpha: float) -> Array:
+    """The t of least Σ v(dt + αt²) with Σ vt = 1 for each row, by bisection."""
+    low, high = np.zeros((len(d), 1)), np.full((len(d), 1), d.max() + 2 * alpha / v[v > 0].min())
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        less = (v * np.maximum(middle - d, 0.0)).sum(axis=1, keepdims=True) < 2 * alpha
+        low, high = np.where(less, middle, low), np.where(less, high, middle)
+    t: Array = np.where(v > 0, np.maximum(high - d, 0.0) / (2 * alpha), 0.0)
+    return t
 
 
 def test_exactly_k_neighbours_with_the_alpha_of_a_row() -> None:
     rng = np.random.default_rng(0)
     P = rng.standard_normal((12, 3))
-    near = _Neighbours.of(P, np.ones(12))
+    near = make_class(P, np.ones(12))
     d = squares(P)
     for k in (1, 3, 5):
         alphas = []
         for i in range(12):
             others = np.sort(np.delete(d[i], i))
             alphas.append(0.5 * (k * others[k] - others[:k].sum()))
-            t = near.similarities(alphas[-1] * (1 - 1e-9))[i]
+            t = similarities(near, alphas[-1] * (1 - 1e-9))[i]
             nearest = np.argsort(np.where(np.arange(12) == i, np.inf, d[i]))[:k]
             assert sorted(np.flatnonzero(np.delete(t, i) > 0)) == sorted(
                 j - (j > i) for j in nearest
@@ -56,10 +92,10 @@ def test_exactly_k_neighbours_with_the_alpha_of_a_row() -> None:
 
 def test_similarities_solve_their_problem() -> None:
     rng = np.random.default_rng(1)
-    near = _Neighbours.of(rng.standard_normal((8, 2)), rng.integers(1, 4, 8).astype(float))
-    t = near.similarities(0.7)
+    P, w = rng.standard_normal((8, 2)), rng.integers(1, 4, 8).astype(float)
+    t = similarities(make_class(P, w), 0.7)
     for i in range(8):
-        v, d = near.masses[i], near.distances[i]
+        v, d = w - (np.arange(8) == i), squares(P)[i]
         assert v @ t[i] == pytest.approx(1.0)
 
         def cost(s: Array, v: Array = v, d: Array = d) -> float:
@@ -76,24 +112,71 @@ def test_similarities_of_a_weighted_row_are_those_of_its_copies() -> None:
     rng = np.random.default_rng(2)
     P, w = rng.standard_normal((6, 2)), np.array([1, 3, 2, 1, 1, 4])
     which = np.repeat(np.arange(6), w)
-    merged, repeated = _Neighbours.of(P, w.astype(float)), _Neighbours.of(P[which], np.ones(12))
+    merged, repeated = make_class(P, w), make_class(P[which], np.ones(12))
     for alpha in (0.05, 1.0):
-        one, two = merged.similarities(alpha), repeated.similarities(alpha)
+        one, two = similarities(merged, alpha), similarities(repeated, alpha)
         off = ~np.eye(12, dtype=bool)
         np.testing.assert_allclose(one[np.ix_(which, which)][off], two[off], atol=1e-12)
     for k in (1, 2, 5, 9):
         np.testing.assert_allclose(merged.alpha(k), repeated.alpha(k), rtol=1e-12)
 
 
+@pytest.mark.parametrize("width", [3, 48])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("alpha", [1e-3, 1e-1, 1e3])
+def test_lists_are_exact_while_rows_move(
+    width: int, weighted: bool, alpha: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slap, "LIST", width)
+    # Blocks of a few rows each.
+    monkeypatch.setattr(slap, "BLOCK_VALUES", 1000)
+    rng = np.random.default_rng(4)
+    # A dense middle and rows far out: some have many neighbours, some few.
+    P = rng.standard_normal((150, 2)) * rng.choice([0.1, 1.0, 20.0], 150)[:, None]
+    w = rng.uniform(0.3, 3.0, 150) if weighted else np.ones(150)
+    near = make_class(P, w)
+    for size in (0.0, 0.01, 0.01, 0.3, 0.05, 5.0, 0.01):
+        turn = np.linalg.qr(rng.standard_normal((2, 2)))[0]
+        P = (P + size * rng.standard_normal(P.shape)) @ turn + rng.standard_normal(2)
+        near.move(P)
+        v = np.tile(w, (150, 1))
+        np.fill_diagonal(v, np.maximum(w - 1.0, 0.0))
+        t = np.where(v > 0, similarities(near, alpha), 0.0)
+        np.testing.assert_allclose(t, projected(squares(P), v, alpha), atol=1e-9 / alpha)
+        np.testing.assert_allclose((v * t).sum(axis=1), 1.0, rtol=1e-6)
+
+
+def test_lists_last_while_rows_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    P = rng.standard_normal((400, 3))
+    near = make_class(P, np.ones(400))
+    near.similar(0.05)
+    made: list[int] = []
+    nearest = near._nearest
+
+    def spy(rows: Array, *others: Any) -> Any:
+        made.extend(rows)
+        return nearest(rows, *others)
+
+    monkeypatch.setattr(near, "_nearest", spy)
+    near.move(P @ np.linalg.qr(rng.standard_normal((3, 3)))[0] + 7.0)
+    near.similar(0.05)
+    assert not made
+    near.move(P + 0.3 * rng.standard_normal(P.shape))
+    near.similar(0.05)
+    assert made
+
+
 @pytest.mark.parametrize(("n", "d"), [(40, 9), (12, 30)])
 def test_w_solves_its_eigenproblem(n: int, d: int) -> None:
     X, y = make_classes(n, d, 3, seed=0)
     table = _Table.of(Problem.from_arrays(X, y))
-    graph, _ = table.similar(table.X, table.alpha(table.X, 3))
+    near = table.neighbours(table.X)
+    graph, _ = near.similar(near.alpha(3))
     E = np.random.default_rng(0).uniform(0.1, 2.0, d)
     W = table.project(graph, E, 3)
     Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-    A = graph_matrix(graph, n)
+    A = symmetric(graph)
     M = 2.0 * Z.T @ (np.diag(A.sum(axis=1)) - A) @ Z + np.diag(1.0 / E)
     S_t = Z.T @ Z
     # The least μ of Mw = μS_tw are the inverses of the greatest of S_tw = νMw.
@@ -117,14 +200,11 @@ def test_at_the_end_neither_step_changes_anything() -> None:
     X, y = make_classes(60, 6, 3, seed=2)
     table = _Table.of(Problem.from_arrays(X, y))
     gamma, m = 0.1, 3
-    alpha = table.alpha(table.X, 5)
-    W = table.project(table.similar(table.X, alpha)[0], np.full(6, 1 / gamma), m)
-    alpha = table.alpha(table.X @ W, 5)
+    W, alpha = first_steps(table, gamma, m)
     for _ in range(2000):
-        graph, _ = table.similar(table.X @ W, alpha)
-        W = table.project(graph, 2 / gamma * np.linalg.norm(W, axis=1), m)
+        W = next_step(table, W, alpha, gamma, m)
     # Stationary: the gradient of the Lagrangian, 2MW = 2S_tWΛ, where rows are not zero.
-    A = graph_matrix(table.similar(table.X @ W, alpha)[0], 60)
+    A = symmetric(table.neighbours(table.X @ W).similar(alpha)[0])
     L = np.diag(A.sum(axis=1)) - A
     norms = np.linalg.norm(W, axis=1)
     alive = norms > 1e-6 * norms.max()
@@ -182,13 +262,9 @@ def test_more_penalty_more_rows_that_are_zero() -> None:
     X, y = make_classes(60, 15, 3, seed=4)
     table, counts = _Table.of(Problem.from_arrays(X, y)), []
     for gamma in (1e-3, 1.0, 1e2):
-        alpha = table.alpha(table.X, 5)
-        W = table.project(table.similar(table.X, alpha)[0], np.full(15, 1 / gamma), 2)
-        alpha = table.alpha(table.X @ W, 5)
+        W, alpha = first_steps(table, gamma, 2)
         for _ in range(300):
-            W = table.project(
-                table.similar(table.X @ W, alpha)[0], 2 / gamma * np.linalg.norm(W, axis=1), 2
-            )
+            W = next_step(table, W, alpha, gamma, 2)
         norms = np.linalg.norm(W, axis=1)
         counts.append(int((norms > 1e-3 * norms.max()).sum()))
     assert counts[0] > counts[1] >= counts[2]
@@ -214,8 +290,46 @@ def test_the_defaults_are_those_of_the_comparison() -> None:
     assert run(X, y, 3).trace == run(X, y, 3, n_components=3).trace
 
 
-def test_a_class_too_large_for_its_distances() -> None:
-    X = np.random.default_rng(0).normal(size=(200, 3))
-    problem = Problem.from_arrays(X, np.arange(200) // 150, memory_limit=100_000)
-    with says("slap", "150 rows", "memory_limit=100,000", "method='spec'"):
-        solve(problem, 1, "slap")
+def test_rows_with_more_copies_than_neighbours() -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rows, labels = rng.standard_normal((12, 7)), np.arange(12) % 2
+        X, y = np.repeat(rows, 9, axis=0), np.repeat(labels, 9)
+        wanted = run(X, y, 3)
+        move = rng.permutation(len(X))
+        weighted = Problem.from_arrays(rows, labels, sample_weight=np.full(12, 9))
+        for found in (run(X[move], y[move], 3), solve(weighted, 3, "slap")):
+            assert found.order.tolist() == wanted.order.tolist()
+            np.testing.assert_allclose(found.trace, wanted.trace, rtol=1e-9)
+
+
+def test_copies_cost_nothing() -> None:
+    rng = np.random.default_rng(0)
+    X, y = np.repeat(rng.standard_normal((6, 5)), 100, axis=0), np.repeat(np.arange(6) % 2, 100)
+    table = _Table.of(Problem.from_arrays(X, y))
+    assert table.X.shape == (6, 5)
+    np.testing.assert_allclose(table.weights, 100)
+    # The same row in two classes stays two rows.
+    assert len(_Table.of(Problem.from_arrays(X[:200], np.arange(200) % 2)).X) == 4
+
+
+@pytest.mark.parametrize("total", [1.0, 0.5, 1e-6])
+def test_weights_that_are_shares(total: float) -> None:
+    X, y = make_classes(64, 9, 3, seed=1)
+    counts = np.random.default_rng(0).integers(0, 4, 64).astype(float)
+    problem = Problem.from_arrays(X, y, sample_weight=counts * (0.999 * total / counts.sum()))
+    found, counts = _Table.of(problem).weights, counts[counts > 0]
+    # As many as there are rows, 1 on average.
+    np.testing.assert_allclose(found, counts / counts.mean())
+    even = Problem.from_arrays(X, y, sample_weight=np.full(64, total / 64))
+    assert solve(even, 3, "slap").order.tolist() == run(X, y, 3).order.tolist()
+
+
+def test_memory_for_neighbours_and_not_for_all_rows() -> None:
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    y = np.arange(2000) % 2
+    # Distances of all rows of a class would take 8 MB each.
+    assert solve(Problem.from_arrays(X, y, memory_limit=6_000_000), 1, "slap").k == 1
+    with says("slap", "1,000 rows", "memory_limit", "method='spec'"):
+        # Nearly all rows of a class are neighbours.
+        solve(Problem.from_arrays(X, y, memory_limit=6_000_000), 1, "slap", n_neighbors=900)
