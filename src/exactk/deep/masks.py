@@ -54,7 +54,9 @@ def varied_masks(
     """Return copies of a set in which up to `swaps` members, drawn at random, are others."""
     k = len(mask)
     swaps = min(swaps, k, m - k)
-    outside = np.setdiff1d(np.arange(m), mask)
+    free = np.ones(m, dtype=bool)
+    free[mask] = False
+    outside = np.flatnonzero(free)
     masks = np.tile(mask, (count, 1))
     leave = random_masks(rng, count, k, swaps)
     enter = outside[random_masks(rng, count, m - k, swaps)]
@@ -90,19 +92,23 @@ def best_mask(net: MaskNet, k: int, swaps: int) -> Indices:
     [2, 0]
     """
     m = len(net.V)
-    inside = np.zeros(m, dtype=bool)
-    inside[np.argsort(net.gradient(np.full(m, 0.5)), kind="stable")[:k]] = True
-    gradient = net.gradient(inside.astype(np.float64))
+    # Far from the masks the slope may be all but zero: what is equal goes by relevance.
+    members = np.sort(np.argsort(net.gradient(np.full(m, 0.5)), kind="stable")[:k])
+    reach = net.V[members].sum(axis=0) + net.b
+    bent = np.tanh(reach)
+    gradient = net.V @ (net.a * (1.0 - bent**2))
     for _ in range(swaps):
-        reach = inside @ net.V + net.b
-        outsider = int(np.argmin(np.where(inside, np.inf, gradient)))
-        members = np.flatnonzero(inside)
-        values = np.tanh(reach + net.V[outsider] - net.V[members]) @ net.a
+        outsiders = gradient.copy()
+        outsiders[members] = np.inf
+        outsider = int(np.argmin(outsiders))
+        reaches = reach + net.V[outsider] - net.V[members]
+        values = np.tanh(reaches) @ net.a
         place = int(np.argmin(values))
-        if not values[place] < np.tanh(reach) @ net.a:
+        if not values[place] < bent @ net.a:
             break
-        inside[members[place]], inside[outsider] = False, True
-        gradient = net.gradient(inside.astype(np.float64))
-    members = np.flatnonzero(inside)
+        members[place], reach = outsider, reaches[place]
+        bent = np.tanh(reach)
+        gradient = net.V @ (net.a * (1.0 - bent**2))
+    members = np.sort(members)
     chosen: Indices = members[np.argsort(gradient[members], kind="stable")]
     return chosen

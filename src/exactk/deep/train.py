@@ -1,21 +1,27 @@
-"""Weights of a network in one vector, Adam on it, and the losses of the targets."""
+"""Weights of a network in one vector, Adam on it, and the losses of the targets.
+
+Gradients are written out: for networks of one hidden layer these are few lines, and PyTorch's own
+differentiation takes several times as long as the products themselves where a table is small.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from exactk.deep.table import Kind
+from exactk.deep.table import DeepTable, Kind
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Adam", "row_losses", "start_bias", "start_weights", "tensor"]
+__all__ = ["Adam", "Target", "bend", "shared", "start_bias", "start_weights", "tensor"]
 
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
 
 # Decay of the means of gradients and of their squares, as in the paper of Adam.
 BETA_1, BETA_2 = 0.9, 0.999
@@ -23,6 +29,8 @@ BETA_1, BETA_2 = 0.9, 0.999
 EPSILON = 1e-7
 # Least share of a class in a start, so that its logarithm is one.
 RAREST = 1e-6
+# Weights that Adam moves at a time: with what belongs to them they stay in the processor's cache.
+BLOCK = 2**15
 
 
 def tensor(array: npt.ArrayLike) -> torch.Tensor:
@@ -30,6 +38,21 @@ def tensor(array: npt.ArrayLike) -> torch.Tensor:
     import torch
 
     return torch.from_numpy(np.array(array, dtype=np.float64, order="C"))
+
+
+def shared(array: Floats) -> torch.Tensor:
+    """Return a tensor on the memory of an array, which must not be written to."""
+    import torch
+
+    return torch.from_numpy(array) if array.flags.writeable else tensor(array)
+
+
+def bend(x: torch.Tensor) -> torch.Tensor:
+    """Put tanh x in the place of x, as 2/(1 + exp(−2x)) − 1.
+
+    PyTorch's own tanh of float64 takes four times as long.
+    """
+    return x.mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
 
 
 class Adam:
@@ -45,12 +68,19 @@ class Adam:
     rates : sequence of float
         Learning rate of each.
 
+    Attributes
+    ----------
+    parts : list of Tensor
+        The weights, each in its shape. A step changes them in place.
+    slopes : list of Tensor
+        Where the gradient is to be put before a step. A step leaves something else there.
+
     Examples
     --------
     >>> adam = Adam([np.array([3.0])], [0.1])
     >>> for _ in range(200):
-    ...     (x,) = adam.parts()
-    ...     adam.step(((x - 1.0) ** 2).sum())
+    ...     _ = adam.slopes[0].copy_(2.0 * (adam.parts[0] - 1.0))
+    ...     adam.step()
     >>> round(float(adam.arrays()[0][0]), 2)
     1.0
     """
@@ -58,60 +88,119 @@ class Adam:
     def __init__(self, arrays: Sequence[Floats], rates: Sequence[float]) -> None:
         import torch
 
-        self._shapes = [array.shape for array in arrays]
-        self._sizes = [array.size for array in arrays]
-        self._vector = tensor(np.concatenate([array.ravel() for array in arrays]))
-        self._vector.requires_grad_(True)
-        self._rates = tensor(np.repeat(np.asarray(rates, dtype=np.float64), self._sizes))
-        self._mean = torch.zeros_like(self._vector, requires_grad=False)
-        self._square = torch.zeros_like(self._mean)
+        shapes = [array.shape for array in arrays]
+        sizes = [array.size for array in arrays]
+        vector = tensor(np.concatenate([array.ravel() for array in arrays]))
+        self._gradient, mean, square = (torch.zeros_like(vector) for _ in range(3))
+        self.parts, self.slopes = (
+            [piece.view(shape) for piece, shape in zip(whole.split(sizes), shapes, strict=True)]
+            for whole in (vector, self._gradient)
+        )
+        # Neighbours of the same rate are moved together.
+        ends = np.cumsum(sizes)
+        last = np.append(np.diff(rates) != 0, True)
+        pieces = np.diff(ends[last], prepend=0).tolist()
+        state = (vector, self._gradient, mean, square)
+        self._blocks = [
+            (rate, *block)
+            for rate, *whole in zip(
+                np.asarray(rates)[last].tolist(), *(of.split(pieces) for of in state), strict=True
+            )
+            for block in zip(*(piece.split(BLOCK) for piece in whole), strict=True)
+        ]
         self._steps = 0
 
-    def parts(self) -> list[torch.Tensor]:
-        """Return the weights, each in its shape, to compute a loss from."""
-        pieces = self._vector.split(self._sizes)
-        return [piece.view(shape) for piece, shape in zip(pieces, self._shapes, strict=True)]
-
     def arrays(self) -> list[Floats]:
-        """Return copies of the weights."""
-        return [part.detach().numpy().copy() for part in self.parts()]
+        """Return the weights as arrays, which a step changes in place too."""
+        return [part.numpy() for part in self.parts]
 
-    def gradient(self, loss: torch.Tensor) -> torch.Tensor:
-        """Return the gradient of a loss with respect to all weights, as one vector."""
-        import torch
+    def clear(self) -> None:
+        """Set the gradient to zero, to add to it."""
+        self._gradient.zero_()
 
-        (gradient,) = torch.autograd.grad(loss, self._vector)
-        return gradient
-
-    def step(self, loss: torch.Tensor) -> None:
-        """Take a step against the gradient of a loss."""
-        self.follow(self.gradient(loss))
-
-    def follow(self, gradient: torch.Tensor) -> None:
-        """Take a step against a gradient."""
+    def step(self) -> None:
+        """Take a step against the gradient."""
         import torch
 
         self._steps += 1
-        with torch.no_grad():
-            self._mean.lerp_(gradient, 1.0 - BETA_1)
-            self._square.mul_(BETA_2).addcmul_(gradient, gradient, value=1.0 - BETA_2)
-            size = (self._square / (1.0 - BETA_2**self._steps)).sqrt_().add_(EPSILON)
-            self._vector.sub_(self._rates * self._mean / size / (1.0 - BETA_1**self._steps))
+        # g/(1 − β₁ᵗ) / (√(s/(1 − β₂ᵗ)) + ε) with the constants taken out of the vectors.
+        root = (1.0 - BETA_2**self._steps) ** 0.5
+        length = root / (1.0 - BETA_1**self._steps)
+        for rate, weights, gradient, mean, square in self._blocks:
+            mean.lerp_(gradient, 1.0 - BETA_1)
+            square.mul_(BETA_2).addcmul_(gradient, gradient, value=1.0 - BETA_2)
+            size = torch.sqrt(square, out=gradient).add_(EPSILON * root)
+            weights.addcdiv_(mean, size, value=-rate * length)
 
 
-def row_losses(output: torch.Tensor, Y: torch.Tensor, kind: Kind) -> torch.Tensor:
-    """Return the loss of each row: the last axis, the outputs, is gone.
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What is to be predicted: the losses of outputs, and how they change with the outputs.
 
     Cross-entropy for classes; its mean over the labels where there are several in a row; the mean
-    squared error for numbers.
-    """
-    import torch
+    squared error for numbers. Outputs stand first, so that sums over these few run along the many
+    rows.
 
-    if kind == "classes":
-        return torch.logsumexp(output, -1) - (output * Y).sum(-1)
-    if kind == "labels":
-        return (torch.nn.functional.softplus(output) - output * Y).mean(-1)
-    return ((output - Y) ** 2).mean(-1)
+    Attributes
+    ----------
+    Y : Tensor of shape (c, n)
+    w : Tensor of shape (n,)
+        Weights of the rows, divided by c where the loss is a mean over the outputs.
+    products : Tensor of shape (c, n)
+        w_i times Y.
+    kind : {"classes", "labels", "numbers"}
+    """
+
+    Y: torch.Tensor
+    w: torch.Tensor
+    products: torch.Tensor
+    kind: Kind
+
+    @classmethod
+    def of(cls, table: DeepTable) -> Target:
+        """Return the target of a table."""
+        Y, w = tensor(table.Y.T), tensor(table.weights)
+        if table.kind != "classes":
+            w /= len(Y)
+        return cls(Y, w, w * Y, table.kind)
+
+    def rows(self, rows: Indices | slice) -> Target:
+        """Return the same of some rows; their weights are what they were."""
+        return Target(self.Y[:, rows], self.w[rows], self.products[:, rows], self.kind)
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of the rows: 1 for all of them."""
+        return float(self.w.sum()) * (1 if self.kind == "classes" else len(self.Y))
+
+    def losses(self, output: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return Σ_i w_i ℓ_i of several outputs, and its gradients.
+
+        Parameters
+        ----------
+        output : Tensor of shape (p, c, n)
+            p outputs for all the rows.
+
+        Returns
+        -------
+        losses : Tensor of shape (p,)
+        slopes : Tensor of shape (p, c, n)
+            May be the memory of the output.
+        """
+        import torch
+
+        if self.kind == "classes":
+            logs = torch.log_softmax(output, 1)
+            losses = -(logs.flatten(1) @ self.products.flatten())
+            return losses, logs.exp_().mul_(self.w).sub_(self.products)
+        if self.kind == "labels":
+            losses = (torch.nn.functional.softplus(output) @ self.w).sum(1)
+            losses -= output.flatten(1) @ self.products.flatten()
+            return losses, output.sigmoid_().mul_(self.w).sub_(self.products)
+        errors = output.sub_(self.Y)
+        slopes = errors * self.w
+        losses = (slopes * errors).sum((1, 2))
+        return losses, slopes.mul_(2.0)
 
 
 def start_weights(rng: np.random.Generator, rows: int, columns: int) -> Floats:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import ClassVar, Literal
+from math import nan
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,13 @@ from exactk.checks import Check, Choice, Number, Seed, Whole
 from exactk.deep.need import need_torch
 from exactk.deep.selector import concrete, distinct, gumbel, temperature
 from exactk.deep.table import DeepTable, deep_table, row_batches
-from exactk.deep.train import Adam, row_losses, start_bias, start_weights, tensor
+from exactk.deep.train import Adam, Target, bend, shared, start_bias, start_weights
 from exactk.iterative.course import Start, Starts, Step
 from exactk.methods.base import IterativeMethod, generator
 from exactk.problem import Problem
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["CAE"]
 
@@ -153,11 +157,15 @@ class CAE(IterativeMethod):
             T = temperature(epoch, self.annealing, self.start_temperature, self.end_temperature)
             value = 0.0
             for rows in row_batches(len(table.X), self.batch_size, rng):
-                value += network.learn(rows, T, gumbel(rng, k, table.X.shape[1]))
-            chances, last = network.chances(), chosen
-            chosen = distinct(chances)
-            same = same + 1 if np.array_equal(np.sort(chosen), np.sort(last)) else 0
-            decided = np.exp(chances.max(axis=1)).mean() >= DECIDED
+                value += network.learn(rows, T, rng)
+            last = chosen
+            chosen, largest = distinct(*network.chances())
+            if not np.isfinite(largest).all():
+                # What has overflowed names no columns.
+                yield Step(table.columns[last], nan)
+                return
+            same = same + 1 if set(chosen.tolist()) == set(last.tolist()) else 0
+            decided = largest.mean() >= DECIDED
             waited = epoch >= self.annealing and same >= self.patience
             yield Step(table.columns[chosen], value, bool(decided or waited))
 
@@ -166,9 +174,11 @@ class _Network:
     """Selector layer and decoder."""
 
     def __init__(self, method: CAE, table: DeepTable, k: int, rng: np.random.Generator) -> None:
+        import torch
+
         m, c = table.X.shape[1], table.Y.shape[1]
-        self.X, self.Y, self.w = tensor(table.X), tensor(table.Y), tensor(table.weights)
-        self.kind = table.kind
+        self.X = shared(table.X)
+        self.target = Target.of(table)
         weights = [
             start_weights(rng, k, m),
             start_weights(rng, k, method.hidden),
@@ -177,22 +187,46 @@ class _Network:
             start_bias(table.Y, table.weights, table.kind),
         ]
         self.adam = Adam(weights, [method.selector_rate, *4 * [method.learning_rate]])
+        self.sample = torch.empty_like(self.adam.parts[0])
 
-    def learn(self, rows: Indices | slice, T: float, noise: Floats) -> float:
+    def learn(self, rows: Indices | slice, T: float, rng: np.random.Generator) -> float:
         """Take a step on the mean loss of some rows; return their part in the mean of all."""
+        if isinstance(rows, slice):
+            loss = self.differentiate(self.X, self.target, T, 1.0, rng)
+        else:
+            target = self.target.rows(rows)
+            loss = self.differentiate(self.X[rows], target, T, target.weight, rng)
+        self.adam.step()
+        return loss
+
+    def differentiate(
+        self, X: torch.Tensor, target: Target, T: float, weight: float, rng: np.random.Generator
+    ) -> float:
+        """Put the gradient of the loss, divided by a weight, into `adam`; return the loss."""
         import torch
 
-        logits, W1, b1, W2, b2 = self.adam.parts()
-        M = concrete(logits, tensor(noise), T)
-        output = torch.tanh(self.X[rows] @ M.T @ W1 + b1) @ W2 + b2
-        w = self.w[rows]
-        loss = w @ row_losses(output, self.Y[rows], self.kind)
-        self.adam.step(loss / w.sum())
-        return float(loss.detach())
+        logits, W1, b1, W2, b2 = self.adam.parts
+        in_logits, in_W1, in_b1, in_W2, in_b2 = self.adam.slopes
+        # Noise and gradient are never there at the same time: one memory serves both.
+        M = concrete(logits, gumbel(rng, out=in_logits), T, out=self.sample)
+        z = M @ X.T
+        hidden = bend(torch.addmm(b1[:, None], W1.T, z))
+        losses, slopes = target.losses(torch.addmm(b2[:, None], W2.T, hidden)[None])
+        slope = slopes[0] if weight == 1.0 else slopes[0].div_(weight)
+        torch.mm(hidden, slope.T, out=in_W2)
+        torch.sum(slope, 1, out=in_b2)
+        slope = W2 @ slope
+        slope.addcmul_(slope, hidden.square_(), value=-1.0)
+        torch.mm(z, slope.T, out=in_W1)
+        torch.sum(slope, 1, out=in_b1)
+        slope = (W1 @ slope).mul_(1.0 / T)
+        # M∘(S − Σ_j M_j S_j) with S = slope·X: the sum over the columns is one over the rows.
+        torch.mm(slope, X, out=in_logits).sub_(slope.mul_(z).sum(1, keepdim=True)).mul_(M)
+        return float(losses)
 
-    def chances(self) -> Floats:
-        """Return the logarithms of the nodes' probabilities."""
+    def chances(self) -> tuple[Floats, Floats]:
+        """Return ln α and the nodes' probabilities."""
         import torch
 
-        chances: Floats = torch.log_softmax(self.adam.parts()[0].detach(), dim=1).numpy()
-        return chances
+        logits = self.adam.parts[0]
+        return logits.numpy(), torch.softmax(logits, 1, out=self.sample).numpy()

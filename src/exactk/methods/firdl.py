@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Check, Number, Seed, Whole
-from exactk.deep.masks import MaskNet, best_mask, mask_matrix, random_masks, varied_masks
+from exactk.deep.masks import MaskNet, best_mask, random_masks, varied_masks
 from exactk.deep.need import need_torch
 from exactk.deep.table import DeepTable, deep_table, row_batches
-from exactk.deep.train import Adam, row_losses, start_bias, start_weights, tensor
+from exactk.deep.train import Adam, Target, bend, start_bias, start_weights, tensor
 from exactk.iterative.course import Start, Starts, Step
 from exactk.methods.base import IterativeMethod, generator
 from exactk.monitor import Monitor
@@ -172,7 +172,7 @@ class FIRDL(IterativeMethod):
             losses = np.zeros(self.n_masks)
             for rows in row_batches(n, self.batch_size, rng):
                 losses += operator.learn(masks, rows)
-            selector.learn(mask_matrix(masks, m), losses - losses[:half].mean())
+            selector.learn(masks, losses - losses[:half].mean())
             best, last = masks[int(np.argmin(losses))], chosen
             chosen = best_mask(selector.net, k, SWAPS)
             value = float(losses[half] if second else losses.mean())
@@ -192,8 +192,8 @@ class _Operator:
         self, table: DeepTable, k: int, hidden: int, rate: float, rng: np.random.Generator
     ) -> None:
         m, c = table.X.shape[1], table.Y.shape[1]
-        self.X, self.Y, self.w = tensor(table.X.T), tensor(table.Y), tensor(table.weights)
-        self.kind = table.kind
+        # Columns as rows: those of a mask are then read as wholes.
+        self.X, self.target = tensor(table.X.T), Target.of(table)
         # Of m columns k take part at a time: the sums are to be of size one for these.
         size = np.sqrt((m + hidden) / (k + hidden))
         weights = [
@@ -213,22 +213,39 @@ class _Operator:
         """
         import torch
 
-        which = torch.from_numpy(masks)
-        X, Y, w = self.X[:, rows], self.Y[rows], self.w[rows]
-        n = X.shape[1]
-        block = max(1, BLOCK_VALUES // masks.size)
-        losses, gradient = np.zeros(len(masks)), None
+        X, target, weight = self.X, self.target, 1.0
+        if not isinstance(rows, slice):
+            X, target = X[:, rows], target.rows(rows)
+            weight = target.weight
+        count, k = masks.shape
+        which = torch.from_numpy(masks).flatten()
+        A, B, b1, W, b2 = self.adam.parts
+        in_A, in_B, in_b1, in_W, in_b2 = self.adam.slopes
+        A = A.index_select(0, which).view(count, k, -1)
+        shift = B.index_select(0, which).view(count, k, -1).sum(1).add_(b1)[:, :, None]
+        W, b2 = W.expand(count, -1, -1), b2[:, None]
+        self.adam.clear()
+        losses = torch.zeros(count, dtype=X.dtype)
+        to_A, to_shift = torch.zeros_like(A), torch.zeros_like(shift)
+        n, block = X.shape[1], max(1, BLOCK_VALUES // masks.size)
         for start in range(0, n, block):
             part = slice(start, start + block)
-            A, B, b1, W, b2 = self.adam.parts()
-            shift = B[which].sum(1, keepdim=True) + b1
-            hidden = torch.tanh(X[:, part][which].transpose(1, 2) @ A[which] + shift)
-            loss = row_losses(hidden @ W + b2, Y[part], self.kind) @ w[part]
-            slope = self.adam.gradient(loss.mean())
-            gradient = slope if gradient is None else gradient + slope
-            losses += loss.detach().numpy()
-        self.adam.follow(gradient / w.sum())
-        return losses
+            x = X[:, part].index_select(0, which).view(count, k, -1)
+            hidden = bend(torch.baddbmm(shift, A.mT, x))
+            some, slope = target.rows(part).losses(torch.baddbmm(b2, W.mT, hidden))
+            losses += some
+            slope.div_(count * weight)
+            in_W += (hidden @ slope.mT).sum(0)
+            in_b2 += slope.sum((0, 2))
+            slope = torch.bmm(W, slope)
+            slope.addcmul_(slope, hidden.square_(), value=-1.0)
+            to_A.baddbmm_(x, slope.mT)
+            to_shift += slope.sum(2, keepdim=True)
+        in_A.index_add_(0, which, to_A.flatten(0, 1))
+        in_B.index_add_(0, which, to_shift.mT.expand(-1, k, -1).flatten(0, 1))
+        torch.sum(to_shift[:, :, 0], 0, out=in_b1)
+        self.adam.step()
+        return losses.numpy()
 
 
 class _Selector:
@@ -237,23 +254,27 @@ class _Selector:
     def __init__(self, m: int, hidden: int, rate: float, rng: np.random.Generator) -> None:
         weights = [start_weights(rng, m, hidden), np.zeros(hidden), np.zeros(hidden)]
         self.adam = Adam(weights, [rate] * len(weights))
-        self.memory: list[tuple[Floats, Floats]] = []
+        self.net = MaskNet(*self.adam.arrays())
+        self.memory: list[tuple[Indices, Floats]] = []
 
-    @property
-    def net(self) -> MaskNet:
-        """The network as it is now."""
-        return MaskNet(*self.adam.arrays())
-
-    def learn(self, masks: Floats, losses: Floats) -> None:
+    def learn(self, masks: Indices, losses: Floats) -> None:
         """Take a step on the squared errors, of these and of what is remembered."""
         import torch
 
         self.memory = [*self.memory, (masks, losses)][-MEMORY:]
-        inputs, targets = (
-            tensor(np.concatenate(parts)) for parts in zip(*self.memory, strict=True)
-        )
-        V, b, a = self.adam.parts()
-        self.adam.step(((torch.tanh(inputs @ V + b) @ a - targets) ** 2).mean())
+        masks, losses = (np.concatenate(parts) for parts in zip(*self.memory, strict=True))
+        count, k = masks.shape
+        which = torch.from_numpy(masks).flatten()
+        V, b, a = self.adam.parts
+        in_V, in_b, in_a = self.adam.slopes
+        hidden = bend(V.index_select(0, which).view(count, k, -1).sum(1).add_(b))
+        slope = torch.mv(hidden, a).sub_(torch.from_numpy(losses)).mul_(2.0 / count)
+        torch.mv(hidden.T, slope, out=in_a)
+        slopes = slope[:, None] * a
+        slopes.addcmul_(slopes, hidden.square_(), value=-1.0)
+        torch.sum(slopes, 0, out=in_b)
+        in_V.zero_().index_add_(0, which, slopes.repeat_interleave(k, 0))
+        self.adam.step()
 
 
 def _ordered(answer: Answer) -> Answer:

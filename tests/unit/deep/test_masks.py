@@ -26,6 +26,12 @@ def test_every_set_is_as_likely() -> None:
     assert np.abs(counts / 20_000 - 0.1).max() < 5 * np.sqrt(0.09 / 20_000)
 
 
+def test_equal_importances_go_by_the_order_of_the_columns() -> None:
+    # So far out that the slope of tanh is zero, and all columns are equal.
+    net = MaskNet(np.full((40, 2), 50.0), np.zeros(2), np.array([-1.0, -1.0]))
+    assert best_mask(net, 5, 3).tolist() == [0, 1, 2, 3, 4]
+
+
 @pytest.mark.parametrize(("k", "swaps"), [(1, 2), (3, 2), (7, 2), (3, 9), (4, 1)])
 def test_varied_masks_have_k_columns_and_differ_by_the_swaps(k: int, swaps: int) -> None:
     mask = np.arange(8)[::-1][:k]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax, softmax
 
 from exactk.deep.selector import concrete, distinct, gumbel, temperature
 from exactk.deep.train import tensor
@@ -39,26 +40,18 @@ def test_a_cold_sample_is_hard_and_a_hot_one_even() -> None:
 def test_hard_samples_have_the_probabilities_of_the_logits() -> None:
     # The Gumbel-max theorem: argmax(ln α + g) is j with probability α_j / Σα.
     chances = np.array([0.5, 0.3, 0.15, 0.05])
-    noise = gumbel(np.random.default_rng(2), 100_000, 4)
+    torch = pytest.importorskip("torch", reason="torch is absent (the concrete layer)")
+    noise = gumbel(np.random.default_rng(2), torch.empty(100_000, 4, dtype=torch.float64)).numpy()
     counts = np.bincount(np.argmax(np.log(chances) + noise, axis=1), minlength=4) / 100_000
     # Five standard errors.
     assert (np.abs(counts - chances) < 5 * np.sqrt(chances * (1 - chances) / 100_000)).all()
 
 
-def test_the_gradient_is_that_of_differences() -> None:
+def test_the_noise_is_that_of_numpy() -> None:
     torch = pytest.importorskip("torch", reason="torch is absent (the concrete layer)")
-    rng = np.random.default_rng(3)
-    logits, noise, weights = rng.standard_normal((3, 2, 5))
-    variable = tensor(logits).requires_grad_(True)
-    (concrete(variable, tensor(noise), 0.7) * tensor(weights)).sum().backward()
-    assert variable.grad is not None
-    for at in np.ndindex(2, 5):
-        step = np.zeros((2, 5))
-        step[at] = 1e-6
-        up, down = (by_definition(logits + s * step, noise, 0.7) for s in (1, -1))
-        slope = ((up - down) * weights).sum() / 2e-6
-        assert float(variable.grad[at]) == pytest.approx(slope, abs=1e-8)
-    assert torch.is_grad_enabled()
+    noise = gumbel(np.random.default_rng(3), torch.empty(50, 40, dtype=torch.float64)).numpy()
+    wanted = np.random.default_rng(3).gumbel(size=(50, 40))
+    np.testing.assert_allclose(noise, wanted, rtol=1e-11, atol=1e-13)
 
 
 def test_the_temperature_falls_by_the_same_factor_each_epoch() -> None:
@@ -78,17 +71,27 @@ def greedily(chances: Any) -> list[int]:
     return chosen
 
 
+@pytest.mark.parametrize("crowd", [0, 1, 2, 4])
 @pytest.mark.parametrize("seed", range(20))
-def test_nodes_that_agree_get_columns_of_their_own(seed: int) -> None:
+def test_nodes_that_agree_get_columns_of_their_own(seed: int, crowd: int) -> None:
     rng = np.random.default_rng(seed)
-    k, m = int(rng.integers(1, 7)), int(rng.integers(7, 12))
+    k, m = int(rng.integers(1, 7)), int(rng.integers(7, 40))
     # All nodes want the same few columns.
-    chances = rng.random((k, m)) + 5.0 * (np.arange(m) < 2)
-    found = distinct(chances)
-    assert found.tolist() == greedily(chances)
+    logits = rng.standard_normal((k, m)) + 5.0 * (np.arange(m) < crowd)
+    found, largest = distinct(logits, softmax(logits, axis=1))
+    assert found.tolist() == greedily(log_softmax(logits, axis=1))
     assert len(set(found.tolist())) == k
+    np.testing.assert_allclose(largest, softmax(logits, axis=1).max(axis=1))
+
+
+def test_columns_whose_probability_is_too_small_for_a_number_are_told_apart() -> None:
+    logits = np.array([[5000.0, 0.0, 2.0, 1.0], [4000.0, 9.0, 7.0, 8.0], [6000.0, 3.0, 1.0, 2.0]])
+    found, largest = distinct(logits, softmax(logits, axis=1))
+    assert largest.tolist() == [1.0, 1.0, 1.0]
+    # The first node of equals has its wish; the second is then 3991 away from its next column.
+    assert found.tolist() == [0, 1, 3]
 
 
 def test_as_many_nodes_as_columns_take_all() -> None:
     same = np.tile([0.7, 0.2, 0.1], (3, 1))
-    assert distinct(same).tolist() == [0, 1, 2]
+    assert distinct(np.log(same), same)[0].tolist() == [0, 1, 2]

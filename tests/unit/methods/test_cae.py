@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import exactk.deep.need as need
+import exactk.methods.cae as cae
 from exactk import Problem, Result, Status, TopKSelector, solve
+from exactk.deep.table import deep_table
 from exactk.methods.cae import CAE
 from exactk.monitor import Monitor
 from tests.oracles.brute import make_classes
@@ -80,6 +82,32 @@ def test_the_first_loss_is_that_of_the_class_shares() -> None:
     assert run(Problem.from_arrays(X, y)).trace[0] == pytest.approx(entropy, rel=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+@pytest.mark.parametrize("T", [5.0, 0.3])
+def test_the_gradient_is_that_of_torch(kind: str, T: float) -> None:
+    torch = pytest.importorskip("torch", reason=REASON)
+    table = deep_table(Problem.from_arrays(*planted(0, kind, n=30, d=15)))
+    network = cae._Network(CAE(hidden=5), table, 3, np.random.default_rng(0))
+    for _ in range(3):
+        network.learn(slice(None), T, np.random.default_rng(1))
+    rows = np.arange(0, 30, 2)
+    X, Y, w = (torch.from_numpy(a[rows]) for a in (table.X, table.Y, table.weights))
+    parts = [part.clone().requires_grad_(True) for part in network.adam.parts]
+    logits, W1, b1, W2, b2 = parts
+    noise = torch.from_numpy(np.random.default_rng(2).gumbel(size=(3, 15)))
+    M = torch.softmax((logits + noise) / T, 1)
+    output = torch.tanh(X @ M.T @ W1 + b1) @ W2 + b2
+    if kind == "classes":
+        loss = -(torch.log_softmax(output, -1) * Y).sum(-1) @ w
+    else:
+        loss = ((output - Y) ** 2).mean(-1) @ w
+    wanted = torch.autograd.grad(loss / w.sum(), parts)
+    network.adam.step = lambda: None  # type: ignore[method-assign]
+    assert network.learn(rows, T, np.random.default_rng(2)) == pytest.approx(float(loss.detach()))
+    for slope, gradient in zip(network.adam.slopes, wanted, strict=True):
+        np.testing.assert_allclose(slope.numpy(), gradient.numpy(), rtol=1e-9, atol=1e-14)
+
+
 def test_the_loss_falls() -> None:
     trace = run(Problem.from_arrays(*planted(0))).trace
     assert np.mean(trace[-10:]) < 0.7 * trace[0]
@@ -129,7 +157,7 @@ def test_it_fails_with_k_columns_where_the_rate_overflows(problem: Problem) -> N
     ("option", "bad", "words"),
     [
         ("mode", "unsupervised", "'supervised' or 'reconstruction', not 'unsupervised'"),
-        ("hidden", 0, "a whole number of at least 1, not 0"),
+        ("hidden", 0, "a whole number from 1 to 100000, not 0"),
         ("end_temperature", 0, "a number in (0, inf), not 0"),
         ("batch_size", 0, "a whole number of at least 1, or None (all rows), not 0"),
         ("random_state", 1.5, "an integer that is zero or more"),

@@ -11,6 +11,7 @@ import pytest
 import exactk.deep.need as need
 import exactk.methods.firdl as firdl
 from exactk import Problem, Result, Status, TopKSelector, solve, solve_path
+from exactk.deep.table import deep_table
 from exactk.methods.firdl import FIRDL
 from exactk.monitor import Monitor
 from tests.oracles.brute import make_classes
@@ -107,7 +108,7 @@ def test_rows_in_blocks_are_rows_at_once(problem: Problem, monkeypatch: pytest.M
 
 def test_the_loss_of_a_mask_is_that_of_its_definition(problem: Problem) -> None:
     pytest.importorskip("torch", reason=REASON)
-    table = firdl.deep_table(problem)
+    table = deep_table(problem)
     rng = np.random.default_rng(0)
     operator = firdl._Operator(table, 3, 5, 0.05, rng)
     masks = np.array([[0, 4, 2], [7, 1, 13], [3, 2, 1], [9, 8, 0]])
@@ -121,6 +122,44 @@ def test_the_loss_of_a_mask_is_that_of_its_definition(problem: Problem) -> None:
         chances = np.exp(output) / np.exp(output).sum(axis=1, keepdims=True)
         expected.append(-(table.weights @ np.log((chances * table.Y).sum(axis=1))))
     np.testing.assert_allclose(operator.learn(masks, slice(None)), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_the_gradients_are_those_of_torch(kind: str) -> None:
+    torch = pytest.importorskip("torch", reason=REASON)
+    table = deep_table(Problem.from_arrays(*planted(0, kind, n=30, d=15)))
+    rng = np.random.default_rng(0)
+    operator, selector = firdl._Operator(table, 3, 5, 0.05, rng), firdl._Selector(15, 5, 0.05, rng)
+    masks = np.array([[0, 4, 2], [7, 1, 8], [3, 2, 1], [6, 8, 0]])
+    for _ in range(3):
+        selector.learn(masks, operator.learn(masks, slice(None)))
+    rows, which = np.arange(0, 30, 2), torch.from_numpy(masks)
+    X, Y, w = (torch.from_numpy(a[rows]) for a in (table.X, table.Y, table.weights))
+    parts = [part.clone().requires_grad_(True) for part in operator.adam.parts]
+    A, B, b1, W, b2 = parts
+    m = torch.zeros(4, 15, dtype=torch.float64).scatter_(1, which, 1.0)
+    output = torch.tanh((X * m[:, None]) @ A + (m @ B + b1)[:, None]) @ W + b2
+    if kind == "classes":
+        losses = -(torch.log_softmax(output, -1) * Y).sum(-1) @ w
+    else:
+        losses = ((output - Y) ** 2).mean(-1) @ w
+    wanted = torch.autograd.grad(losses.mean() / w.sum(), parts)
+    operator.adam.step = lambda: None  # type: ignore[method-assign]
+    found = operator.learn(masks, rows)
+    np.testing.assert_allclose(found, losses.detach().numpy(), rtol=1e-12)
+    for slope, gradient in zip(operator.adam.slopes, wanted, strict=True):
+        np.testing.assert_allclose(slope.numpy(), gradient.numpy(), rtol=1e-9, atol=1e-14)
+
+    parts = [part.clone().requires_grad_(True) for part in selector.adam.parts]
+    V, b, a = parts
+    goals = rng.standard_normal(4)
+    remembered = [torch.from_numpy(losses) for _, losses in selector.memory]
+    error = torch.tanh(m @ V + b) @ a - torch.stack([*remembered, torch.from_numpy(goals)])
+    wanted = torch.autograd.grad((error**2).mean(), parts)
+    selector.adam.step = lambda: None  # type: ignore[method-assign]
+    selector.learn(masks, goals)
+    for slope, gradient in zip(selector.adam.slopes, wanted, strict=True):
+        np.testing.assert_allclose(slope.numpy(), gradient.numpy(), rtol=1e-9, atol=1e-14)
 
 
 def test_the_seed_decides_and_none_is_one(problem: Problem) -> None:
@@ -168,8 +207,8 @@ def test_few_masks_and_extreme_sizes(problem: Problem, n_masks: int, k: int) -> 
 @pytest.mark.parametrize(
     ("option", "bad", "words"),
     [
-        ("hidden", 0, "a whole number of at least 1, not 0"),
-        ("n_masks", 3, "a whole number of at least 4, not 3"),
+        ("hidden", 0, "a whole number from 1 to 100000, not 0"),
+        ("n_masks", 3, "a whole number from 4 to 10000, not 3"),
         ("learning_rate", 0, "a number in (0, inf), not 0"),
         ("batch_size", 0, "a whole number of at least 1, or None (all rows), not 0"),
         ("random_state", 1.5, "an integer that is zero or more"),
