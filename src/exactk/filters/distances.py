@@ -129,7 +129,7 @@ def city_block(left: Floats, right: Floats | None = None) -> Floats:
 
 
 def _parts(n: int) -> list[slice]:
-    step = min(TASK_ROWS, max(LEAST_ROWS, n // 8))
+    step = min(TASK_ROWS, max(LEAST_ROWS, -(-n // 4)))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 

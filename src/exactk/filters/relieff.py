@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +11,9 @@ import numpy.typing as npt
 from exactk.checks import Check, Whole
 from exactk.filters.base import Filter, Ranking, by_score
 from exactk.filters.distances import city_block, pair_sums
-from exactk.filters.table import ClassTable, Labels, class_table
+from exactk.filters.table import Labels
+from exactk.filters.table import labels as labels_of
+from exactk.iterative.table import whole_table
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Status
@@ -81,14 +82,16 @@ class ReliefF(Filter):
         self.n_neighbors = n_neighbors
 
     def rank(self, problem: Problem, k: int, monitor: Monitor) -> Ranking:  # noqa: D102
-        Z, labels = _unit_ranges(class_table(problem))
+        labels = labels_of(problem)
+        Z = _unit_ranges(problem, labels.rows)
         n, total = len(Z), float(labels.weights.sum())
         blocks = 1 if n * n <= WHOLE else -(-n * n // BLOCK)
+        by_class = np.argsort(labels.codes, kind="stable")
         sums, weight, status = np.zeros(Z.shape[1]), 0.0, Status.CONVERGED
         for number in range(blocks):
             try:
-                # Rows are sorted by class: every so-many-th is a fair share of each.
-                rows = np.arange(number, n, blocks)
+                # Of the rows in order of their class every so-many-th: a fair share of each.
+                rows = np.sort(by_class[number::blocks])
                 sums += self._block(Z, labels, rows, whole=blocks == 1)
             except KeyboardInterrupt:
                 if number == 0:
@@ -121,16 +124,17 @@ class ReliefF(Filter):
         own = labels.codes[rows]
         even = bool((labels.weights == 1.0).all())
         G = np.empty_like(D)
-        ends = np.concatenate([[0], np.cumsum(np.bincount(labels.codes, minlength=len(sizes)))])
-        for c, (start, stop) in enumerate(pairwise(ends)):
-            w = labels.weights[start:stop]
+        for c in range(len(sizes)):
+            members = np.flatnonzero(labels.codes == c)
+            w = labels.weights[members]
             for hit in (False, True):
                 which = np.flatnonzero((own == c) == hit)
                 if which.size == 0:
                     continue
-                near = D[which, start:stop]
-                w_near, at = w, (np.arange(len(which)), rows[which] - start)
+                near = D[np.ix_(which, members)]
+                w_near = w
                 if hit:
+                    at = np.arange(len(which)), np.searchsorted(members, rows[which])
                     w_near = np.tile(w, (len(which), 1))
                     # A row is not its own neighbour, but what else its weight stands for is.
                     w_near[at] = np.maximum(w_near[at] - 1.0, 0.0)
@@ -143,18 +147,17 @@ class ReliefF(Filter):
                     :, None
                 ]
                 share *= -1.0 if hit else (prior[c] / (1.0 - prior[own[which]]))[:, None]
-                G[which, start:stop] = share
+                G[np.ix_(which, members)] = share
         return G
 
 
-def _unit_ranges(table: ClassTable) -> tuple[Floats, Labels]:
-    """Columns from 0 to 1, rows sorted by class."""
-    order = np.argsort(table.labels.codes, kind="stable")
-    Z = table.X[order]
+def _unit_ranges(problem: Problem, rows: Indices | None) -> Floats:
+    """The rows that count, columns from 0 to 1."""
+    Z = whole_table(problem)
+    Z = Z if rows is None else Z[rows]
     Z -= Z.min(axis=0)
-    Z /= Z.max(axis=0)
-    labels = table.labels
-    return Z, Labels(None, labels.codes[order], labels.weights[order], labels.n_classes)
+    Z *= 1.0 / Z.max(axis=0)
+    return Z
 
 
 def _shares_even(near: Floats, weights: Floats, room: Floats) -> Floats:

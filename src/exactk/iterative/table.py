@@ -23,6 +23,7 @@ __all__ = [
     "standard_table",
     "start_matrix",
     "target_unit",
+    "whole_table",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -115,15 +116,7 @@ def standard_rows(problem: Problem) -> tuple[Floats, Floats, Floats | None]:
     assert rows is not None
     assert target is not None
     columns = problem.candidates
-    size = 8 * rows.n_rows * len(columns)
-    if size > problem.memory_limit:
-        raise InputError(
-            f"this method reads the whole table as float64, {size / 2**30:.1f} GiB, more than "
-            f"memory_limit={problem.memory_limit:,}; raise memory_limit in Problem.from_arrays, "
-            f"or use method='exchange'"
-        )
-    X, Y = rows.columns(columns), target.block(0, rows.n_rows)
-    weights = problem.weights
+    X, Y, weights = whole_table(problem), target.block(0, rows.n_rows), problem.weights
     if weights is not None:
         counted = np.flatnonzero(weights > 0)
         X, Y, weights = X[counted], Y[counted], weights[counted]
@@ -132,6 +125,20 @@ def standard_rows(problem: Problem) -> tuple[Floats, Floats, Floats | None]:
     X -= problem.x_mean[columns]
     X *= problem.x_scale[columns] / column_unit(problem)
     return X, Y, weights
+
+
+def whole_table(problem: Problem) -> Floats:
+    """Return all candidate columns as they are, a new array, if memory allows."""
+    rows, columns = problem.rows, problem.candidates
+    assert rows is not None
+    size = 8 * rows.n_rows * len(columns)
+    if size > problem.memory_limit:
+        raise InputError(
+            f"this method reads the whole table as float64, {size / 2**30:.1f} GiB, more than "
+            f"memory_limit={problem.memory_limit:,}; raise memory_limit in Problem.from_arrays, "
+            f"or use method='exchange'"
+        )
+    return rows.columns(columns)
 
 
 def _coded(
