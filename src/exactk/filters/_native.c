@@ -1,5 +1,5 @@
-/* The kernels of exactk/filters/distances.py in C: city-block distances between rows, and weighted sums
- * of the differences of pairs of rows.
+/* The kernels of exactk/filters/distances.py in C: city-block distances between rows, their
+ * nearest of each class, and weighted sums of the differences of pairs of rows.
  *
  * Built as a plain shared library without Python or NumPy headers and called through ctypes on
  * arrays that NumPy owns. No state: threads call it side by side on parts of their own.
@@ -75,7 +75,7 @@ static void sums_of_pairs(const double *rows, const int32_t *first, const int32_
 }
 #endif
 
-EXPORT int64_t exactk_rows_version(void) { return 1; }
+EXPORT int64_t exactk_rows_version(void) { return 2; }
 
 /* out[i][j] = sum over the columns of |left[i] - right[j]| for the n_left x n_right pairs of rows;
  * rows of out are `stride` apart. */
@@ -128,5 +128,62 @@ EXPORT CLONES void exactk_pair_sums(const double *X, int64_t n, int64_t d, int64
         double sum[WIDTH];
         sums_of_pairs(work, first, second, weight, n_pairs, sum);
         memcpy(out + k0, sum, (size_t)width * sizeof(double));
+    }
+}
+
+/* The share of each row j among the `most` nearest of its class to row i, for the rows i in
+ * start..stop: out[i][j] = factor[class of i][class of j] / number of them, for rows within the last
+ * of them; rows as far as the last, up to `same`, divide what is left of it. Row i itself, at
+ * self[i], is nobody's neighbour. `work` has room for n_classes * (most + 3) numbers. */
+EXPORT void exactk_shares(const double *D, int64_t n, int64_t start, int64_t stop,
+                          const int64_t *codes, const int64_t *self, int64_t n_classes,
+                          int64_t most, double same, const double *factor, double *work,
+                          double *out) {
+    double *edge = work, *inside = work + n_classes, *level = work + 2 * n_classes;
+    double *best = work + 3 * n_classes; /* the nearest so far, by class, in rising order */
+    for (int64_t i = start; i < stop; i++) {
+        const double *away = D + i * n;
+        for (int64_t c = 0; c < n_classes; c++) inside[c] = level[c] = 0.0;
+        for (int64_t j = 0; j < n; j++) {
+            if (j == self[i]) continue;
+            const int64_t c = codes[j];
+            double *list = best + c * most;
+            int64_t place = (int64_t)inside[c]; /* how many there are, for now */
+            if (place == most) {
+                if (away[j] >= list[most - 1]) continue;
+                place--;
+            } else {
+                inside[c] += 1.0;
+            }
+            for (; place > 0 && list[place - 1] > away[j]; place--) list[place] = list[place - 1];
+            list[place] = away[j];
+        }
+        for (int64_t c = 0; c < n_classes; c++) {
+            const int64_t found = (int64_t)inside[c];
+            edge[c] = found ? best[c * most + found - 1] : -1.0;
+            level[c] = inside[c];
+            inside[c] = 0.0;
+        }
+        /* level: how many there should be; from here on out holds 1 within and 2 at the edge. */
+        double *to = out + i * n;
+        const double *by = factor + codes[self[i]] * n_classes;
+        for (int64_t j = 0; j < n; j++) {
+            const int64_t c = codes[j];
+            const int near = away[j] < edge[c] * (1.0 - same);
+            const int at = !near && away[j] <= edge[c] * (1.0 + same);
+            to[j] = j == self[i] ? 0.0 : near + 2.0 * at;
+            inside[c] += to[j] == 1.0;
+        }
+        for (int64_t c = 0; c < n_classes; c++) best[c] = 0.0;
+        for (int64_t j = 0; j < n; j++) best[codes[j]] += to[j] == 2.0;
+        for (int64_t c = 0; c < n_classes; c++) {
+            const double whole = level[c] > 0.0 ? by[c] / level[c] : 0.0;
+            level[c] = best[c] > 0.0 ? whole * (level[c] - inside[c]) / best[c] : 0.0;
+            inside[c] = whole;
+        }
+        for (int64_t j = 0; j < n; j++) {
+            const int64_t c = codes[j];
+            to[j] = to[j] == 0.0 ? 0.0 : to[j] == 1.0 ? inside[c] : level[c];
+        }
     }
 }

@@ -18,19 +18,20 @@ import numpy.typing as npt
 
 from exactk.compiled import open_library, path_beside
 
-__all__ = ["city_block", "library", "library_path", "pair_sums"]
+__all__ = ["city_block", "library", "library_path", "nearest_shares", "pair_sums"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
+Indices = npt.NDArray[np.intp]
 
 _POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
 # Version of the functions in `_native.c`.
-VERSION = 1
+VERSION = 2
 # Rows of a task at most; there should be several for each thread, and each worth a call.
 TASK_ROWS = 128
 LEAST_ROWS = 16
 # Differences in so little work that more threads do not pay.
-FEW = 2**23
+FEW = 2**21
 # Columns that the C code sums at once.
 WIDTH = 32
 # Values of a block where NumPy does the work.
@@ -56,7 +57,12 @@ def library() -> Any:
         _POINTER, _INTEGER, _INTEGER, _INTEGER, _INTEGER,
         _POINTER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER,
     )  # fmt: skip
-    loaded.exactk_city_block.restype = loaded.exactk_pair_sums.restype = None
+    loaded.exactk_shares.argtypes = (
+        _POINTER, _INTEGER, _INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _INTEGER,
+        ctypes.c_double, _POINTER, _POINTER, _POINTER,
+    )  # fmt: skip
+    for name in ("exactk_city_block", "exactk_pair_sums", "exactk_shares"):
+        getattr(loaded, name).restype = None
     return loaded
 
 
@@ -73,9 +79,15 @@ def _run(tasks: Iterable[Callable[[], None]], work: int) -> None:
         for task in todo:
             task()
         return
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(task) for task in todo]:
-            done.result()
+    pool = _pool(os.getpid(), threads)
+    for done in [pool.submit(task) for task in todo]:
+        done.result()
+
+
+@cache
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """Threads that wait for work; a process that was forked has none of its parent's."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="exactk")
 
 
 def city_block(left: Floats, right: Floats | None = None) -> Floats:
@@ -125,6 +137,55 @@ def city_block(left: Floats, right: Floats | None = None) -> Floats:
         (part(i, j) for i in rows for j in columns if not half or j.start >= i.start),
         out.size * d // (2 if half else 1),
     )
+    return out
+
+
+def nearest_shares(
+    D: Floats, codes: Indices, rows: Indices, most: int, factor: Floats, same: float
+) -> Floats | None:
+    """Return factor·(share of row j among the nearest of its class to row i), or None without C.
+
+    Parameters
+    ----------
+    D : ndarray of shape (b, n)
+        Distances of some rows to all.
+    codes : ndarray of intp of shape (n,)
+        Class of each row.
+    rows : ndarray of intp of shape (b,)
+        Which rows those are: a row is not its own neighbour.
+    most : int
+        Neighbours of each class.
+    factor : ndarray of shape (c, c)
+        For the class of i and that of j.
+    same : float
+        Relative difference of distances that counts as none: rows as far as the last neighbour
+        divide its place.
+
+    Returns
+    -------
+    ndarray of shape (b, n) or None
+    """
+    compiled = library()
+    if compiled is None:
+        return None
+    D, factor = np.ascontiguousarray(D), np.ascontiguousarray(factor)
+    codes, rows = codes.astype(np.int64), rows.astype(np.int64)
+    out = np.empty_like(D)
+    # No class has more rows than there are.
+    most = min(most, D.shape[1])
+
+    def part(rows_here: slice) -> Callable[[], None]:
+        def task() -> None:
+            work = np.empty(len(factor) * (most + 3))
+            compiled.exactk_shares(
+                D.ctypes.data, D.shape[1], rows_here.start, rows_here.stop, codes.ctypes.data,
+                rows.ctypes.data, len(factor), most, same, factor.ctypes.data, work.ctypes.data,
+                out.ctypes.data,
+            )  # fmt: skip
+
+        return task
+
+    _run((part(some) for some in _parts(len(D))), 8 * D.size)
     return out
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from exactk.checks import Check, Whole
 from exactk.filters.base import Filter, Ranking, by_score
-from exactk.filters.distances import city_block, pair_sums
+from exactk.filters.distances import city_block, nearest_shares, pair_sums
 from exactk.filters.table import Labels
 from exactk.filters.table import labels as labels_of
 from exactk.iterative.table import whole_table
@@ -123,6 +123,13 @@ class ReliefF(Filter):
         prior = sizes / sizes.sum()
         own = labels.codes[rows]
         even = bool((labels.weights == 1.0).all())
+        # Of misses by their prior among all misses, of hits with a minus sign.
+        factor = np.tile(prior, (len(prior), 1)) / (1.0 - prior)[:, None] / sizes.sum()
+        np.fill_diagonal(factor, -1.0 / sizes.sum())
+        if even:
+            found = nearest_shares(D, labels.codes, rows, self.n_neighbors, factor, SAME)
+            if found is not None:
+                return found
         G = np.empty_like(D)
         for c in range(len(sizes)):
             members = np.flatnonzero(labels.codes == c)
@@ -143,10 +150,8 @@ class ReliefF(Filter):
                 # Python compares whole numbers of any size.
                 room = np.minimum(min(self.n_neighbors, float(sizes.sum())), w_near.sum(axis=-1))
                 share = (_shares_even if even else _shares)(near, w_near, room)
-                share *= (labels.weights[rows[which]] / sizes.sum() / np.maximum(room, 1e-300))[
-                    :, None
-                ]
-                share *= -1.0 if hit else (prior[c] / (1.0 - prior[own[which]]))[:, None]
+                times = labels.weights[rows[which]] * factor[own[which], c]
+                share *= (times / np.maximum(room, 1e-300))[:, None]
                 G[np.ix_(which, members)] = share
         return G
 

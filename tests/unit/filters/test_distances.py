@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from exactk.filters import distances
+from exactk.filters.relieff import ReliefF
+from exactk.filters.table import Labels
 
 
 @pytest.fixture(params=["compiled", "plain"])
@@ -55,6 +57,26 @@ def test_pair_sums(d: int, engine: str, monkeypatch: pytest.MonkeyPatch) -> None
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
     nothing = distances.pair_sums(X, first[:0], second[:0], weight[:0])
     assert nothing.tolist() == [0.0] * d
+
+
+@pytest.mark.skipif(distances.library() is None, reason="the compiled kernels were not built")
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("most", [1, 3, 50, 10**30])
+def test_nearest_shares_are_those_of_the_plain_form(seed: int, most: int, monkeypatch) -> None:
+    rng = np.random.default_rng(seed)
+    n, c = int(rng.integers(5, 60)), int(rng.integers(2, 6))
+    codes = np.concatenate([np.arange(c), rng.integers(0, c, n - c)])
+    # Half of the tables have rows at the same distance, and copies of rows.
+    Z = rng.integers(0, 3, (n, 4)).astype(float) if seed % 2 else rng.standard_normal((n, 4))
+    D = distances.city_block(Z)
+    held = Labels(None, codes, np.ones(n), c)
+    for rows in (np.arange(n), np.sort(rng.choice(n, n // 2, replace=False))):
+        method = ReliefF(n_neighbors=most)
+        compiled = method._pair_weights(D[rows], held, rows)
+        with monkeypatch.context() as patch:
+            patch.setattr(distances, "library", lambda: None)
+            plain = method._pair_weights(D[rows], held, rows)
+        np.testing.assert_allclose(compiled, plain, rtol=1e-12, atol=1e-15)
 
 
 def test_a_library_that_cannot_be_loaded_is_left_alone(
