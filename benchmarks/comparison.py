@@ -16,9 +16,9 @@ import argparse
 import json
 import multiprocessing
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ import exactk
 from benchmarks import data, harness
 from benchmarks.comparison_report import report
 from benchmarks.ridge_leaderboard import Split
-from benchmarks.scope import Record, Records, Scope, solve
+from benchmarks.scope import Record, Records, Scope, run_parts, solve
 from exactk import registry
 
 SETS = ("srbct", "coil20", "isolet", "allaml")
@@ -213,6 +213,10 @@ def quality(scope: Scope) -> Records:
     """Columns of 60 % of each class, to classify the rest."""
     records: list[Record] = []
     methods = [name for name in registry.names() if name != "exhaustive"]
+    if find_spec("torch") is None:
+        absent = [name for name in methods if registry.method_class(name).extra == "deep"]
+        print(f"left out, no torch: {', '.join(absent)}", file=sys.stderr)
+        methods = [name for name in methods if name not in absent]
     for dataset in scope.sets(QUALITY_SETS):
         part = Split(dataset, np.random.default_rng(0))
         train = data.Dataset(dataset.name, part.X, part.y)
@@ -264,14 +268,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     harness.pin_threads(options.threads)
     scope = Scope(quick=options.quick)
     record: Record = harness.circumstances(options.threads)
-    took: dict[str, float] = {}
-    for name in (name for name in PARTS if name in options.only):
-        start = time.perf_counter()
-        record |= PARTS[name](scope)
-        took[name] = time.perf_counter() - start
-        print(f"{name}: {took[name]:.1f} s", file=sys.stderr, flush=True)
-    if scope.missing:
-        print(f"left out, no file: {', '.join(sorted(scope.missing))} (set {data.FOLDER_VARIABLE})")
+    parts, took = run_parts(PARTS, options.only, scope)
+    record |= parts
     if options.add and not options.quick and not scope.missing:
         kept = json.loads(stored.read_text(encoding="utf-8")) if stored.is_file() else {}
         harness.write_record("comparison", {**kept, **record})

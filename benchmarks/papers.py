@@ -20,8 +20,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 
@@ -33,7 +31,7 @@ from benchmarks import data, harness
 from benchmarks.literal import cdlsr, ipfs
 from benchmarks.papers_report import PUBLISHED, report
 from benchmarks.ridge_leaderboard import Split
-from benchmarks.scope import K, Record, Records, Scope, build, course, solve
+from benchmarks.scope import K, Record, Records, Scope, build, course, run_parts, solve
 from exactk.iterative.table import standard_table
 
 SCALING_ROWS, SCALING_CLASSES = 200, 3
@@ -280,15 +278,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     harness.pin_threads(options.threads)
     scope = Scope(quick=options.quick, sizes=(5, K) if options.all else (K,))
     record = harness.circumstances(options.threads)
-    parts: Records = {}
-    took: dict[str, float] = {}
-    for name in (name for name in PARTS if name in options.only):
-        start = time.perf_counter()
-        parts |= PARTS[name](scope)
-        took[name] = time.perf_counter() - start
-        print(f"{name}: {took[name]:.1f} s", file=sys.stderr, flush=True)
-    if scope.missing:
-        print(f"left out, no file: {', '.join(sorted(scope.missing))} (set {data.FOLDER_VARIABLE})")
+    parts, took = run_parts(PARTS, options.only, scope)
     if options.add and not options.quick:
         kept = json.loads((harness.RESULTS / "papers.json").read_text(encoding="utf-8"))
         apart = sorted({*kept.get("measured_apart", []), *took})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,22 @@ class Scope:
         here, missing = data.available(names)
         self.missing.update(missing)
         return data.load_all(here[:quick] if self.quick else here)
+
+
+def run_parts(
+    parts: Mapping[str, Callable[[Scope], Records]], only: Sequence[str], scope: Scope
+) -> tuple[Records, dict[str, float]]:
+    """Measure some parts, in their order: their records, and the seconds that each took."""
+    records: Records = {}
+    took: dict[str, float] = {}
+    for name in (name for name in parts if name in only):
+        start = time.perf_counter()
+        records |= parts[name](scope)
+        took[name] = time.perf_counter() - start
+        print(f"{name}: {took[name]:.1f} s", file=sys.stderr, flush=True)
+    if scope.missing:
+        print(f"left out, no file: {', '.join(sorted(scope.missing))} (set {data.FOLDER_VARIABLE})")
+    return records, took
 
 
 def build(dataset: data.Dataset) -> exactk.Problem:

@@ -1,7 +1,7 @@
 """Weights of a network in one vector, Adam on it, and the losses of the targets.
 
 Gradients are written out: for networks of one hidden layer these are few lines, and PyTorch's own
-differentiation takes several times as long as the products themselves where a table is small.
+differentiation takes longer than the products themselves where a table is small.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def shared(array: Floats) -> torch.Tensor:
 def bend(x: torch.Tensor) -> torch.Tensor:
     """Put tanh x in the place of x, as 2/(1 + exp(−2x)) − 1.
 
-    PyTorch's own tanh of float64 takes four times as long.
+    PyTorch's own tanh of float64 takes longer.
     """
     return x.mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +15,7 @@ from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
 
-__all__ = ["Filter", "Ranking", "by_score"]
+__all__ = ["Filter", "Ranking", "Scorer", "by_score"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -71,32 +72,19 @@ def by_score(scores: Floats, unit: float = 0.0) -> Indices:
 
 
 class Filter(Method):
-    """Base of methods that score columns; a subclass writes `score`.
+    """Base of methods that rank columns; a subclass writes `rank`, or is a `Scorer`.
 
-    One that takes columns in sequence, each with an eye on those before, writes `rank` instead.
-    Only candidates are scored; a copy of a column has the score of its original, and constant
+    Only candidates are ranked; a copy of a column has the score of its original, and constant
     columns have none. Scores must not depend on shift, scale or sign of a column.
-
-    Attributes
-    ----------
-    unit : float
-        As in `by_score`.
     """
-
-    unit: ClassVar[float] = 0.0
 
     needs_rows: ClassVar[bool] = True
     needs_classes: ClassVar[bool] = True
     uses_gram: ClassVar[bool] = False
 
-    def score(self, problem: Problem, monitor: Monitor) -> Floats:
-        """Return a finite score for each candidate, the higher the better."""
-        raise NotImplementedError
-
+    @abstractmethod
     def rank(self, problem: Problem, k: int, monitor: Monitor) -> Ranking:
         """Return the candidates in order of choice, as far as k."""
-        scores = self.score(problem, monitor)
-        return Ranking(by_score(scores, self.unit), scores)
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
         return _answer(problem, k, self.rank(problem, k, monitor))
@@ -106,6 +94,26 @@ class Filter(Method):
         ranking = self.rank(problem, k_max, monitor)
         for k in range(1, k_max + 1):
             yield _answer(problem, k, ranking)
+
+
+class Scorer(Filter):
+    """Base of filters whose order is that of a score for each column; a subclass writes `score`.
+
+    Attributes
+    ----------
+    unit : float
+        Size of the numbers that scores come from (see `by_score`).
+    """
+
+    unit: ClassVar[float] = 0.0
+
+    @abstractmethod
+    def score(self, problem: Problem, monitor: Monitor) -> Floats:
+        """Return a finite score for each candidate, the higher the better."""
+
+    def rank(self, problem: Problem, k: int, monitor: Monitor) -> Ranking:  # noqa: D102
+        scores = self.score(problem, monitor)
+        return Ranking(by_score(scores, self.unit), scores)
 
 
 def _answer(problem: Problem, k: int, ranking: Ranking) -> Answer:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from exactk.checks import Check
 from exactk.errors import InputError
-from exactk.filters.base import Filter
+from exactk.filters.base import Scorer
 from exactk.filters.levels import WIDTH, Bins, class_tables
 from exactk.filters.table import BLOCK_VALUES, class_sizes, labels
 from exactk.monitor import Monitor
@@ -21,7 +21,7 @@ __all__ = ["Chi2"]
 Floats = npt.NDArray[np.float64]
 
 
-class Chi2(Filter):
+class Chi2(Scorer):
     """Score each column by χ² = Σ_lc (n_lc − e_lc)² / e_lc of its levels and the classes.
 
     n_lc is the weight of the rows of class c at level l, and e_lc = n_l·n_c/n what it would be if

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Check
-from exactk.filters.base import Filter
+from exactk.filters.base import Scorer
 from exactk.filters.levels import BINS, WIDTH, class_tables, entropy
 from exactk.monitor import Monitor
 from exactk.problem import Problem
@@ -19,7 +19,7 @@ __all__ = ["InfoGain"]
 Floats = npt.NDArray[np.float64]
 
 
-class InfoGain(Filter):
+class InfoGain(Scorer):
     """Score each column by H(y) − H(y | x), in nats, of its levels.
 
     With the weights n_lc of the rows of class c at level l, H(y) = −Σ_c (n_c/n) log(n_c/n), and

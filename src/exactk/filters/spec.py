@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Check, Choice, Whole
-from exactk.filters.base import Filter
+from exactk.filters.base import Scorer
 from exactk.filters.table import BLOCK_VALUES, ClassTable, class_table, scatters
 from exactk.monitor import Monitor
 from exactk.problem import Problem
@@ -23,7 +23,7 @@ Indices = npt.NDArray[np.intp]
 EQUAL = 1e-10
 
 
-class SPEC(Filter):
+class SPEC(Scorer):
     """Score each column by how smooth it is on a graph of the rows that knows the classes.
 
     With weights S_ij of the edges, degrees D = diag(S1), the normalised Laplacian

@@ -79,12 +79,12 @@ class TTest(Filter):
             )
 
     def rank(self, problem: Problem, k: int, monitor: Monitor) -> Ranking:  # noqa: D102
-        t = self.score(problem, monitor)
+        t = self._score(problem)
         # Of the same order, at most 1, and with errors of one size: beside a column whose classes
         # do not overlap, whose |t| is rounding, others differ as they do without it.
         return Ranking(by_score(t**2 / (problem.weight + t**2), 1.0), t)
 
-    def score(self, problem: Problem, monitor: Monitor) -> Floats:  # noqa: D102
+    def _score(self, problem: Problem) -> Floats:
         rows, target = problem.rows, problem.target
         assert rows is not None
         assert target is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from math import inf, sqrt
 from typing import ClassVar, Literal
@@ -172,20 +173,20 @@ class _Point:
         return W, self.XW + beta * (self.XW - before.XW)
 
 
-class _Smooth:
+class _Smooth(ABC):
     """A loss of the residual E = XW − Y with a Lipschitz gradient."""
 
     X: Floats
     Y: Floats
     lipschitz: float
 
+    @abstractmethod
     def __call__(self, E: Floats) -> float:
         """Return the loss."""
-        raise NotImplementedError
 
+    @abstractmethod
     def slope(self, E: Floats) -> Floats:
         """Return the gradient with respect to E."""
-        raise NotImplementedError
 
     def fit(self, W: Floats) -> Floats:
         """XW, for a W of which few rows are not zero."""

@@ -10,8 +10,9 @@ from scipy.linalg import eigh
 from scipy.optimize import minimize
 
 from exactk import Problem, Result, Status, solve, solve_path
-from exactk.methods import slap
-from exactk.methods.slap import SLAP, _Class, _Graph, _Table
+from exactk.iterative import neighbours
+from exactk.iterative.neighbours import MovingRows
+from exactk.methods.slap import SLAP, _Graph, _Table
 from tests.oracles.brute import make_classes
 from tests.support import says
 
@@ -42,11 +43,11 @@ def next_step(table: _Table, W: Array, alpha: float, gamma: float, m: int) -> Ar
     return table.project(graph, 2 / gamma * np.linalg.norm(W, axis=1), m)
 
 
-def make_class(P: Array, weights: Array) -> _Class:
-    return _Class(P, weights.astype(float), 2**30)
+def make_class(P: Array, weights: Array) -> MovingRows:
+    return MovingRows(P, weights.astype(float), 2**30)
 
 
-def similarities(near: _Class, alpha: float) -> Array:
+def similarities(near: MovingRows, alpha: float) -> Array:
     """The matrix t, with that of a row to its copies on the diagonal."""
     n = len(near.weights)
     i, j, s, _ = near.similar(alpha)
@@ -127,9 +128,9 @@ def test_similarities_of_a_weighted_row_are_those_of_its_copies() -> None:
 def test_lists_are_exact_while_rows_move(
     width: int, weighted: bool, alpha: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slap, "LIST", width)
+    monkeypatch.setattr(neighbours, "LIST", width)
     # Blocks of a few rows each.
-    monkeypatch.setattr(slap, "BLOCK_VALUES", 1000)
+    monkeypatch.setattr(neighbours, "BLOCK_VALUES", 1000)
     rng = np.random.default_rng(4)
     # A dense middle and rows far out: some have many neighbours, some few.
     P = rng.standard_normal((150, 2)) * rng.choice([0.1, 1.0, 20.0], 150)[:, None]
