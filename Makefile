@@ -12,6 +12,9 @@ endif
 # builds carry (PIP_EXTRA_INDEX_URL may name one); elsewhere PyPI's is one. If it cannot be had,
 # these tests are left out and named; TORCH=required makes that an error.
 TORCH ?= optional
+# The tests of the report open it in Chromium. Without one they are left out and named;
+# BROWSER=required makes that an error.
+BROWSER ?= optional
 TORCH_BUILD := torch==2.13.0$(if $(filter Linux,$(shell uname -s)),+cpu)
 
 VENV := .venv
@@ -39,7 +42,7 @@ lint: $(VENV)/.dev
 test: lint test-lowest $(VENV)/.torch
 	@echo "== newest versions"
 # With SCIPY_ARRAY_API scikit-learn also runs its array API check of the selector.
-	@SCIPY_ARRAY_API=1 $(SINGLE) $(BIN)/python $(PYTEST)
+	@SCIPY_ARRAY_API=1 EXACTK_BROWSER=$(BROWSER) $(SINGLE) $(BIN)/python $(PYTEST)
 	@[ -e $(VENV)/.torch ] || echo "left out: the deep methods, $(TORCH_BUILD) could not be installed" \
 		"(PIP_EXTRA_INDEX_URL may name an index that has it)"
 ifeq ($(PYTHON_LOWEST),)
@@ -78,7 +81,7 @@ $(VENV)/.base: $(SETUP) | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: $(SETUP) | $(BIN)/python
-	@$(BIN)/python $(PIP) install -e ".[test,lint,peers]"
+	@$(BIN)/python $(PIP) install -e ".[test,lint,peers,browser]"
 	@touch $@ $(VENV)/.base
 
 # Not made where the build cannot be had: the next run tries again.

@@ -11,8 +11,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.datasets import load_digits
+
+from exactk import datasets
+from exactk.datasets import make_planted
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -102,66 +103,30 @@ class Dataset:
 
 
 def folder() -> Path | None:
-    """Folder of the .npz files: $EXACTK_DATA, else the data folder beside the project, if any."""
+    """Folder of the data: $EXACTK_DATA, else that beside the project, else None (the cache)."""
     named = os.environ.get(FOLDER_VARIABLE)
     project = Path(__file__).resolve().parents[1]
     path = Path(named) if named else project.parent / "shared" / "data"
     return path if path.is_dir() else None
 
 
-def load_file(name: str) -> Dataset:
-    """Read one `.npz` file: `X` and `y`, or a CSR matrix in parts (made dense here)."""
-    where = folder()
-    if where is None:
-        raise FileNotFoundError(f"no data folder for {name!r}: set {FOLDER_VARIABLE} to one")
-    with np.load(where / f"{name}.npz") as stored:
-        if "X" in stored:
-            X = stored["X"]
-        else:
-            parts = (stored["X_data"], stored["X_indices"], stored["X_indptr"])
-            X = sparse.csr_array(parts, shape=tuple(stored["X_shape"])).toarray()
-        y = stored["y"]
-    return Dataset(name, np.ascontiguousarray(X, dtype=np.float64), y)
-
-
-def ar1_design(n: int, d: int, correlation: float, rng: np.random.Generator) -> Floats:
-    """Gaussian rows whose columns i and j correlate by `correlation ** |i - j|`."""
-    X = rng.standard_normal((n, d))
-    fresh = np.sqrt(1.0 - correlation**2)
-    for j in range(1, d):
-        X[:, j] = correlation * X[:, j - 1] + fresh * X[:, j]
-    return X
-
-
-def synthetic(name: str, n: int, d: int, c: int, true_rows: int, correlation: float) -> Dataset:
-    """Outputs that depend on `true_rows` columns, with as much noise as signal."""
-    rng = np.random.default_rng(20240 + d)
-    X = ar1_design(n, d, correlation, rng)
-    rows = rng.choice(d, true_rows, replace=False)
-    signal = X[:, rows] @ rng.standard_normal((true_rows, c))
-    noise = rng.standard_normal((n, c)) * signal.std(axis=0)
-    return Dataset(name, X, signal + noise)
-
-
 def load(name: str) -> Dataset:
     """Load one data set of the comparison by name."""
-    if name == "digits":
-        X, y = load_digits(return_X_y=True)
-        return Dataset("digits", np.ascontiguousarray(X, dtype=np.float64), y)
     if name == "tall":
-        return synthetic("tall", 2_000, 1_000, 5, 20, 0.7)
-    if name == "wide":
-        return synthetic("wide", 500, 20_000, 3, 10, 0.0)
-    return load_file(name)
+        made = make_planted(2_000, 1_000, 5, 20, 0.7, random_state=21_240)
+    elif name == "wide":
+        made = make_planted(500, 20_000, 3, 10, 0.0, random_state=40_240)
+    else:
+        made = datasets.load(name, folder=folder())
+    return Dataset(name, made.X, made.y)
 
 
 def available(names: Iterable[str] = CELLS) -> tuple[list[str], list[str]]:
     """Split `names` into those that can be loaded here and those that are left out."""
-    where = folder()
     here: list[str] = []
     missing: list[str] = []
     for name in names:
-        present = name in BUILT_IN or (where is not None and (where / f"{name}.npz").is_file())
+        present = name in BUILT_IN or bool(datasets.available([name], folder=folder())[0])
         (here if present else missing).append(name)
     return here, missing
 

@@ -3,6 +3,9 @@
 Each data set is split 60 : 40 within the classes; columns are chosen and standardised on the
 training part only; 1-NN and a linear SVM (C = 1) are scored on the rest.
 
+Rows are drawn by `exactk.evaluate.share_split`; the record that is kept was drawn by an earlier
+rule, which rounded the share of each class by itself, so that a new run splits otherwise.
+
     python -m benchmarks.ridge_leaderboard             kept in results/ridge_leaderboard.json
     python -m benchmarks.ridge_leaderboard --quick     a few sets, one split, only printed
     python -m benchmarks.ridge_leaderboard --report    the table of the kept record again
@@ -21,10 +24,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.feature_selection import f_classif
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.svm import SVC
 
 from benchmarks import data, harness
+from exactk.evaluate import accuracy, share_split
 
 Rule = Callable[[int, int], float | str]
 
@@ -58,26 +60,12 @@ RULES: dict[str, Rule] = {
 }
 
 
-def split(y: np.ndarray[Any, Any], rng: np.random.Generator) -> tuple[data.Ints, data.Ints]:
-    """60 % of each class to train on, at least one row of it on either side."""
-    train: list[data.Ints] = []
-    for label in np.unique(y):
-        rows = rng.permutation(np.flatnonzero(y == label))
-        train.append(rows[: min(max(round(0.6 * rows.size), 1), rows.size - 1)])
-    chosen = np.sort(np.concatenate(train))
-    return chosen, np.setdiff1d(np.arange(y.size), chosen)
-
-
 def thin_out(dataset: data.Dataset, most: int, rng: np.random.Generator) -> data.Dataset:
     """At most about `most` rows, the classes in proportion."""
     share = most / dataset.y.size
     if share >= 1:
         return dataset
-    kept: list[data.Ints] = []
-    for label in np.unique(dataset.y):
-        rows = rng.permutation(np.flatnonzero(dataset.y == label))
-        kept.append(rows[: max(2, round(share * rows.size))])
-    rows = np.sort(np.concatenate(kept))
+    rows, _ = share_split(dataset.y, share, rng, task="classification")
     return data.Dataset(dataset.name, dataset.X[rows], dataset.y[rows])
 
 
@@ -85,7 +73,7 @@ class Split:
     """One training and one test part; scores of a support are computed once."""
 
     def __init__(self, dataset: data.Dataset, rng: np.random.Generator) -> None:
-        train, test = split(dataset.y, rng)
+        train, test = share_split(dataset.y, 0.6, rng, task="classification")
         self.X, self.y = dataset.X[train], dataset.y[train]
         self.X_test, self.y_test = dataset.X[test], dataset.y[test]
         self.usable = np.flatnonzero(np.ptp(self.X, axis=0) > 0)
@@ -95,13 +83,8 @@ class Split:
         """Test accuracy of 1-NN and of the linear SVM on the columns of `support`."""
         if support not in self._seen:
             columns = list(support)
-            mean = self.X[:, columns].mean(axis=0)
-            spread = self.X[:, columns].std(axis=0, ddof=1)
-            Z, Z_test = ((part[:, columns] - mean) / spread for part in (self.X, self.X_test))
-            models = (KNeighborsClassifier(1), SVC(kernel="linear", C=1.0))
-            self._seen[support] = [
-                float(model.fit(Z, self.y).score(Z_test, self.y_test)) for model in models
-            ]
+            parts = (self.X[:, columns], self.y, self.X_test[:, columns], self.y_test)
+            self._seen[support] = [accuracy(classifier, *parts) for classifier in ("1nn", "svm")]
         return self._seen[support]
 
     def by_f_score(self, k: int) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["Monitor", "Progress"]
 
@@ -27,6 +28,8 @@ class Monitor:
         Seconds from now after which `expired` is true; None for no limit.
     on_progress : callable or None
         Called with a `Progress` whenever the method reports one.
+    on_step : callable or None
+        Called with each iteration (`exactk.iterative.course.Step`) of a method that iterates.
 
     Examples
     --------
@@ -43,10 +46,12 @@ class Monitor:
         self,
         time_limit: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        on_step: Callable[[Any], None] | None = None,
     ) -> None:
         self._start = time.perf_counter()
         self.time_limit = time_limit
         self._on_progress = on_progress
+        self._on_step = on_step
 
     @property
     def seconds(self) -> float:
@@ -62,3 +67,8 @@ class Monitor:
         """Pass on how far the method is."""
         if self._on_progress is not None:
             self._on_progress(Progress(done, total, objective))
+
+    def show_step(self, step: Any) -> None:
+        """Pass on an iteration to whoever wants to look at it."""
+        if self._on_step is not None:
+            self._on_step(step)

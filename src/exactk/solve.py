@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from exactk import registry
 from exactk.errors import InputError
+from exactk.iterative.course import Step
 from exactk.methods.base import Method
 from exactk.monitor import Monitor, Progress
 from exactk.problem import Problem
@@ -39,6 +40,7 @@ def solve(
     *,
     time_limit: float | None = None,
     verbose: int = 0,
+    on_step: Callable[[Step], None] | None = None,
     **options: Any,
 ) -> Result:
     """Pick exactly k columns.
@@ -54,6 +56,9 @@ def solve(
         Seconds after which the best found so far is returned.
     verbose : int
         1 shows a progress bar on a terminal.
+    on_step : callable or None
+        Called with each iteration of a method that iterates: its ``support``, ``value`` and
+        ``converged``, and with ``inside()`` the arrays that the method shows, such as row norms.
     **options
         Parameters of the method, for example ``effort=0``.
 
@@ -74,7 +79,7 @@ def solve(
     chosen, name = _method(method, options)
     _check_needs(problem, chosen, name)
     with _progress(f"{name}, k={k}", verbose) as show:
-        monitor = Monitor(_check_time_limit(time_limit), show)
+        monitor = Monitor(_check_time_limit(time_limit), show, on_step)
         answer = chosen.run(problem, k, monitor)
         seconds = monitor.seconds
     result = _grade(problem, k, answer, name, seconds)

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 from exactk import InputError, Problem, Status, UnknownOptionError, solve, solve_path
+from exactk.iterative.course import Step
 from exactk.methods.base import Method
 from exactk.methods.exchange import Exchange
 from exactk.monitor import Monitor
@@ -209,3 +211,27 @@ def test_names_and_classes_come_along(data: tuple[Any, Any]) -> None:
     assert result.feature_names == tuple("abcdefgh"[j] for j in result.support)
     assert result.classes == ("high", "low", "mid")
     assert all(type(label) is str for label in result.classes)
+
+
+@pytest.mark.parametrize(
+    ("method", "names"),
+    [
+        ("nmapg", {"row_norms"}),
+        ("ipfs", {"row_norms", "weights"}),
+        ("rpfs", {"row_norms", "row_norms_w"}),
+    ],
+)
+def test_an_onlooker_sees_every_iteration(method: str, names: set[str]) -> None:
+    problem = Problem.from_arrays(*load_iris(return_X_y=True))
+    seen: list[Step] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = solve(problem, 2, method, on_step=seen.append)
+    assert [step.value for step in seen] == list(result.trace)
+    assert seen[-1].inside is not None
+    inside = seen[-1].inside()
+    assert set(inside) == names
+    assert all(array.shape == (4,) for array in inside.values())
+    # The columns that were chosen are those of the largest entries of the last iterate.
+    by = inside["weights" if "weights" in inside else "row_norms"]
+    assert sorted(by.argsort()[-2:].tolist()) == result.support.tolist()

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import click
 
 from exactk._version import __version__
+from exactk.cli.bench import bench
+from exactk.cli.datasets import datasets
 from exactk.cli.methods import methods
 from exactk.cli.select import select
 from exactk.errors import ExactkError
@@ -29,6 +31,8 @@ def app(context: click.Context) -> None:
 
 app.add_command(select)
 app.add_command(methods)
+app.add_command(datasets)
+app.add_command(bench)
 
 
 def run(args: Sequence[str] | None = None) -> int:

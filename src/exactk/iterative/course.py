@@ -6,7 +6,7 @@ guards. Whatever ends the stream, the last good support is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from typing import Protocol
@@ -38,11 +38,15 @@ class Step:
         The method's own objective.
     converged : bool
         Whether the method's stopping rule is met.
+    inside : callable or None
+        Returns what else an onlooker may want to see of the iterate: named arrays with one entry
+        a candidate column. It is called only if somebody looks.
     """
 
     support: Indices | Sequence[int]
     value: float
     converged: bool = False
+    inside: Callable[[], Mapping[str, npt.NDArray[np.float64]]] | None = None
 
 
 @dataclass
@@ -150,6 +154,7 @@ def follow(steps: Iterator[Step], max_iter: int, monitor: Monitor, *, show: bool
                     break
                 course.support = [int(p) for p in step.support]
                 course.trace.append(float(step.value))
+                monitor.show_step(step)
                 if show:
                     monitor.report(len(course.trace), max_iter, step.value)
                 if step.converged:

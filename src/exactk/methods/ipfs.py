@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from math import isfinite, sqrt
 from typing import ClassVar, Literal
 
@@ -13,7 +14,7 @@ from exactk.checks import Check, Choice, Number, Whole
 from exactk.errors import InputError
 from exactk.iterative.course import Start, Starts, Step
 from exactk.iterative.table import column_unit, standard_table, target_unit
-from exactk.linalg import largest
+from exactk.linalg import largest, row_norms
 from exactk.methods.base import IterativeMethod
 from exactk.problem import Problem
 
@@ -133,7 +134,12 @@ class IPFS(IterativeMethod):
             rho *= self.mu
             worst = max(np.abs(gap1).max(), np.abs(gap2).max(), abs(gap3))
             support = problem.candidates[largest(v, k, positive=False)]
-            yield Step(support, parts.objective(W, v), bool(worst <= self.tol))
+            settled = bool(worst <= self.tol)
+            yield Step(support, parts.objective(W, v), settled, partial(_inside, W, v))
+
+
+def _inside(W: Floats, v: Floats) -> dict[str, Floats]:
+    return {"row_norms": row_norms(W), "weights": v}
 
 
 class _Parts:

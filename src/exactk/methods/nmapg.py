@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, sqrt
 from typing import ClassVar, Literal
 
@@ -197,7 +198,7 @@ class NMAPG(IterativeMethod):
             limit = inf if final else self.stage_iter
             for number, step in enumerate(self._descend(objective, mu, k, W), start=1):
                 ended = step.converged or number >= limit
-                yield Step(step.support, step.value, step.converged and final)
+                yield replace(step, converged=step.converged and final)
                 if ended:
                     break
             if final:
@@ -232,7 +233,11 @@ class NMAPG(IterativeMethod):
             change = float(np.linalg.norm(W.W - last.W))
             settled = change <= self.tol * max(float(np.linalg.norm(W.W)), 1.0)
             chosen = objective.table.columns[largest(row_norms(W.W), k)]
-            yield Step(chosen, W.value, settled)
+            yield Step(chosen, W.value, settled, partial(_inside, W.W))
+
+
+def _inside(W: Floats) -> dict[str, Floats]:
+    return {"row_norms": row_norms(W)}
 
 
 class _Objective:

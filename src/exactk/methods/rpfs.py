@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import count
 from typing import ClassVar, Literal
 
@@ -182,7 +183,8 @@ class RPFS(IterativeMethod):
             Sigma = mu * (G - E)
             mu *= self.rho
             value = float(table.root @ row_norms(XV + root * b - Y))
-            yield Step(table.columns[S], value, self._settled(W, S, V_S, (fit - E) / root))
+            settled = self._settled(W, S, V_S, (fit - E) / root)
+            yield Step(table.columns[S], value, settled, partial(_inside, W, S, V_S))
 
     def _settled(self, W: Floats, S: Indices, V_S: Floats, gap_E: Floats) -> bool:
         """Whether W = V and E = XW + 1bᵀ − Y nearly hold; the target is of unit size."""
@@ -190,6 +192,13 @@ class RPFS(IterativeMethod):
         gap[S] -= V_S
         close = np.abs(gap).max() <= self.tol * np.abs(W).max()
         return bool(close and np.abs(gap_E).max() <= self.tol)
+
+
+def _inside(W: Floats, S: Indices, V_S: Floats) -> dict[str, Floats]:
+    """Row norms of V, which has k rows, and of W, which the penalty only draws towards it."""
+    norms = np.zeros(len(W))
+    norms[S] = row_norms(V_S)
+    return {"row_norms": norms, "row_norms_w": row_norms(W)}
 
 
 class _System(ABC):

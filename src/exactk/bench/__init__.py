@@ -1,0 +1,1 @@
+"""The papers' experiments: recipes, a runner that can be stopped, and their records."""

@@ -1,0 +1,132 @@
+"""Cells: the units of work of an experiment, each with an identity that survives a restart."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from exactk.bench.recipe import ALL_FEATURES, Recipe, Variant, method_class
+from exactk.evaluate import sizes as evaluate_sizes
+
+__all__ = ["Cell", "cells", "seed_of", "shares_sizes"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one draw of one data set, at one size or at all that it finds together.
+
+    Attributes
+    ----------
+    recipe : str
+        Name of the recipe.
+    dataset : str
+    variant : Variant
+    sizes : tuple of int
+    repeat : int
+        With folds, the repeat times their number plus the fold.
+    seed : int
+        From the run's seed, the data set and the repeat: all methods see the same draws.
+    setting : mapping
+        What else decides the outcome: protocol, split and measures.
+    """
+
+    recipe: str
+    dataset: str
+    variant: Variant
+    sizes: tuple[int, ...]
+    repeat: int
+    seed: int
+    setting: Mapping[str, Any]
+
+    def identity(self) -> dict[str, Any]:
+        """Return all that decides the outcome, but for the data themselves."""
+        return {
+            "recipe": self.recipe,
+            "dataset": self.dataset,
+            "variant": asdict(self.variant),
+            "sizes": list(self.sizes),
+            "repeat": self.repeat,
+            "seed": self.seed,
+            "setting": dict(self.setting),
+        }
+
+    def key(self, checksum: str) -> str:
+        """Return the name of this cell in a store, for data with this checksum."""
+        text = json.dumps({**self.identity(), "checksum": checksum}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def seed_of(seed: int, dataset: str, repeat: int) -> int:
+    """Return a seed for one repeat on one data set, the same on every machine.
+
+    Examples
+    --------
+    >>> seed_of(0, "srbct", 0) == seed_of(0, "srbct", 0) != seed_of(0, "srbct", 1)
+    True
+    """
+    digest = hashlib.sha256(f"{seed}/{dataset}/{repeat}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")
+
+
+def shares_sizes(variant: Variant) -> bool:
+    """Whether one run of the method gives every size: a ranking, a penalty, a path."""
+    if variant.path or variant.method == ALL_FEATURES:
+        return True
+    # A ridge by cross-validation is chosen for each size.
+    return variant.ridge != "cv" and evaluate_sizes.shares_sizes(method_class(variant.method)())
+
+
+def _draws(variant: Variant) -> bool:
+    """Whether a method draws random numbers."""
+    return "random_state" in method_class(variant.method).option_names()
+
+
+def cells(recipe: Recipe, seed: int = 0) -> list[Cell]:
+    """Return the cells of an experiment, one data set after the other.
+
+    Examples
+    --------
+    >>> from exactk.bench.recipe import read_recipe
+    >>> recipe = read_recipe("cdlsr-table2").restrict(methods=["cdlsr"], datasets=["srbct"])
+    >>> len(cells(recipe)) == recipe.repeats * len(recipe.sizes)
+    True
+    """
+    setting = {
+        "protocol": recipe.protocol,
+        "split": asdict(recipe.split),
+        "measure": {
+            name: list(value) if isinstance(value, (list, tuple)) else value
+            for name, value in asdict(recipe.measure).items()
+        },
+    }
+    sizes = tuple(recipe.sizes)
+    draws = recipe.repeats * (recipe.split.folds or 1)
+
+    def repeats(variant: Variant) -> int:
+        # To fit the same rows again changes nothing where nothing is drawn.
+        return 1 if recipe.protocol == "fit" and not _draws(variant) else draws
+
+    return [
+        Cell(
+            recipe.name,
+            dataset,
+            variant,
+            part,
+            repeat,
+            _seed(recipe, seed, dataset, repeat),
+            setting,
+        )
+        for dataset in recipe.datasets
+        for repeat in range(draws)
+        for variant in recipe.methods
+        if repeat < repeats(variant)
+        for part in ([sizes] if shares_sizes(variant) else [(k,) for k in sizes])
+    ]
+
+
+def _seed(recipe: Recipe, seed: int, dataset: str, repeat: int) -> int:
+    # The folds of one repeat come from one draw.
+    return seed_of(seed, dataset, repeat // (recipe.split.folds or 1))

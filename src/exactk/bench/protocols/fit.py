@@ -1,0 +1,37 @@
+"""Protocol ``fit``: how low a method gets the objective, on which way, in what time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exactk.bench.cells import Cell
+from exactk.bench.protocols.cell import Part, select
+from exactk.datasets import Dataset
+from exactk.evaluate import share_split
+
+__all__ = ["run"]
+
+
+def run(
+    cell: Cell, dataset: Dataset, sizes: list[int], time_limit: float | None
+) -> tuple[list[dict[str, Any]], float]:
+    """Fit the whole table, or one training share of it, from the start that the repeat gives.
+
+    Returns
+    -------
+    results : list of dict
+        One a size.
+    seconds : float
+        Of the solver.
+
+    Notes
+    -----
+    A share is drawn once for all repeats: these differ in their starts alone.
+    """
+    part = Part(dataset.X, dataset.y, dataset.task)
+    share = cell.setting["split"]["train"]
+    if share is not None:
+        rows, _ = share_split(dataset.y, share, random_state=0)
+        part = Part(dataset.X[rows], dataset.y[rows], dataset.task)
+    chosen, seconds = select(part, cell, sizes, cell.variant.options, time_limit)
+    return [one.record(part, cell.setting["measure"]) for one in chosen], seconds

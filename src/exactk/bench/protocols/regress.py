@@ -1,0 +1,34 @@
+"""Protocol ``regress``: how well a linear fit on the chosen columns predicts unseen outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exactk.bench.cells import Cell
+from exactk.bench.protocols.cell import Part, draw, select
+from exactk.datasets import Dataset
+from exactk.evaluate import linear_rmse
+
+__all__ = ["run"]
+
+
+def run(
+    cell: Cell, dataset: Dataset, sizes: list[int], time_limit: float | None
+) -> tuple[list[dict[str, Any]], float]:
+    """Choose columns on the training part, predict the outputs of the test part by them."""
+    train, test = draw(cell, dataset)
+    X, y = dataset.X, dataset.y
+    part = Part(X[train], y[train], dataset.task)
+    chosen, seconds = select(part, cell, sizes, cell.variant.options, time_limit)
+    results = []
+    for one in chosen:
+        found = one.record(part, cell.setting["measure"])
+        columns = found["support"]
+        found["measures"]["rmse"] = linear_rmse(
+            part.X[:, columns], part.y, X[test][:, columns], y[test]
+        )
+        if dataset.informative is not None:
+            hits = set(columns) & {int(p) for p in dataset.informative}
+            found["measures"]["recovered"] = len(hits) / len(dataset.informative)
+        results.append(found)
+    return results, seconds

@@ -1,0 +1,334 @@
+"""From records to figures: means over repeats, stability, ranks, and what the papers print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import median
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from exactk.evaluate import CLASSIFIERS, jaccard, nogueira
+
+__all__ = [
+    "Comparison",
+    "Failure",
+    "Row",
+    "Standing",
+    "compare",
+    "definitions",
+    "failures",
+    "standings",
+    "summarise",
+]
+
+Record = Mapping[str, Any]
+
+OF_RESULT = ("objective", "own", "seconds", "n_iter")
+# Accuracies that differ by less are equal: they come from counts.
+RANK_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure of one method at one k on one data set, over the repeats.
+
+    Attributes
+    ----------
+    recipe, dataset, method : str
+    k : int
+    measure : str
+    n : int
+        Repeats that have it.
+    mean, lowest, highest : float
+    sd : float or None
+        None with a single repeat.
+    """
+
+    recipe: str
+    dataset: str
+    method: str
+    k: int
+    measure: str
+    n: int
+    mean: float
+    sd: float | None
+    lowest: float
+    highest: float
+
+    @property
+    def unit(self) -> float:
+        """What to multiply by for the units of the papers: accuracies are per cent there."""
+        return 100.0 if self.measure in CLASSIFIERS else 1.0
+
+    def value(self, statistic: str = "mean") -> float:
+        """Return the mean, "min" or "max" over the repeats."""
+        return {"mean": self.mean, "min": self.lowest, "max": self.highest}[statistic]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A printed figure beside the measured one, both in the units of the paper.
+
+    Attributes
+    ----------
+    recipe, measure, dataset, method : str
+    k : int
+    published : float
+    published_sd : float or None
+    measured, measured_sd : float or None
+        None where nothing was measured.
+    n : int
+        Repeats measured.
+    repeats : int
+        Repeats that the recipe has, as the paper had.
+    """
+
+    recipe: str
+    measure: str
+    dataset: str
+    k: int
+    method: str
+    published: float
+    published_sd: float | None
+    measured: float | None
+    measured_sd: float | None
+    n: int
+    repeats: int
+
+    @property
+    def difference(self) -> float | None:
+        """Measured less published."""
+        return None if self.measured is None else self.measured - self.published
+
+    @property
+    def within_deviation(self) -> bool | None:
+        """Whether the measured mean lies within the printed standard deviation of the mean."""
+        if self.difference is None or self.published_sd is None:
+            return None
+        return abs(self.difference) <= self.published_sd
+
+    @property
+    def standard_errors(self) -> float | None:
+        """The difference in standard errors of a difference of two means."""
+        if self.difference is None or self.published_sd is None or not self.n:
+            return None
+        own = self.published_sd if self.measured_sd is None else self.measured_sd
+        error = sqrt(self.published_sd**2 / self.repeats + own**2 / self.n)
+        return self.difference / error if error > 0 else None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A cell without results, or one that a time limit cut short."""
+
+    recipe: str
+    dataset: str
+    method: str
+    sizes: tuple[int, ...]
+    repeat: int
+    status: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A method in a leaderboard.
+
+    Attributes
+    ----------
+    method : str
+    rank : float
+        Mean rank over data sets, sizes and classifiers; 1 is best. A method without a result
+        shares the last places of that cell.
+    accuracy : float
+        Mean over the cells that it has.
+    wins : float
+        Cells where it is best; a tie is shared.
+    seconds : float
+        Median over data sets and sizes of the mean over repeats.
+    cells, missing : int
+        Cells with and without a result.
+    """
+
+    method: str
+    rank: float
+    accuracy: float
+    wins: float
+    seconds: float
+    cells: int
+    missing: int
+
+
+def definitions(records: Iterable[Record]) -> dict[str, Record]:
+    """Return the definition of each recipe, the last one written."""
+    return {r["name"]: r["definition"] for r in records if r.get("type") == "recipe"}
+
+
+def measured(records: Iterable[Record]) -> list[Record]:
+    """Return the cells, each once: of a cell that was run again the last record counts."""
+    return list({r["key"]: r for r in records if r.get("type") == "cell"}.values())
+
+
+def failures(records: Iterable[Record]) -> list[Failure]:
+    """Return the cells that failed or met a time limit."""
+    return [
+        Failure(
+            r["recipe"], r["dataset"], r["method"], tuple(r["sizes"]), r["repeat"], r["status"],
+            r["reason"],
+        )
+        for r in measured(records)
+        if r["status"] != "done"
+    ]  # fmt: skip
+
+
+def summarise(records: Iterable[Record]) -> list[Row]:
+    """Return means over the repeats, in the order in which data sets and methods appear.
+
+    Examples
+    --------
+    >>> result = {"k": 2, "objective": 3.0, "support": [0, 1], "measures": {"1nn": 0.5}}
+    >>> cell = {
+    ...     "type": "cell",
+    ...     "key": "a",
+    ...     "recipe": "r",
+    ...     "dataset": "iris",
+    ...     "features": 4,
+    ...     "method": "m",
+    ...     "status": "done",
+    ...     "results": [result],
+    ... }
+    >>> [(row.measure, row.n, row.mean) for row in summarise([cell])]
+    [('objective', 1, 3.0), ('1nn', 1, 0.5)]
+    """
+    values: dict[tuple[str, str, str, int, str], list[float]] = {}
+    supports: dict[tuple[str, str, str, int], list[Sequence[int]]] = {}
+    features: dict[str, int] = {}
+    for record in measured(records):
+        features[record["dataset"]] = record.get("features") or 0
+        for result in record["results"]:
+            where = (record["recipe"], record["dataset"], record["method"], result["k"])
+            figures = {name: result.get(name) for name in OF_RESULT} | result["measures"]
+            for measure, value in figures.items():
+                if value is not None:
+                    values.setdefault((*where, measure), []).append(float(value))
+            if result.get("support"):
+                supports.setdefault(where, []).append(result["support"])
+    for where, sets in supports.items():
+        if len(sets) > 1:
+            values[(*where, "jaccard")] = [jaccard(sets)]
+            if len(sets[0]) < features[where[1]]:
+                values[(*where, "nogueira")] = [nogueira(sets, features[where[1]])]
+    return [
+        Row(
+            *key,
+            n=len(found),
+            mean=float(np.mean(found)),
+            sd=float(np.std(found, ddof=1)) if len(found) > 1 else None,
+            lowest=min(found),
+            highest=max(found),
+        )
+        for key, found in values.items()
+    ]
+
+
+def compare(records: Iterable[Record]) -> list[Comparison]:
+    """Return every printed figure of the recipes beside the measured one.
+
+    Those of data sets, methods and sizes that were not asked for are left out.
+    """
+    records = list(records)
+    rows = {(r.recipe, r.measure, r.dataset, r.k, r.method): r for r in summarise(records)}
+    found = []
+    for name, recipe in definitions(records).items():
+        labels = [variant["label"] for variant in recipe["methods"]]
+        for measure, by_set in recipe.get("published", {}).items():
+            for dataset, by_size in by_set.items():
+                for k, by_label in by_size.items():
+                    if dataset not in recipe["datasets"] or int(k) not in recipe["sizes"]:
+                        continue
+                    for label, printed in by_label.items():
+                        if label not in labels:
+                            continue
+                        row = rows.get((name, measure, dataset, int(k), label))
+                        found.append(
+                            _beside(name, measure, dataset, int(k), label, printed, row, recipe)
+                        )
+    return found
+
+
+def _beside(
+    name: str,
+    measure: str,
+    dataset: str,
+    k: int,
+    label: str,
+    printed: float | Sequence[float],
+    row: Row | None,
+    recipe: Record,
+) -> Comparison:
+    value, sd = printed if isinstance(printed, Sequence) else (printed, None)
+    unit = row.unit if row else 1.0
+    return Comparison(
+        recipe=name,
+        measure=measure,
+        dataset=dataset,
+        k=k,
+        method=label,
+        published=float(value),
+        published_sd=None if sd is None else float(sd),
+        measured=row.mean * unit if row else None,
+        measured_sd=row.sd * unit if row and row.sd is not None else None,
+        n=row.n if row else 0,
+        repeats=recipe["repeats"],
+    )
+
+
+def standings(rows: Iterable[Row], measures: Sequence[str] = ("1nn", "svm")) -> list[Standing]:
+    """Return the methods of one recipe by mean rank over data sets, sizes and measures.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+    measures : sequence of str
+        Of which more is better.
+
+    Examples
+    --------
+    >>> def row(method, mean):
+    ...     return Row("r", "iris", method, 2, "svm", 1, mean, None, mean, mean)
+    >>> [(s.method, s.rank) for s in standings([row("a", 0.9), row("b", 0.95)])]
+    [('b', 1.0), ('a', 2.0)]
+    """
+    rows = list(rows)
+    methods = list(dict.fromkeys(row.method for row in rows))
+    places = list(dict.fromkeys((r.dataset, r.k, r.measure) for r in rows if r.measure in measures))
+    index = {place: i for i, place in enumerate(places)}
+    table = np.full((len(places), len(methods)), np.nan)
+    seconds: dict[str, list[float]] = {}
+    for row in rows:
+        if row.measure in measures:
+            at = index[row.dataset, row.k, row.measure]
+            table[at, methods.index(row.method)] = row.mean
+        elif row.measure == "seconds":
+            seconds.setdefault(row.method, []).append(row.mean)
+    ranks = rankdata(-np.nan_to_num(table, nan=-1.0).round(RANK_DIGITS), axis=1)
+    best = ranks == ranks.min(axis=1, keepdims=True)
+    wins = (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
+    have = ~np.isnan(table)
+    found = [
+        Standing(
+            method=method,
+            rank=float(ranks[:, j].mean()),
+            accuracy=float(table[have[:, j], j].mean()) if have[:, j].any() else float("nan"),
+            wins=float(wins[j]),
+            seconds=median(seconds.get(method, [0.0])),
+            cells=int(have[:, j].sum()),
+            missing=int((~have[:, j]).sum()),
+        )
+        for j, method in enumerate(methods)
+    ]
+    return sorted(found, key=lambda standing: standing.rank)

@@ -1,0 +1,361 @@
+"""``exactk bench``: the papers' experiments, run, resumed, shown and made into a page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from exactk.errors import InputError
+
+if TYPE_CHECKING:
+    from exactk.bench.recipe import Recipe
+    from exactk.bench.runner import RunSummary
+
+__all__ = ["bench"]
+
+INTERRUPTED = 130
+FOLDER = "exactk-bench"
+# More reasons than a person reads.
+REASONS = 10
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def bench(context: click.Context) -> None:
+    """Reproduce the papers' tables and figures, and compare methods on the same terms."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def _words(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> list[str]:
+    """Take lists apart at their commas, but not within the parentheses of a label."""
+    words = [word.strip() for value in values for word in re.split(r",(?![^(]*\))", value)]
+    return list(dict.fromkeys(word for word in words if word))
+
+
+def _sizes(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> list[int]:
+    """Read sizes: numbers, and ranges such as 10-100:10."""
+    sizes: set[int] = set()
+    for word in _words(context, parameter, values):
+        match = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", word)
+        first, last, step = (int(part) if part else None for part in match.groups()) if match else (
+            None, None, None,
+        )  # fmt: skip
+        if first is None or first < 1 or step == 0 or (last is not None and last < first):
+            raise click.BadParameter(
+                f"{word!r} is not a size; give numbers of at least 1 or ranges, such as 5,10 or "
+                f"1-80 or 10-100:10."
+            )
+        sizes.update(range(first, (last or first) + 1, step or 1))
+    return sorted(sizes)
+
+
+@bench.command("list")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print the list.",
+)
+def list_recipes(style: str) -> None:
+    """List the recipes: what of which paper each shows, and which of its data are here."""
+    from exactk.bench.recipe import read_recipe, recipe_names
+    from exactk.datasets import available
+
+    rows = []
+    for name in recipe_names():
+        recipe = read_recipe(name)
+        here, absent = available(recipe.datasets)
+        rows.append(
+            {
+                "name": name,
+                "paper": recipe.paper,
+                "shows": list(recipe.shows),
+                "title": recipe.title,
+                "here": here,
+                "absent": absent,
+            }
+        )
+    if style == "json":
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    width = max((len(row["name"]) for row in rows), default=0)
+    for row in rows:
+        shows = f"{row['paper']}: {', '.join(row['shows'])}" if row["shows"] else row["paper"]
+        click.echo(f"{row['name']:{width}}  {row['title']} ({shows})")
+        click.echo(f"{'':{width}}  data here: {', '.join(row['here']) or 'none'}")
+        if row["absent"]:
+            click.echo(f"{'':{width}}  absent: {', '.join(row['absent'])}")
+
+
+@bench.command()
+@click.argument("recipes", nargs=-1, required=True, metavar="RECIPE...")
+@click.option("--quick", is_flag=True, help="A small version, for minutes.")
+@click.option(
+    "--methods",
+    multiple=True,
+    callback=_words,
+    metavar="A,B",
+    help="Only these: labels of the recipe or names of methods; others join with their defaults.",
+)
+@click.option(
+    "--datasets", multiple=True, callback=_words, metavar="A,B", help="These data sets instead."
+)
+@click.option("--repeats", type=click.IntRange(min=1), help="So many repeats instead.")
+@click.option(
+    "--sizes", multiple=True, callback=_sizes, metavar="K,K", help="These k instead: 5,10 or 1-80."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Cells at a time, one thread each.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all draws."
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="For one solve; by default that of the recipe.",
+)
+@click.option(
+    "--store",
+    type=click.Path(),
+    metavar="FILE",
+    help=f"Where records go; by default {FOLDER}/NAME.jsonl, and {FOLDER}/quick with --quick.",
+)
+@click.option("--retry-failed", is_flag=True, help="Run cells again that failed or were late.")
+@click.option("--list-cells", is_flag=True, help="Show what would run, and run nothing.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+def run(
+    recipes: tuple[str, ...],
+    quick: bool,
+    methods: list[str],
+    datasets: list[str],
+    repeats: int | None,
+    sizes: list[int],
+    jobs: int,
+    seed: int,
+    time_limit: float | None,
+    store: str | None,
+    retry_failed: bool,
+    list_cells: bool,
+    quiet: bool,
+) -> int:
+    """Run experiments, or go on with them where they were stopped.
+
+    RECIPE is a name, a table or figure (such as gsrfs-figure3), a TOML file of your own, or all.
+    Every finished cell is recorded at once: killed at any moment, the same command goes on.
+    """
+    from exactk.bench.latest import gather
+    from exactk.cli.bench_tables import render
+
+    chosen = [
+        recipe.restrict(
+            quick=quick, methods=methods, datasets=datasets, repeats=repeats, sizes=sizes
+        )
+        for recipe in _recipes(recipes)
+    ]
+    # Data and stores of all are looked at first: a mistake in the last is not told hours later.
+    places = [Path(store) if store else _place(recipe, quick) for recipe in chosen]
+    runnable = _check(chosen, places, seed, retry_failed, list_cells)
+    if list_cells:
+        return 0
+    for number, (recipe, place) in enumerate(runnable, start=1):
+        of = f" ({number} of {len(runnable)})" if len(runnable) > 1 else ""
+        if recipe.alone and jobs > 1 and not quiet:
+            _say(f"{recipe.name} measures time, so its cells run one at a time")
+        try:
+            summary = _run(recipe, place, of, jobs, seed, time_limit, retry_failed, quiet)
+        except KeyboardInterrupt:
+            _say(
+                f"interrupted; what is finished is in {place}; the same command goes on from there"
+            )
+            return INTERRUPTED
+        _tell(summary, place)
+        records = [r for r in gather([place]) if recipe.name in (r.get("recipe"), r.get("name"))]
+        click.echo(render(records, "text"), nl=False)
+    return 0
+
+
+@bench.command()
+@click.argument("stores", nargs=-1, required=True, type=click.Path(), metavar="STORE...")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "csv", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print the figures.",
+)
+def show(stores: tuple[str, ...], style: str) -> None:
+    """Show what was measured, beside what the papers print.
+
+    STORE is a file of records, or a folder of them.
+    """
+    from exactk.bench.latest import gather
+    from exactk.cli.bench_tables import render
+
+    click.echo(render(gather(_files(stores)), style), nl=False)
+
+
+@bench.command()
+@click.argument("stores", nargs=-1, required=True, type=click.Path(), metavar="STORE...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    default="report.html",
+    show_default=True,
+    metavar="FILE",
+    help="The page.",
+)
+@click.option("--title", help="Heading of the page.")
+def report(stores: tuple[str, ...], output: str, title: str | None) -> None:
+    """Make one page, readable offline, of the tables and figures.
+
+    STORE is a file of records, or a folder of them.
+    """
+    from exactk.bench.latest import gather
+    from exactk.report import write_page
+
+    place = Path(output)
+    if place.is_dir():
+        raise InputError(f"--output {output!r} is a folder; give a file name")
+    if not place.parent.is_dir():
+        raise InputError(f"--output {output!r} cannot be written: its folder does not exist")
+    files = _files(stores)
+    if place.exists() and any(place.samefile(file) for file in files):
+        raise InputError(f"--output {output!r} is the store itself; give another name")
+    records = gather(files)
+    names = [record["name"] for record in records if record["type"] == "recipe"]
+    write_page(records, place, title=title or f"exactk bench: {', '.join(names)}")
+    _say(f"wrote {output}")
+
+
+def _recipes(words: tuple[str, ...]) -> list[Recipe]:
+    from exactk.bench.recipe import read_recipe, recipe_names
+
+    found: dict[str, Recipe] = {}
+    for word in words:
+        if word.endswith(".toml"):
+            # A method of one's own lies beside the recipe that names it.
+            folder = str(Path(word).resolve().parent)
+            if folder not in sys.path:
+                sys.path.append(folder)
+        for name in recipe_names() if word == "all" else [word]:
+            recipe = read_recipe(name)
+            found.setdefault(recipe.name, recipe)
+    return list(found.values())
+
+
+def _place(recipe: Recipe, quick: bool) -> Path:
+    folder = Path(FOLDER, "quick") if quick else Path(FOLDER)
+    return folder / (re.sub(r"[^\w.-]+", "-", recipe.name).strip(".-") + ".jsonl")
+
+
+def _check(
+    recipes: list[Recipe], places: list[Path], seed: int, retry_failed: bool, show_cells: bool
+) -> list[tuple[Recipe, Path]]:
+    """Return the experiments that have data here; say what is left out."""
+    from exactk.bench.runner import describe_cell, plan
+    from exactk.bench.store import Store
+
+    runnable = []
+    absent: dict[str, str] = {}
+    for recipe, place in zip(recipes, places, strict=True):
+        if place.is_dir():
+            raise InputError(f"--store {str(place)!r} is a folder; give a file name")
+        todo = plan(recipe, Store(place), seed=seed, retry_failed=retry_failed)
+        absent |= todo.left_out
+        if todo.facts:
+            runnable.append((recipe, place))
+        for cell in todo.todo.values() if show_cells else ():
+            click.echo(f"{recipe.name}  {describe_cell(cell)}")
+        if show_cells:
+            _say(f"{recipe.name}: {len(todo.todo)} cells to run, {len(todo.reused)} recorded")
+    if not runnable:
+        ways = "; ".join(f"{name}: {how}" for name, how in absent.items())
+        raise InputError(f"none of the data sets is here, so nothing can run ({ways})")
+    return runnable
+
+
+def _run(
+    recipe: Recipe,
+    place: Path,
+    of: str,
+    jobs: int,
+    seed: int,
+    time_limit: float | None,
+    retry_failed: bool,
+    quiet: bool,
+) -> RunSummary:
+    from exactk.bench import runner
+    from exactk.cli.bench_progress import progress
+
+    with progress(f"{recipe.name}{of}", quiet) as show:
+        return runner.run(
+            recipe,
+            place,
+            jobs=jobs,
+            time_limit=time_limit,
+            retry_failed=retry_failed,
+            seed=seed,
+            on_progress=show,
+        )
+
+
+def _tell(summary: RunSummary, place: Path) -> None:
+    """Say what became of the cells, why some have no result, and what was left out."""
+    ran = summary.done + summary.failed + summary.time_limit
+    counts = [f"{ran} cells run", f"{summary.reused} recorded before"]
+    if summary.failed:
+        counts.append(f"{summary.failed} failed")
+    if summary.time_limit:
+        counts.append(f"{summary.time_limit} met their time limit")
+    _say(f"{summary.recipe}: {', '.join(counts)}; in {place}")
+    reasons = list(summary.reasons.items())
+    for (method, reason), where in reasons[:REASONS]:
+        _say(f"  {method} on {', '.join(where)}: {reason}")
+    if len(reasons) > REASONS:
+        _say(f"  and {len(reasons) - REASONS} more: exactk bench show {place}")
+    for name, how in summary.left_out.items():
+        _say(f"left out: {name} (how to get it: {how})")
+
+
+def _files(stores: tuple[str, ...]) -> list[Path]:
+    """Return the files of records, those within a folder in its place."""
+    files: list[Path] = []
+    for store in map(Path, stores):
+        if store.is_dir():
+            inside = sorted(store.glob("*.jsonl"))
+            if not inside:
+                raise InputError(f"the folder {str(store)!r} has no store: no file *.jsonl in it")
+            files += inside
+        elif store.exists():
+            files.append(store)
+        else:
+            raise InputError(
+                f"there is no store {os.fspath(store)!r}; exactk bench run makes one, by default "
+                f"in the folder {FOLDER!r}"
+            )
+    return files
+
+
+def _say(sentence: str) -> None:
+    click.echo(f"exactk: {sentence}" if not sentence.startswith(" ") else sentence, err=True)

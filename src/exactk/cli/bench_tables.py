@@ -1,0 +1,192 @@
+"""What was measured, as tables for a person, rows for a spreadsheet, or JSON for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from exactk.bench.summary import Comparison, Row
+
+__all__ = ["render"]
+
+Record = dict[str, Any]
+
+# A table longer than this is shown as means over k.
+LINES = 60
+
+
+def render(records: Sequence[Record], style: str) -> str:
+    """Return the whole output, line break at the end included.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Of one or several recipes.
+    style : {"text", "csv", "json"}
+    """
+    from exactk.bench.summary import compare, failures, summarise
+
+    rows, printed = summarise(records), compare(records)
+    if style == "csv":
+        return _csv(rows, printed)
+    if style == "json":
+        content = {
+            "rows": [asdict(row) for row in rows],
+            "published": [_with_difference(one) for one in printed],
+            "failures": [asdict(failure) for failure in failures(records)],
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    names = dict.fromkeys(r["name"] if r["type"] == "recipe" else r["recipe"] for r in records)
+    parts = [_text(name, records, rows, printed) for name in names]
+    return "\n".join(parts) if parts else "no records yet\n"
+
+
+def _with_difference(one: Comparison) -> dict[str, Any]:
+    return asdict(one) | {
+        "difference": one.difference,
+        "within_deviation": one.within_deviation,
+        "standard_errors": one.standard_errors,
+    }
+
+
+def _csv(rows: Iterable[Row], printed: Iterable[Comparison]) -> str:
+    from exactk.bench.summary import Row
+
+    beside = {(c.recipe, c.measure, c.dataset, c.k, c.method): c for c in printed}
+    names = [field.name for field in fields(Row)]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*names, "published", "published_sd", "within_deviation"])
+    for row in rows:
+        one = beside.get((row.recipe, row.measure, row.dataset, row.k, row.method))
+        # In the units of the row: papers print accuracies per cent.
+        published = [
+            None if value is None else value / row.unit
+            for value in ((one.published, one.published_sd) if one else (None, None))
+        ]
+        within = one.within_deviation if one else None
+        writer.writerow([*asdict(row).values(), *published, within])
+    return text.getvalue()
+
+
+def _text(
+    name: str, records: Sequence[Record], rows: Sequence[Row], printed: Sequence[Comparison]
+) -> str:
+    definition: Record = next(
+        (r["definition"] for r in records if r["type"] == "recipe" and r["name"] == name), {}
+    )
+    mine = [row for row in rows if row.recipe == name]
+    beside = [one for one in printed if one.recipe == name]
+    statuses = Counter(r["status"] for r in records if r.get("recipe") == name)
+    counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in statuses.items())
+    blocks = [f"{name}: {definition.get('title', '')}".rstrip(": ") + f" ({counts or 'no cells'})"]
+    if beside:
+        blocks.append(_published(beside))
+    shown = [
+        measure
+        for view in definition.get("views", [])
+        for measure in ([view["measure"]] if isinstance(view["measure"], str) else view["measure"])
+    ]
+    known = dict.fromkeys(row.measure for row in mine)
+    measures = [m for m in dict.fromkeys(shown) if m in known] or list(known)
+    compared = {(one.measure, one.dataset, one.k, one.method) for one in beside}
+    other = [
+        row
+        for row in mine
+        if row.measure in measures and (row.measure, row.dataset, row.k, row.method) not in compared
+    ]
+    if other:
+        left = {row.measure for row in other}
+        blocks.append(_measured(other, [measure for measure in measures if measure in left]))
+    if any(view["kind"] == "ranks" for view in definition.get("views", [])):
+        blocks.append(_standings(mine))
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _published(printed: Sequence[Comparison]) -> str:
+    """Set each printed figure beside the measured one."""
+
+    def figure(mean: float | None, sd: float | None) -> str:
+        return "" if mean is None else _number(mean) + (f" ± {_number(sd)}" if sd else "")
+
+    table = [["measure", "data", "k", "method", "published", "measured", "difference", "within sd"]]
+    table += [
+        [
+            one.measure,
+            one.dataset,
+            str(one.k),
+            one.method,
+            figure(one.published, one.published_sd),
+            figure(one.measured, one.measured_sd) or "not measured",
+            "" if one.difference is None else f"{one.difference:+.4g}",
+            {None: "", True: "yes", False: "no"}[one.within_deviation],
+        ]
+        for one in printed
+    ]
+    return _aligned(table, left=4)
+
+
+def _measured(rows: Sequence[Row], measures: Sequence[str]) -> str:
+    """Give means over the repeats; where there are many sizes, over these as well."""
+    pooled = len({(row.dataset, row.method, row.k) for row in rows}) > LINES
+    found: dict[tuple[str, int], dict[str, dict[str, list[Row]]]] = {}
+    for row in rows:
+        place = found.setdefault((row.dataset, 0 if pooled else row.k), {})
+        place.setdefault(row.method, {}).setdefault(row.measure, []).append(row)
+    table = [["data", "k", "method", *measures]]
+    for (dataset, k), by_method in found.items():
+        for method, by_measure in by_method.items():
+            figures = [_mean(by_measure.get(measure, [])) for measure in measures]
+            table.append([dataset, "mean" if pooled else str(k), method, *figures])
+    return _aligned(table, left=3)
+
+
+def _mean(rows: Sequence[Row]) -> str:
+    """Write one mean with its deviation, or the mean of several."""
+    if not rows:
+        return ""
+    sd = rows[0].sd if len(rows) == 1 else None
+    text = _number(fmean(row.mean * row.unit for row in rows))
+    return f"{text} ± {_number(sd * rows[0].unit)}" if sd is not None else text
+
+
+def _standings(rows: Sequence[Row]) -> str:
+    from exactk.bench.summary import standings
+
+    table = [["method", "mean rank", "accuracy", "wins", "seconds", "cells", "missing"]]
+    table += [
+        [
+            one.method,
+            f"{one.rank:.2f}",
+            f"{100 * one.accuracy:.2f}",
+            f"{one.wins:.4g}",
+            _number(one.seconds),
+            str(one.cells),
+            str(one.missing),
+        ]
+        for one in standings(rows)
+    ]
+    return _aligned(table, left=1) if len(table) > 1 else ""
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _aligned(table: Sequence[Sequence[str]], left: int) -> str:
+    """Lay out columns, the first ones to the left and figures to the right."""
+    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column < left and not cell.isdigit() else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in table
+    )

@@ -1,0 +1,216 @@
+"""Files to arrays: compressed NumPy, MATLAB and tables, each to a matrix and a target."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from exactk.datasets.folders import TABLES
+from exactk.errors import InputError, listing
+
+__all__ = ["Arrays", "check_arrays", "dense", "read_any", "read_mat", "read_npz", "read_variables"]
+
+Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+
+# How public files call the matrix and the labels, compared in lower case.
+MATRIX_NAMES = ("x", "fea", "data", "features", "samples")
+TARGET_NAMES = ("y", "gnd", "label", "labels", "target", "targets", "class", "classes", "gt")
+SPARSE_PARTS = ("X_data", "X_indices", "X_indptr", "X_shape")
+
+
+def read_any(path: Path, shape: tuple[int, int] | None = None) -> Arrays:
+    """Read a file by its suffix; `shape` is that of X, where it is known."""
+    name = path.name.lower()
+    if name.endswith(".npz"):
+        return read_npz(path)
+    if name.endswith(".mat"):
+        return read_mat(path, shape)
+    if name.endswith(TABLES):
+        return _read_table(path)
+    raise InputError(f"{str(path)!r} is neither .npz, .mat nor a table")
+
+
+def read_npz(path: Path) -> Arrays:
+    """Read `X` and `y`; X may also be in the parts of a CSR matrix."""
+    try:
+        # Opened here, since np.load leaves a damaged file open.
+        with path.open("rb") as file, _arrays_of(file) as stored:
+            if "y" not in stored:
+                raise InputError(f"{str(path)!r} has no array 'y'; it has {listing(stored)}")
+            if "X" in stored:
+                return stored["X"], stored["y"]
+            if missing := [part for part in SPARSE_PARTS if part not in stored]:
+                raise InputError(
+                    f"{str(path)!r} has no array 'X' and, for a sparse one, no {listing(missing)}"
+                )
+            data, indices, indptr, shape = (stored[part] for part in SPARSE_PARTS)
+            X = sparse.csr_array((data, indices, indptr), shape=tuple(int(s) for s in shape))
+            X.check_format(full_check=True)
+            return X.toarray(), stored["y"]
+    except InputError:
+        raise
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(_unreadable(path, "a .npz file", error)) from error
+
+
+def read_mat(path: Path, shape: tuple[int, int] | None = None) -> Arrays:
+    """Read the matrix and the labels of a MATLAB file, whatever they are called.
+
+    The matrix may be d × n, the labels a column, a row, or one column for each class; one
+    matrix alone has the target in its last column, or in its first if `shape` says so.
+    """
+    arrays = read_variables(path)
+    matrix = _named(arrays, MATRIX_NAMES)
+    target = _named(arrays, TARGET_NAMES)
+    if matrix is None:
+        matrix = max(arrays, key=lambda name: int(np.prod(arrays[name].shape)))
+    X = arrays[matrix]
+    if target is None or target == matrix:
+        target = _the_other(arrays, matrix)
+    if target is None:
+        return _split_target(path, dense(X), shape)
+    y = _labels(path, target, dense(arrays[target]))
+    if X.shape[0] != len(y):
+        if X.shape[1] != len(y):
+            raise InputError(
+                f"{str(path)!r}: {matrix!r} is {X.shape[0]} x {X.shape[1]}, but {target!r} has "
+                f"{len(y)} labels"
+            )
+        X = X.T
+    elif shape is not None and X.shape[0] == X.shape[1] and X.shape != shape:
+        X = X.T
+    return dense(X), y
+
+
+def read_variables(path: Path) -> dict[str, Any]:
+    """All matrices of numbers in a MATLAB file, dense or sparse."""
+    from scipy.io import loadmat
+
+    try:
+        content = loadmat(path)
+    except NotImplementedError as error:
+        raise InputError(
+            f"{str(path)!r} is a MATLAB 7.3 file (HDF5), which SciPy does not read; save it in "
+            f"MATLAB with save(..., '-v7')"
+        ) from error
+    # A damaged file ends in whatever the reader trips over: no list of errors is complete.
+    except Exception as error:
+        raise InputError(_unreadable(path, "a MATLAB file", error)) from error
+    arrays = {
+        name: value
+        for name, value in content.items()
+        if not name.startswith("__")
+        and (
+            sparse.issparse(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "buif")
+        )
+        and value.ndim == 2
+        and min(value.shape) > 0
+    }
+    if not arrays:
+        raise InputError(f"{str(path)!r} holds no matrix of numbers")
+    return arrays
+
+
+def dense(X: Any) -> npt.NDArray[Any]:
+    """Return a dense array of a sparse or dense one."""
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+
+
+def check_arrays(X: npt.NDArray[Any], y: npt.NDArray[Any], path: Path) -> Arrays:
+    """Refuse what is no table with a target: wrong shapes, other than numbers, NaN."""
+    where = repr(str(path))
+    if X.dtype.kind not in "buif":
+        raise InputError(f"{where}: X holds {X.dtype}, not numbers")
+    if X.ndim != 2 or 0 in X.shape:
+        raise InputError(f"{where}: X must be a table of rows and columns, its shape is {X.shape}")
+    if y.dtype.kind not in "buifUSO" or y.ndim not in (1, 2) or 0 in y.shape:
+        raise InputError(f"{where}: y of shape {y.shape} and type {y.dtype} is no target")
+    if len(y) != len(X):
+        raise InputError(f"{where}: X has {len(X)} rows, but y has {len(y)}")
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    for name, values in (("X", X), ("y", y)):
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            bad = int(np.size(values) - np.isfinite(values).sum())
+            raise InputError(
+                f"{where}: {name} has {bad} value(s) that are NaN or infinite; fill or remove them"
+            )
+    return X, y
+
+
+def _arrays_of(file: IO[bytes]) -> Any:
+    stored = np.load(file, allow_pickle=False)
+    if isinstance(stored, np.ndarray):
+        raise ValueError("one array, not an archive of arrays")
+    return stored
+
+
+def _read_table(path: Path) -> Arrays:
+    from exactk.sources.files import read_table, split_table
+
+    table = read_table(path)
+    target = "y" if "y" in table.column_names else table.column_names[-1]
+    parts = split_table(table, target)
+    columns = [column.to_numpy() for column in parts.features.columns]
+    return np.column_stack(columns).astype(np.float64), parts.target
+
+
+def _named(arrays: Mapping[str, Any], known: tuple[str, ...]) -> str | None:
+    lowered = {name.lower(): name for name in reversed(list(arrays))}
+    return next((lowered[name] for name in known if name in lowered), None)
+
+
+def _the_other(arrays: Mapping[str, Any], matrix: str) -> str | None:
+    """Name of the one array that can be the labels of the matrix; None if there is none."""
+    sides = set(arrays[matrix].shape)
+    fitting = [
+        name
+        for name, value in arrays.items()
+        if name != matrix and min(value.shape) == 1 and max(value.shape) in sides
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _labels(path: Path, name: str, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if min(y.shape) == 1:
+        return y.ravel()
+    wide = y if y.shape[0] >= y.shape[1] else y.T
+    top = wide.max()
+    if (np.sum(wide == top, axis=1) == 1).all() and len(np.unique(wide)) == 2:
+        return wide.argmax(axis=1)
+    raise InputError(
+        f"{str(path)!r}: {name!r} is {y.shape[0]} x {y.shape[1]}; labels must be a vector, or "
+        f"one column for each class"
+    )
+
+
+def _split_target(path: Path, Z: npt.NDArray[Any], shape: tuple[int, int] | None) -> Arrays:
+    """Take a matrix apart that holds the target as one of its columns."""
+    if shape is not None:
+        n, d = shape
+        if Z.shape == (d + 1, n):
+            Z = Z.T
+        if Z.shape != (n, d + 1):
+            raise InputError(
+                f"{str(path)!r} holds no labels beside a matrix of {Z.shape[0]} x {Z.shape[1]}"
+            )
+        # Labels repeat; measurements rarely do.
+        if len(np.unique(Z[:, 0])) < len(np.unique(Z[:, -1])):
+            return Z[:, 1:], Z[:, 0]
+    if Z.shape[1] < 2:
+        raise InputError(f"{str(path)!r} holds one column; features and a target are needed")
+    return Z[:, :-1], Z[:, -1]
+
+
+def _unreadable(path: Path, kind: str, error: Exception) -> str:
+    return (
+        f"{str(path)!r} cannot be read as {kind}, it may be cut short or damaged "
+        f"({type(error).__name__}: {' '.join(str(error).split())})"
+    )

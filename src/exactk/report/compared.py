@@ -1,0 +1,91 @@
+"""What papers print beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from exactk.bench.summary import Comparison
+from exactk.evaluate import CLASSIFIERS
+from exactk.report import styles
+from exactk.report.figures.panels import Sheet
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import DASH, percent, plural, short, signed
+from exactk.report.tables import cell, head, table
+from exactk.report.words import higher_is_better, name_of
+
+__all__ = ["comparison"]
+
+
+def comparison(sheet: Sheet, measure: str) -> Markup:
+    """Return what the paper prints beside what was measured, in the units of the paper."""
+    found = [one for one in sheet.study.comparisons if one.measure == measure]
+    if not found:
+        return Markup()
+    rows = [_compared(sheet, one) for one in found]
+    judged = [one for one in found if one.within_deviation is not None]
+    inside = sum(bool(one.within_deviation) for one in judged)
+    total = (
+        f"{inside} of {len(judged)} within the stated deviation"
+        if judged
+        else "no deviations stated"
+    )
+    have = sum(one.measured is not None for one in found)
+    unit = ", %" if measure in CLASSIFIERS else ""
+    caption = (
+        f"Published and measured {name_of(measure)}{unit}: {plural(len(found), 'printed number')}, "
+        f"{have} measured here; {total}."
+    )
+    heads = join(
+        head("data set", numeric=False), head("k"), head("method", numeric=False),
+        head("published"), head("measured"), head("n"), head("difference"),
+        head("in standard errors", title="difference over its standard error, where both sides "
+             "state a deviation"),
+        head("within the stated deviation", numeric=False),
+    )  # fmt: skip
+    return table(rows, heads, caption=caption, kind="compare")
+
+
+def _compared(sheet: Sheet, one: Comparison) -> Markup:
+    write = percent if one.measure in CLASSIFIERS else short
+    found = sheet.study.summary(one.dataset, one.method, one.k, one.measure)
+    sd = 0.0 if found and found.sd == 0 else one.measured_sd
+    measured_text: object = _with_spread(write, one.measured, sd)
+    if one.measured is None:
+        word, reason = sheet.study.missing(one.dataset, one.method, one.k)
+        measured_text = tag("span", word, title=reason, class_="gap")
+    errors = one.standard_errors
+    return tag(
+        "tr",
+        tag("td", label(one.dataset)),
+        cell(one.k, one.k),
+        tag("th", styles.key(sheet.slot(one.method)), label(one.method), scope="row"),
+        cell(_with_spread(write, one.published, one.published_sd), one.published),
+        cell(measured_text, one.measured),
+        cell(one.n, one.n),
+        cell(signed(write(one.difference)), one.difference),
+        cell(DASH if errors is None else signed(f"{errors:.1f}".replace("-", "−")), errors),
+        _verdict(one),
+        data_m=sheet.method(one.method),
+        data_d=sheet.register.datasets[one.dataset],
+    )
+
+
+def _with_spread(
+    write: Callable[[float | None], str], value: float | None, sd: float | None
+) -> Markup:
+    return join(write(value), tag("small", f" ± {short(sd)}") if sd is not None else "")
+
+
+def _verdict(one: Comparison) -> Markup:
+    if one.difference is None:
+        return tag("td", DASH)
+    better = higher_is_better(one.measure)
+    if one.within_deviation:
+        return tag("td", tag("span", "yes", class_="verdict yes"))
+    if one.within_deviation is None:
+        return tag("td", tag("span", "none stated", class_="verdict none"))
+    if better is None:
+        return tag("td", tag("span", "no", class_="verdict no"))
+    good = (one.difference > 0) == better
+    words, kind = ("no, better", "better") if good else ("no, worse", "no")
+    return tag("td", tag("span", words, class_=f"verdict {kind}"))

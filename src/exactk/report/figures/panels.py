@@ -1,0 +1,171 @@
+"""What all figures share: a heading, a legend, panels in a grid, notes on what has no value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from exactk.evaluate import CLASSIFIERS
+from exactk.report import styles
+from exactk.report.markup import Markup, label, tag
+from exactk.report.numbers import percent, plural, short
+from exactk.report.study import Published, Study, Summary, View
+
+__all__ = ["Panel", "Sheet", "missing_note", "tip", "value_of"]
+
+# With more lines than this in a panel, a band shows only when its method is pointed at.
+MANY = 8
+# So many reasons are written out below a panel; the section on failures has all.
+NOTED = 4
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a figure is made of: a study, one of its views, and the styles of the page."""
+
+    study: Study
+    view: View
+    register: styles.Register
+
+    def slot(self, method: str) -> int:
+        """Return the style of a method."""
+        return self.register.slots[self.study.name, method]
+
+    def method(self, name: str) -> int:
+        """Return the number of a method for the filters."""
+        return self.register.methods[name]
+
+    def text(self, value: float | None, digits: int = 4) -> str:
+        """Return a number in the form of the view."""
+        return percent(value) if self.view.scale == "percent" else short(value, digits)
+
+    def summary(self, dataset: str, method: str, k: int, measure: str) -> Summary | None:
+        """Return a measure in the units of the view."""
+        found = self.study.summary(dataset, method, k, measure)
+        return found and found.scaled(self.view.factor)
+
+    def published(self, dataset: str, method: str, k: int, measure: str) -> Published | None:
+        """Return what the paper prints, in the units of the view."""
+        found = self.study.published(dataset, method, k, measure)
+        if found is None:
+            return None
+        # Papers give accuracies in per cent.
+        factor = self.view.factor / (100.0 if measure in CLASSIFIERS else 1.0)
+        return Published(found.value * factor, None if found.sd is None else found.sd * factor)
+
+    def figure(
+        self,
+        title: str,
+        panels: Sequence[Panel],
+        methods: Sequence[str],
+        note: object = "",
+        legend: Markup | None = None,
+    ) -> Markup:
+        """Put panels under one heading with one legend."""
+        classes = (
+            f"figure{' many' if len(methods) > MANY else ''}{' one' if len(panels) == 1 else ''}"
+        )
+        return tag(
+            "section",
+            tag("h4", title) if title else "",
+            tag("p", self.view.caption, class_="caption") if self.view.caption else "",
+            legend or (self.legend(methods) if methods else ""),
+            tag("div", *(panel.markup(self.register) for panel in panels), class_="panels"),
+            tag("p", note, class_="caption") if note else "",
+            class_=classes,
+        )
+
+    def legend(self, methods: Iterable[str]) -> Markup:
+        """Return the methods of a figure with their lines."""
+        items = [
+            tag("li", styles.key(self.slot(name)), label(name), data_m=self.method(name))
+            for name in methods
+        ]
+        return tag("ul", *items, class_="legend")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture of a figure, for one data set.
+
+    Attributes
+    ----------
+    dataset : str or None
+        None for a panel on all of them.
+    picture : Markup
+    heading : str
+        What tells it apart from other panels of the same data set.
+    method : int or None
+        Number of the method, if it is of one alone.
+    notes : sequence of Markup
+    """
+
+    dataset: str | None
+    picture: Markup
+    heading: str = ""
+    method: int | None = None
+    notes: Sequence[Markup] = field(default_factory=tuple)
+
+    def markup(self, register: styles.Register) -> Markup:
+        """Return the panel with its heading and notes."""
+        parts: list[object] = []
+        if self.dataset is not None:
+            parts.append(tag("b", label(self.dataset)))
+        if self.heading:
+            parts += [" · " if parts else "", tag("span", label(self.heading))]
+        notes = tag("p", *self.notes, class_="notes") if self.notes else ""
+        return tag(
+            "figure",
+            tag("figcaption", *parts),
+            self.picture,
+            notes,
+            data_d=None if self.dataset is None else register.datasets[self.dataset],
+            data_m=self.method,
+        )
+
+
+def tip(sheet: Sheet, method: str, at: str, found: Summary) -> str:
+    """Return what a point says: method, place, mean, deviation, count."""
+    spread = "" if found.sd is None else f" ± {sheet.text(found.sd, 2)}"
+    value = sheet.text(value_of(found, sheet.view.statistic))
+    if sheet.view.statistic != "mean":
+        return f"{method}\n{at}: {value} ({sheet.view.statistic} of n = {found.n})"
+    return f"{method}\n{at}: {value}{spread} (n = {found.n})"
+
+
+def published_tip(sheet: Sheet, method: str, at: str, found: Published) -> str:
+    """Return what a hollow point says."""
+    spread = "" if found.sd is None else f" ± {sheet.text(found.sd, 2)}"
+    return f"{method}, published\n{at}: {sheet.text(found.value)}{spread}"
+
+
+def value_of(found: Summary, statistic: str) -> float:
+    """Return the mean, or the least or greatest over the repeats."""
+    return {"min": found.low, "max": found.high}.get(statistic, found.mean)
+
+
+def missing_note(sheet: Sheet, gaps: dict[str, list[tuple[int, str, str]]]) -> list[Markup]:
+    """Say which methods lack values in a panel and why.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    gaps : mapping of str to list of (k, word, reason)
+        By method.
+    """
+    notes = []
+    for place, (method, found) in enumerate(gaps.items()):
+        k, word, reason = found[0]
+        where = f"k = {k}" if len(found) == 1 else plural(len(found), "size")
+        notes.append(
+            tag(
+                "span",
+                tag("i", word, class_="gap"), ": ", label(method), f" ({where})",
+                data_m=sheet.method(method),
+                title=reason,
+                class_=None if place < NOTED else "further",
+            )
+        )  # fmt: skip
+    if len(notes) > NOTED:
+        notes.append(tag("span", f"and {plural(len(notes) - NOTED, 'method')} more (see below)"))
+    return notes

@@ -1,0 +1,213 @@
+"""The page: one file that needs nothing else, opens without a network and runs nothing foreign."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from exactk._version import __version__
+from exactk.errors import InputError
+from exactk.report import styles
+from exactk.report.arrange import studies
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import plural
+from exactk.report.origin import origin
+from exactk.report.sections import section
+from exactk.report.study import Study
+
+__all__ = ["page", "write_page"]
+
+TITLE = "exactk: experiments"
+
+
+def page(records: Iterable[Mapping[str, Any]], *, title: str = TITLE) -> str:
+    """Return a self-contained HTML page on the records of a store.
+
+    Parameters
+    ----------
+    records : iterable of mapping
+        Recipes and cells, as `exactk.bench.store.Store.records` gives them.
+    title : str
+
+    Returns
+    -------
+    str
+        A document with its styles, script and pictures inside. Its content security policy
+        forbids everything else.
+
+    Examples
+    --------
+    >>> result = {"k": 2, "objective": 3.0, "measures": {"1nn": 0.5}}
+    >>> cell = {
+    ...     "type": "cell",
+    ...     "recipe": "mine",
+    ...     "dataset": "iris",
+    ...     "method": "<b>",
+    ...     "status": "done",
+    ...     "repeat": 0,
+    ...     "results": [result],
+    ... }
+    >>> text = page([cell])
+    >>> "&lt;b&gt;" in text, "<b><" in text
+    (True, False)
+    """
+    found = studies(records)
+    register = styles.Register.of(found)
+    anchors = _anchors(found)
+    main = [section(study, register, anchors[study.name]) for study in found]
+    body = tag(
+        "body",
+        tag("a", "Skip to the results", href="#results", class_="skip"),
+        tag(
+            "div",
+            _side(found, register, anchors),
+            tag(
+                "main",
+                tag("header", tag("h1", label(title)), _count(found)),
+                *main,
+                origin(found, register),
+                tag("footer", f"Made by exactk {__version__} from its records alone."),
+                id="results",
+            ),
+            class_="page",
+        ),
+        tag("script", Markup(_asset("report.js"))),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', _head(title), body, lang='en')}\n"
+
+
+def write_page(
+    records: Iterable[Mapping[str, Any]], path: str | Path, *, title: str = TITLE
+) -> Path:
+    """Write the page of `page` to a file and return its path.
+
+    Parameters
+    ----------
+    records : iterable of mapping
+    path : str or path
+    title : str
+
+    Raises
+    ------
+    InputError
+        If there are no records, or the file cannot be written.
+    """
+    path = Path(path)
+    text = page(records, title=title)
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(
+            f"the report {str(path)!r} cannot be written: {error.strerror}; give another place"
+        ) from error
+    return path
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("exactk.report") / "assets" / name).read_text(encoding="utf-8").strip()
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _head(title: str) -> Markup:
+    policy = (
+        f"default-src 'none'; style-src {_hash(_asset('report.css'))}; "
+        f"script-src {_hash(_asset('report.js'))}; img-src data:; base-uri 'none'; "
+        f"form-action 'none'"
+    )
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("meta", name="generator", content=f"exactk {__version__}"),
+        # Without this a browser asks for one.
+        tag("link", rel="icon", href="data:,"),
+        tag("title", title),
+        tag("style", Markup(_asset("report.css"))),
+    )
+
+
+def _anchors(found: Iterable[Study]) -> dict[str, str]:
+    """Return a name for each section that a link can hold, whatever the recipe is called."""
+    anchors: dict[str, str] = {}
+    for number, study in enumerate(found, start=1):
+        plain = re.sub(r"[^a-z0-9]+", "-", study.name.lower())[:60].strip("-") or "recipe"
+        taken = plain in anchors.values() or plain in ("results", "origin", "controls")
+        anchors[study.name] = f"{plain}-{number}" if taken else plain
+    return anchors
+
+
+def _count(found: list[Study]) -> Markup:
+    cells = sum(len(study.cells) for study in found)
+    troubles = sum(len(study.troubles) for study in found)
+    words = f"{plural(len(found), 'recipe')}, {plural(cells, 'cell')}"
+    end = f"{troubles} of them did not finish" if troubles else "all of them finished"
+    return join(
+        tag("p", f"{words}, {end if cells else 'none of them run'}.", class_="lead"),
+        tag("p", id="filtered", class_="filtered", role="status", hidden=True),
+    )
+
+
+def _side(found: list[Study], register: styles.Register, anchors: dict[str, str]) -> Markup:
+    links = [
+        tag(
+            "li",
+            tag(
+                "a",
+                label(study.definition.get("title") or study.name),
+                href=f"#{anchors[study.name]}",
+            ),
+        )
+        for study in found
+    ]
+    links.append(tag("li", tag("a", "How this was made", href="#origin")))
+    return tag(
+        "aside",
+        tag("nav", tag("ul", *links), aria_label="Recipes"),
+        tag(
+            "form",
+            tag("button", "Dark", type="button", id="theme", class_="theme"),
+            _filter("m", "Methods", register.methods),
+            _filter("d", "Data sets", register.datasets),
+            id="controls",
+            class_="controls",
+            autocomplete="off",
+            aria_label="Filters",
+        ),
+        class_="side",
+    )
+
+
+def _filter(kind: str, title: str, names: Mapping[str, int]) -> Markup:
+    boxes = [tag("label", _box(kind, number), " ", label(name)) for name, number in names.items()]
+    return tag(
+        "details",
+        tag("summary", title, " ", tag("span", class_="tally")),
+        tag(
+            "div",
+            tag("input", type="search", placeholder="Search", aria_label=f"Search {title.lower()}"),
+            tag("button", "All", type="button", data_set="all"),
+            tag("button", "None", type="button", data_set="none"),
+            class_="tools",
+        ),
+        tag("div", *boxes, class_="boxes", role="group", aria_label=title),
+        open=True,
+        data_kind=kind,
+        class_="filter",
+    )
+
+
+def _box(kind: str, number: int) -> Markup:
+    return tag("input", type="checkbox", checked=True, data_filter=kind, value=number)

@@ -1,0 +1,201 @@
+"""How the numbers were made: machine, versions, seeds, data, and the command to make them again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from exactk.bench.cells import seed_of
+from exactk.bench.recipe import read_recipe
+from exactk.errors import InputError
+from exactk.report import styles, tables
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import DASH, finite, plural, short
+from exactk.report.study import Study
+
+__all__ = ["command", "origin"]
+
+# Seeds above this are not looked for.
+MOST_SEEDS = 2000
+
+
+def command(study: Study) -> str:
+    """Return the command that runs this recipe again: same data, methods, sizes, repeats, seed.
+
+    What is as in the recipe that comes with exactk is not written out. A recipe of one's own is
+    named as a file.
+
+    Examples
+    --------
+    >>> definition = {
+    ...     "datasets": ["iris"],
+    ...     "sizes": [2, 3, 4],
+    ...     "repeats": 3,
+    ...     "methods": [{"label": "A B"}],
+    ... }
+    >>> command(Study("mine", definition, []))
+    "exactk bench run mine.toml --datasets iris --methods 'A B' --sizes 2-4 --repeats 3"
+    """
+    definition = study.definition
+    try:
+        shipped: Mapping[str, Any] = read_recipe(study.name).to_dict()
+        words = ["exactk", "bench", "run", study.name]
+    except InputError:
+        shipped = {}
+        words = ["exactk", "bench", "run", f"{study.name}.toml"]
+    sizes = [int(k) for k in definition.get("sizes") or study.sizes]
+    labels = [variant["label"] for variant in shipped.get("methods") or ()]
+    for option, usual, values in (
+        ("--datasets", shipped.get("datasets"), study.datasets),
+        ("--methods", labels, study.methods),
+        ("--sizes", shipped.get("sizes"), sizes),
+    ):
+        if values and list(values) != list(usual or ()):
+            words += [option, _sizes(sizes) if values is sizes else ",".join(map(str, values))]
+    repeats = definition.get("repeats")
+    if repeats and repeats != shipped.get("repeats"):
+        words += ["--repeats", str(repeats)]
+    seed = _seed(study)
+    if seed:
+        words += ["--seed", str(seed)]
+    return shlex.join(words)
+
+
+def _sizes(sizes: list[int]) -> str:
+    """Sizes as the command line reads them, runs of neighbours as ranges."""
+    runs: list[list[int]] = []
+    for k in sizes:
+        if runs and k == runs[-1][-1] + 1:
+            runs[-1].append(k)
+        else:
+            runs.append([k])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+def _seed(study: Study) -> int | None:
+    """The seed of the run, found by trying: a cell records what was made of it."""
+    folds = (study.definition.get("split") or {}).get("folds") or 1
+    for cell in study.cells[:1]:
+        for seed in range(MOST_SEEDS):
+            if seed_of(seed, cell["dataset"], int(cell["repeat"]) // folds) == cell.get("seed"):
+                return seed
+    return None
+
+
+def origin(studies: Sequence[Study], register: styles.Register) -> Markup:
+    """Return the section on machine, versions, seeds, data and commands."""
+    cells = [cell for study in studies for cell in study.cells]
+    return tag(
+        "section",
+        tag("h2", "How this was made"),
+        _times(cells),
+        tag("h3", "Commands"),
+        tag("p", "Each runs a recipe again on the same data, with the same methods and repeats."),
+        *(tag("pre", tag("code", command(study)), class_="command") for study in studies),
+        tag("h3", "Machine and versions"),
+        _variants("machine", cells),
+        _variants("versions", cells),
+        tag("h3", "Data"),
+        _data(cells, register),
+        tag("h3", "Seeds"),
+        _seeds(studies),
+        tag("h3", "Recipes as they were run"),
+        *(_definition(study) for study in studies if study.definition),
+        id="origin",
+        class_="origin",
+    )
+
+
+def _times(cells: Sequence[Mapping[str, Any]]) -> Markup:
+    ends = sorted(str(cell["finished"]) for cell in cells if cell.get("finished"))
+    wall = sum(finite(cell.get("wall")) or 0.0 for cell in cells)
+    solving = sum(finite(cell.get("seconds")) or 0.0 for cell in cells)
+    span = f", finished between {ends[0]} and {ends[-1]}" if ends else ""
+    return tag(
+        "p",
+        f"{plural(len(cells), 'cell')}{span}; {short(solving, 3)} s of solving within "
+        f"{short(wall, 3)} s of work. A time is that of the solver alone, without evaluation.",
+    )
+
+
+def _variants(name: str, cells: Sequence[Mapping[str, Any]]) -> Markup:
+    """Every distinct description with the number of cells made under it."""
+    found = Counter(
+        json.dumps(cell[name], sort_keys=False)
+        for cell in cells
+        if isinstance(cell.get(name), Mapping)
+    )
+    if not found:
+        return tag("p", f"The records do not state the {name}.")
+    lists = []
+    for text, count in found.most_common():
+        entries = [
+            tag(
+                "div",
+                tag("dt", key.replace("_", " ")),
+                tag("dd", label(DASH if value is None else value)),
+            )
+            for key, value in json.loads(text).items()
+        ]
+        of = tag("p", f"{plural(count, 'cell')}:") if len(found) > 1 else ""
+        lists.append(join(of, tag("dl", *entries, class_="facts")))
+    return join(*lists)
+
+
+def _data(cells: Sequence[Mapping[str, Any]], register: styles.Register) -> Markup:
+    facts = dict.fromkeys(
+        (
+            cell["dataset"],
+            cell.get("rows"),
+            cell.get("features"),
+            cell.get("classes"),
+            cell.get("checksum"),
+        )
+        for cell in cells
+    )
+    rows = [
+        tag(
+            "tr",
+            tag("th", label(name), scope="row"),
+            *(
+                tables.cell(DASH if value is None else value, finite(value))
+                for value in (n, d, classes)
+            ),
+            tag("td", tag("code", label(checksum or DASH)), class_="checksum"),
+            data_d=register.datasets[name],
+        )
+        for name, n, d, classes, checksum in facts
+    ]
+    heads = join(
+        tables.head("data set", numeric=False), tables.head("rows"), tables.head("features"),
+        tables.head("classes"), tables.head("checksum", numeric=False),
+    )  # fmt: skip
+    return tables.table(rows, heads, kind="data")
+
+
+def _seeds(studies: Sequence[Study]) -> Markup:
+    parts = []
+    for study in studies:
+        seeds: dict[str, dict[int, Any]] = {}
+        for cell in study.cells:
+            seeds.setdefault(cell["dataset"], {}).setdefault(int(cell["repeat"]), cell.get("seed"))
+        lines = "\n".join(
+            f"{name}: {', '.join(str(seed) for _, seed in sorted(found.items()))}"
+            for name, found in seeds.items()
+        )
+        parts.append(
+            tag(
+                "details",
+                tag("summary", label(study.name), ", by data set and repeat"),
+                tag("pre", lines),
+            )
+        )
+    return join(*parts)
+
+
+def _definition(study: Study) -> Markup:
+    text = json.dumps(study.definition, indent=1, ensure_ascii=False, default=str)
+    return tag("details", tag("summary", label(study.name)), tag("pre", text))

@@ -1,0 +1,198 @@
+"""One recipe on the page: what it is, its tables and figures, what did not finish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from exactk.report import styles, tables
+from exactk.report.compared import comparison
+from exactk.report.figures.bars import bars
+from exactk.report.figures.curve import against_parameter, curves
+from exactk.report.figures.diagram import diagram
+from exactk.report.figures.panels import Sheet
+from exactk.report.figures.profile import profiles
+from exactk.report.figures.trace import traces
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import plural, short
+from exactk.report.ranks import ranking
+from exactk.report.study import Study, View
+from exactk.report.words import PAPERS
+
+__all__ = ["section"]
+
+# Numbers behind a figure are written out up to so many.
+MOST_NUMBERS = 3000
+
+
+def section(study: Study, register: styles.Register, anchor: str) -> Markup:
+    """Return the section of a recipe."""
+    title = study.definition.get("title") or study.name
+    parts = [_view(Sheet(study, view, register)) for view in study.views] if study.cells else []
+    compared = {
+        measure for view in study.views if view.kind == "table" for measure in view.measures
+    }
+    plain = Sheet(study, View("table", ()), register)
+    # What a paper prints is compared also where no table was asked for.
+    printed = dict.fromkeys(one.measure for one in study.comparisons)
+    parts += [comparison(plain, name) for name in printed if name not in compared]
+    return tag(
+        "section",
+        tag("h2", label(title)),
+        _about(study),
+        *parts,
+        _endings(plain) if study.cells else tag("p", "Nothing was run yet.", class_="empty"),
+        id=anchor,
+        class_="recipe",
+    )
+
+
+def _about(study: Study) -> Markup:
+    definition = study.definition
+    paper = str(definition.get("paper") or "")
+    facts = [
+        ("recipe", study.name),
+        ("paper", PAPERS.get(paper, paper)),
+        ("shows", _names(definition.get("shows") or ())),
+        ("setting", _setting(study)),
+        ("data sets", _names(study.datasets)),
+        ("cells", _progress(study)),
+    ]
+    entries = [tag("div", tag("dt", name), tag("dd", _one(text))) for name, text in facts if text]
+    paragraphs = [
+        tag("p", part) for part in str(definition.get("about") or "").split("\n\n") if part.strip()
+    ]
+    return join(*paragraphs, tag("dl", *entries, class_="facts"))
+
+
+def _one(text: str) -> Markup:
+    return text if isinstance(text, Markup) else label(text)
+
+
+def _names(names: Iterable[object]) -> Markup:
+    """Names in a row; each keeps its own direction of writing."""
+    parts = [part for name in names for part in (", ", label(name))]
+    return join(*parts[1:])
+
+
+def _setting(study: Study) -> str:
+    definition = study.definition
+    words = {
+        "fit": "fitted and graded on the same rows",
+        "classify": "accuracy on rows held out",
+        "regress": "error on rows held out",
+    }
+    found = [words.get(str(definition.get("protocol")), "")]
+    split: Mapping[str, Any] = definition.get("split") or {}
+    if split.get("train"):
+        found.append(f"{100 * float(split['train']):g} % of the rows for training")
+    if split.get("folds"):
+        found.append(f"{split['folds']} folds")
+    if definition.get("repeats"):
+        found.append(plural(int(definition["repeats"]), "repeat"))
+    if study.sizes:
+        found.append(_sizes(study.sizes))
+    found.append(plural(len(study.methods), "method"))
+    return ", ".join(word for word in found if word)
+
+
+def _sizes(sizes: list[int]) -> str:
+    if len(sizes) > 8:
+        return f"k = {sizes[0]} to {sizes[-1]} ({len(sizes)} sizes)"
+    return f"k = {', '.join(str(k) for k in sizes)}"
+
+
+def _progress(study: Study) -> str:
+    done = len(study.cells) - len(study.troubles)
+    ends: dict[str, int] = {}
+    for trouble in study.troubles:
+        ends[trouble.status] = ends.get(trouble.status, 0) + 1
+    words = {"failed": "failed", "time_limit": "met the time limit"}
+    rest = [f"{count} {words.get(status, status)}" for status, count in ends.items()]
+    return ", ".join([f"{done} done", *rest])
+
+
+def _view(sheet: Sheet) -> Markup:
+    view = sheet.view
+    if view.kind == "ranks":
+        body = _ranks(sheet)
+    elif view.kind == "curve" and view.x not in ("k", "iteration"):
+        body = against_parameter(sheet)
+    elif view.kind == "table":
+        body = join(*(_table(sheet, measure) for measure in view.measures))
+    else:
+        draw = {"curve": curves, "trace": traces, "bars": bars, "profile": profiles}.get(view.kind)
+        if draw is None:
+            body = tag(
+                "p", f"This exactk does not know views of kind {view.kind!r}.", class_="empty"
+            )
+        else:
+            body = join(draw(sheet), _numbers(sheet))
+    heading = tag("h3", label(view.title)) if view.title else ""
+    return tag("section", heading, body, class_=f"view {view.kind}")
+
+
+def _table(sheet: Sheet, measure: str) -> Markup:
+    caption = tag("p", sheet.view.caption, class_="caption") if sheet.view.caption else ""
+    return join(caption, comparison(sheet, measure), tables.measured(sheet, measure))
+
+
+def _numbers(sheet: Sheet) -> Markup:
+    """What a figure shows, as a table that is folded away."""
+    study = sheet.study
+    measures = [name for name in sheet.view.measures if name in study.measures]
+    count = len(study.datasets) * len(study.methods) * len(study.sizes) * len(measures)
+    if sheet.view.kind in ("trace", "profile") or not 0 < count <= MOST_NUMBERS:
+        return Markup()
+    return tag(
+        "details",
+        tag("summary", "The numbers of this figure"),
+        *(tables.measured(sheet, name) for name in measures),
+        class_="numbers",
+    )
+
+
+def _ranks(sheet: Sheet) -> Markup:
+    found = ranking(sheet.study, sheet.view.measures)
+    if found is None:
+        return tag("p", "No numbers to rank yet.", class_="empty")
+    if found.critical is None:
+        note = (
+            f"No test: ranks over {plural(found.blocks, 'data set')} and "
+            f"{plural(len(found.methods), 'method')} cannot be told from chance."
+        )
+    else:
+        note = (
+            f"Ranks are averaged within a data set first, and data sets are the blocks of the "
+            f"tests. Friedman’s test that all methods are alike: p {_p_value(found.p_value)}. "
+            f"Nemenyi’s critical difference at 5 %: {short(found.critical, 3)}; a bar joins "
+            f"methods that differ by less."
+        )
+    if any(found.not_run):
+        note += (
+            f" Not complete: {plural(sum(found.not_run), 'comparison')} of "
+            f"{plural(sum(map(bool, found.not_run)), 'method')} were not run, and count as last."
+        )
+    caption = tag("p", sheet.view.caption, class_="caption") if sheet.view.caption else ""
+    return join(
+        caption,
+        tag("div", diagram(sheet, found), class_="scroll", tabindex="0", role="region",
+            aria_label="Diagram"),
+        tag("p", note, " Ranks are among all methods; the filters only hide.", class_="caption"),
+        tables.standings(sheet, found),
+    )  # fmt: skip
+
+
+def _p_value(value: float | None) -> str:
+    if value is None:
+        return "is not defined, all ranks are equal"
+    return "< 0.0001" if value < 1e-4 else f"= {short(value, 2)}"
+
+
+def _endings(sheet: Sheet) -> Markup:
+    failed = tables.troubles(sheet)
+    heading = tag("h3", "What did not finish") if failed else ""
+    ends = tag(
+        "details", tag("summary", "How the solves ended"), tables.endings(sheet), class_="numbers"
+    )
+    return join(heading, failed, ends)

@@ -1,0 +1,306 @@
+"""What a store says about one recipe, arranged for tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean, stdev
+from typing import Any
+
+from exactk.bench.summary import Comparison, Row, compare, summarise
+from exactk.report.numbers import finite
+
+__all__ = ["Published", "Study", "Summary", "Trouble", "View"]
+
+Record = Mapping[str, Any]
+
+# A deviation below this share of its mean is that of rounding.
+NOISE = 1e-9
+# Results carry these beside what stands under measures.
+PLAIN = ("objective", "own", "seconds", "n_iter")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A measure of one method at one size on one data set, over its repeats, in the units shown.
+
+    Attributes
+    ----------
+    n : int
+        Repeats that gave a number.
+    mean, low, high : float
+    sd : float or None
+        With n − 1; None for a single repeat.
+    """
+
+    n: int
+    mean: float
+    low: float
+    high: float
+    sd: float | None
+
+    @classmethod
+    def of(cls, row: Row) -> Summary:
+        """Take what counts from a row of the summary."""
+        # Below rounding a deviation says nothing.
+        sd = 0.0 if row.sd is not None and row.sd <= NOISE * abs(row.mean) else row.sd
+        return cls(row.n, row.mean, row.lowest, row.highest, sd)
+
+    def scaled(self, factor: float) -> Summary:
+        """Return the same in other units."""
+        sd = None if self.sd is None else self.sd * factor
+        return Summary(self.n, self.mean * factor, self.low * factor, self.high * factor, sd)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number that a paper prints, with its deviation if it states one."""
+
+    value: float
+    sd: float | None = None
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A cell without a result: which one, how it ended and why."""
+
+    dataset: str
+    method: str
+    sizes: tuple[int, ...]
+    repeat: int
+    status: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class View:
+    """A table or figure that the recipe asks for."""
+
+    kind: str
+    measures: tuple[str, ...]
+    title: str = ""
+    scale: str = "linear"
+    x: str = "k"
+    statistic: str = "mean"
+    caption: str = ""
+
+    @property
+    def factor(self) -> float:
+        """What a measured number is multiplied by to be in the units of the paper."""
+        return 100.0 if self.scale == "percent" else 1.0
+
+
+@dataclass(frozen=True)
+class Study:
+    """One recipe and its cells.
+
+    Attributes
+    ----------
+    name : str
+    definition : mapping
+        The recipe as it was run; empty if the store does not hold it.
+    cells : sequence of mapping
+    """
+
+    name: str
+    definition: Mapping[str, Any]
+    cells: Sequence[Record]
+
+    @cached_property
+    def datasets(self) -> list[str]:
+        """Names in the order of the recipe, then those that the store alone knows."""
+        asked = [str(name) for name in self.definition.get("datasets") or ()]
+        return _unique([*asked, *(str(cell["dataset"]) for cell in self.cells)])
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """Labels in the order of the recipe, then those that the store alone knows."""
+        asked = [str(entry.get("label", "")) for entry in self.definition.get("methods") or ()]
+        return _unique([*asked, *(str(cell["method"]) for cell in self.cells)])
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Every k that has a result or was tried."""
+        tried = [k for cell in self.cells for k in cell.get("sizes") or ()]
+        return sorted({*tried, *(k for _, k, _ in self._results)})
+
+    @cached_property
+    def measures(self) -> list[str]:
+        """Names of all that was measured, the standard ones last."""
+        named = _unique(
+            name for _, _, result in self._results for name in result.get("measures") or ()
+        )
+        plain = [
+            name
+            for name in PLAIN
+            if any(finite(result.get(name)) is not None for _, _, result in self._results)
+        ]
+        return [*named, *plain]
+
+    @cached_property
+    def classifiers(self) -> list[str]:
+        """Accuracies that were measured."""
+        asked = [
+            str(name) for name in (self.definition.get("measure") or {}).get("classifiers") or ()
+        ]
+        return [name for name in asked if name in self.measures]
+
+    @cached_property
+    def views(self) -> list[View]:
+        """What the recipe asks for; without a recipe, one table a measure."""
+        asked = self.definition.get("views")
+        if not asked:
+            return [
+                View("table", (name,)) for name in self.measures if not name.startswith("full_")
+            ]
+        return [_view(entry, self.classifiers or self.measures[:1]) for entry in asked]
+
+    @cached_property
+    def options(self) -> dict[str, dict[str, Any]]:
+        """Fixed options of each label."""
+        found: dict[str, dict[str, Any]] = {}
+        for entry in self.definition.get("methods") or ():
+            found[str(entry.get("label", ""))] = dict(entry.get("options") or {})
+        for cell in self.cells:
+            found.setdefault(str(cell["method"]), dict(cell.get("options") or {}))
+        return found
+
+    @cached_property
+    def families(self) -> dict[str, str]:
+        """Registered name of each label."""
+        return {str(cell["method"]): str(cell.get("name", cell["method"])) for cell in self.cells}
+
+    @cached_property
+    def troubles(self) -> list[Trouble]:
+        """Cells that failed or passed their time limit."""
+        return [
+            Trouble(
+                str(cell["dataset"]),
+                str(cell["method"]),
+                tuple(cell.get("sizes") or ()),
+                int(cell["repeat"]),
+                str(cell["status"]),
+                str(cell.get("reason") or "no reason was recorded"),
+            )
+            for cell in self.cells
+            if cell["status"] != "done"
+        ]
+
+    @cached_property
+    def _results(self) -> list[tuple[Record, int, Mapping[str, Any]]]:
+        return [
+            (cell, int(result["k"]), result)
+            for cell in self.cells
+            for result in cell.get("results") or ()
+            if result.get("k") is not None
+        ]
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, str, int, str], Row]:
+        rows = summarise(self.cells)
+        return {(row.dataset, row.method, row.k, row.measure): row for row in rows}
+
+    def summary(self, dataset: str, method: str, k: int, measure: str) -> Summary | None:
+        """Return a measure over the repeats, or None where there is no number."""
+        row = self._rows.get((dataset, method, k, measure))
+        return Summary.of(row) if row and finite(row.mean) is not None else None
+
+    def baseline(self, dataset: str, measure: str) -> Summary | None:
+        """Return the same measure with all features: a draw has one value, whatever the method."""
+        return self._baselines.get((dataset, measure))
+
+    @cached_property
+    def _baselines(self) -> dict[tuple[str, str], Summary]:
+        values: dict[tuple[str, str], dict[int, float]] = {}
+        for cell, _, result in self._results:
+            for name, raw in (result.get("measures") or {}).items():
+                value = finite(raw)
+                if name.startswith("full_") and value is not None:
+                    place = (str(cell["dataset"]), name.removeprefix("full_"))
+                    values.setdefault(place, {}).setdefault(int(cell["repeat"]), value)
+        found = {place: list(by_repeat.values()) for place, by_repeat in values.items()}
+        return {
+            place: Summary(
+                len(numbers), fmean(numbers), min(numbers), max(numbers),
+                stdev(numbers) if len(numbers) > 1 else None,
+            )
+            for place, numbers in found.items()
+        }  # fmt: skip
+
+    @cached_property
+    def comparisons(self) -> list[Comparison]:
+        """What papers print beside what was measured."""
+        if not self.definition.get("published"):
+            return []
+        record = {"type": "recipe", "name": self.name, "definition": self.definition}
+        return compare([record, *self.cells])
+
+    def results(self, dataset: str, method: str, k: int) -> list[Mapping[str, Any]]:
+        """Return the results of all repeats, in their order."""
+        found = self._by_place.get((dataset, method, k), [])
+        return [result for _, result in sorted(found, key=lambda pair: pair[0])]
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, str, int], list[tuple[int, Mapping[str, Any]]]]:
+        found: dict[tuple[str, str, int], list[tuple[int, Mapping[str, Any]]]] = {}
+        for cell, k, result in self._results:
+            place = (str(cell["dataset"]), str(cell["method"]), k)
+            found.setdefault(place, []).append((int(cell["repeat"]), result))
+        return found
+
+    def missing(self, dataset: str, method: str, k: int) -> tuple[str, str]:
+        """Say in a word, and in a sentence, why there is no number here."""
+        ends = [
+            t for t in self._troubles_of.get((dataset, method), ()) if k in t.sizes or not t.sizes
+        ]
+        if ends:
+            words = {"time_limit": "time limit", "failed": "failed"}
+            return words.get(ends[0].status, ends[0].status), ends[0].reason
+        diverged = [r for r in self.results(dataset, method, k) if r.get("status") == "failed"]
+        if diverged:
+            return "failed", "the iterates diverged"
+        if self.results(dataset, method, k):
+            return "no number", "the measure was not taken, or was not finite"
+        return "not run", "the store has no such cell"
+
+    @cached_property
+    def _troubles_of(self) -> dict[tuple[str, str], list[Trouble]]:
+        found: dict[tuple[str, str], list[Trouble]] = {}
+        for trouble in self.troubles:
+            found.setdefault((trouble.dataset, trouble.method), []).append(trouble)
+        return found
+
+    def published(self, dataset: str, method: str, k: int, measure: str) -> Published | None:
+        """Return what the paper prints here, in its units, or None."""
+        table = self.definition.get("published") or {}
+        for step in (measure, dataset, str(k), method):
+            table = table.get(step) if isinstance(table, Mapping) else None
+        pair = table if isinstance(table, (list, tuple)) else [table]
+        value = finite(pair[0]) if pair else None
+        if value is None:
+            return None
+        return Published(value, finite(pair[1]) if len(pair) > 1 else None)
+
+    def published_sizes(self, dataset: str, measure: str) -> list[int]:
+        """Return every k for which the paper prints something."""
+        table = ((self.definition.get("published") or {}).get(measure) or {}).get(dataset) or {}
+        return sorted(int(k) for k in table if str(k).isdigit())
+
+
+def _view(entry: Mapping[str, Any], default: Sequence[str]) -> View:
+    measure = entry.get("measure") or default
+    measures = (measure,) if isinstance(measure, str) else tuple(str(name) for name in measure)
+    return View(
+        kind=str(entry.get("kind", "table")),
+        measures=measures,
+        title=str(entry.get("title") or ""),
+        scale=str(entry.get("scale") or "linear"),
+        x=str(entry.get("x") or "k"),
+        statistic=str(entry.get("statistic") or "mean"),
+        caption=str(entry.get("caption") or ""),
+    )
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))

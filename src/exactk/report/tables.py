@@ -1,0 +1,284 @@
+"""Tables: measured numbers in the form of the papers, leaderboards, failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import isclose
+
+from exactk.evaluate import CLASSIFIERS
+from exactk.report import styles
+from exactk.report.figures.panels import Sheet, value_of
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import DASH, exact, percent, plural, short
+from exactk.report.ranks import Ranking
+from exactk.report.study import Study, Summary, Trouble
+from exactk.report.words import higher_is_better, name_of
+
+__all__ = ["cell", "endings", "head", "measured", "standings", "table", "troubles"]
+
+# A table of more columns than this is split by data set.
+MOST_COLUMNS = 40
+# So many repeats are named one by one.
+NAMED_REPEATS = 8
+
+
+def table(rows: Sequence[Markup], *heads: Markup, caption: object = "", kind: str = "") -> Markup:
+    """Put rows under one or more rows of headings, in a box that scrolls sideways."""
+    return tag(
+        "div",
+        tag(
+            "table",
+            tag("caption", caption) if caption else "",
+            tag("thead", *(tag("tr", one) for one in heads)),
+            tag("tbody", *rows),
+            class_=f"sortable {kind}".strip(),
+        ),
+        class_="scroll",
+        # What scrolls must be reachable by keyboard.
+        tabindex="0",
+        role="region",
+        aria_label="Table",
+    )
+
+
+def head(text: object, *, numeric: bool = True, **attributes: object) -> Markup:
+    """Return the heading of a column that can be sorted by."""
+    kind = "number" if numeric else "text"
+    return tag("th", label(text), scope="col", data_sort=kind, **attributes)
+
+
+def cell(text: object, value: float | None = None, **attributes: object) -> Markup:
+    """Return a number; what has no value is sorted last."""
+    classes = f"number {attributes.pop('class_', '')}".strip()
+    sort_by = "" if value is None else exact(value)
+    return tag("td", text, class_=classes, data_v=sort_by or True, **attributes)
+
+
+def name_cell(sheet: Sheet, method: str) -> Markup:
+    """Return the first column: a method with its line."""
+    return tag("th", styles.key(sheet.slot(method)), label(method), scope="row")
+
+
+def measured(sheet: Sheet, measure: str) -> Markup:
+    """Return methods by data sets and sizes, the best of each column in bold."""
+    study = sheet.study
+    columns = [
+        (dataset, k)
+        for dataset in study.datasets
+        for k in study.sizes
+        if any(study.summary(dataset, method, k, measure) for method in study.methods)
+        or any(study.missing(dataset, method, k)[0] != "not run" for method in study.methods)
+    ]
+    if not columns:
+        return tag("p", "No numbers yet.", class_="empty")
+    if len(columns) <= MOST_COLUMNS:
+        return _wide(sheet, measure, columns)
+    return join(
+        *(
+            tag("div", tag("h5", label(name)), _wide(sheet, measure, part),
+                data_d=sheet.register.datasets[name])
+            for name in dict.fromkeys(dataset for dataset, _ in columns)
+            if (part := [column for column in columns if column[0] == name])
+        )
+    )  # fmt: skip
+
+
+def _wide(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> Markup:
+    study, number_of = sheet.study, sheet.register.datasets
+    several = len({k for _, k in columns}) > 1
+    found = {
+        (method, *column): sheet.summary(column[0], method, column[1], measure)
+        for method in study.methods
+        for column in columns
+    }
+    counts = Counter(one.n for one in found.values() if one)
+    usual = counts.most_common(1)[0][0] if counts else 0
+    best = {
+        column: _best(sheet, measure, [found[m, *column] for m in study.methods])
+        for column in columns
+    }
+    if several:
+        groups = Counter(dataset for dataset, _ in columns)
+        top = [
+            tag("th", label(name), colspan=width, scope="colgroup", data_d=number_of[name])
+            for name, width in groups.items()
+        ]
+        heads = [
+            join(tag("td"), *top),
+            join(
+                head("method", numeric=False),
+                *(head(f"k = {k}", data_d=number_of[name]) for name, k in columns),
+            ),
+        ]
+    else:
+        names = [head(name, data_d=number_of[name]) for name, _ in columns]
+        heads = [join(head("method", numeric=False), *names)]
+    rows = [
+        tag(
+            "tr",
+            name_cell(sheet, method),
+            *(
+                _value(sheet, method, column, found[method, *column], best[column], usual)
+                for column in columns
+            ),
+            data_m=sheet.method(method),
+        )
+        for method in study.methods
+    ]
+    rows += _baseline_row(sheet, measure, columns)
+    named = name_of(measure, percent=sheet.view.scale == "percent")
+    which = "mean ± standard deviation" if sheet.view.statistic == "mean" else sheet.view.statistic
+    k = "" if several else f", k = {columns[0][1]}"
+    bold = "; best in bold" if any(one is not None for one in best.values()) else ""
+    caption = (
+        f"{named[:1].upper()}{named[1:]}{k}: {which} over {plural(usual, 'repeat')}"
+        f"{', unless n says otherwise' if len(counts) > 1 else ''}{bold}."
+    )
+    return table(rows, *heads, caption=caption, kind="wide")
+
+
+def _best(sheet: Sheet, measure: str, column: list[Summary | None]) -> float | None:
+    better = higher_is_better(measure)
+    values = [value_of(one, sheet.view.statistic) for one in column if one]
+    # What a method itself minimises differs from method to method.
+    if better is None or measure in ("own", "n_iter") or len(values) < 2:
+        return None
+    return max(values) if better else min(values)
+
+
+def _value(
+    sheet: Sheet,
+    method: str,
+    column: tuple[str, int],
+    found: Summary | None,
+    best: float | None,
+    usual: int,
+) -> Markup:
+    dataset, k = column
+    mark = sheet.register.datasets[dataset]
+    if found is None:
+        word, reason = sheet.study.missing(dataset, method, k)
+        return cell(tag("span", word, title=reason, class_="gap"), data_d=mark)
+    value = value_of(found, sheet.view.statistic)
+    # The same columns graded in another order of summation are as good.
+    is_best = best is not None and isclose(value, best, rel_tol=1e-9)
+    parts: list[object] = [tag("b", sheet.text(value)) if is_best else sheet.text(value)]
+    if found.sd is not None and sheet.view.statistic == "mean":
+        parts.append(tag("small", f" ± {sheet.text(found.sd, 2)}"))
+    if found.n != usual:
+        parts.append(tag("small", f" n = {found.n}", class_="count"))
+    return cell(join(*parts), value, data_d=mark)
+
+
+def _baseline_row(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> list[Markup]:
+    found = [sheet.study.baseline(dataset, measure) for dataset, _ in columns]
+    if not any(found):
+        return []
+    cells = [
+        cell(
+            DASH if one is None else sheet.text(one.mean * sheet.view.factor),
+            None if one is None else one.mean * sheet.view.factor,
+            data_d=sheet.register.datasets[dataset],
+        )
+        for (dataset, _), one in zip(columns, found, strict=True)
+    ]
+    return [tag("tr", tag("th", tag("i", "all features"), scope="row"), *cells, class_="baseline")]
+
+
+def standings(sheet: Sheet, found: Ranking) -> Markup:
+    """Return the leaderboard; accuracies in per cent, as papers give them."""
+    accuracies = all(measure in CLASSIFIERS for measure in sheet.view.measures)
+    rows = []
+    for i, method in enumerate(found.methods):
+        accuracy, seconds = found.accuracy[i], found.seconds[i]
+        shown = None if accuracy is None else accuracy * (100.0 if accuracies else 1.0)
+        rows.append(
+            tag(
+                "tr",
+                cell(i + 1, i + 1),
+                name_cell(sheet, method),
+                cell(f"{found.ranks[i]:.2f}", found.ranks[i]),
+                cell(percent(shown) if accuracies else short(shown), shown),
+                cell(short(found.wins[i], 3), found.wins[i]),
+                cell(short(seconds, 3), seconds),
+                cell(found.failed[i], found.failed[i]),
+                cell(found.not_run[i], found.not_run[i]),
+                data_m=sheet.method(method),
+            )
+        )
+    percent_sign = ", %" if accuracies else ""
+    several = "mean of the measures" if len(sheet.view.measures) > 1 else "mean"
+    heads = join(
+        head("place"), head("method", numeric=False), head("mean rank"),
+        head(f"{several}{percent_sign}"), head("wins"), head("median time, s"), head("failures"),
+        head("not run"),
+    )  # fmt: skip
+    caption = (
+        f"{plural(found.places, 'comparison')} (data set × k × measure) on "
+        f"{plural(found.blocks, 'data set')}. A tie shares a win; a method without a number shares "
+        f"the last ranks of that comparison."
+    )
+    return table(rows, heads, caption=caption, kind="standings")
+
+
+def troubles(sheet: Sheet) -> Markup:
+    """Return the cells that failed or passed their time limit, with their reasons."""
+    groups: dict[tuple[str, str, tuple[int, ...], str, str], list[Trouble]] = {}
+    for one in sheet.study.troubles:
+        place = (one.dataset, one.method, one.sizes, one.status, one.reason)
+        groups.setdefault(place, []).append(one)
+    if not groups:
+        return Markup()
+    rows = []
+    for (dataset, method, sizes, status, reason), cells in groups.items():
+        repeats = ", ".join(str(one.repeat) for one in cells[:NAMED_REPEATS])
+        more = f" and {len(cells) - NAMED_REPEATS} more" if len(cells) > NAMED_REPEATS else ""
+        rows.append(
+            tag(
+                "tr",
+                tag("td", label(dataset)),
+                tag("th", styles.key(sheet.slot(method)), label(method), scope="row"),
+                cell(_span(sizes), sizes[0] if sizes else None),
+                tag("td", tag("span", status.replace("_", " "), class_="gap")),
+                cell(len(cells), len(cells), title=f"repeats {repeats}{more}"),
+                tag("td", label(reason), class_="reason"),
+                data_m=sheet.method(method),
+                data_d=sheet.register.datasets[dataset],
+            )
+        )
+    heads = join(
+        head("data set", numeric=False), head("method", numeric=False), head("k"),
+        head("end", numeric=False), head("repeats"), head("reason", numeric=False),
+    )  # fmt: skip
+    caption = f"{plural(len(sheet.study.troubles), 'cell')} did not finish."
+    return table(rows, heads, caption=caption, kind="troubles")
+
+
+def _span(sizes: Sequence[int]) -> str:
+    if not sizes:
+        return DASH
+    return str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]}{DASH}{sizes[-1]} ({len(sizes)})"
+
+
+def endings(sheet: Sheet) -> Markup:
+    """Return how the solves of each method ended."""
+    study: Study = sheet.study
+    counts: dict[str, Counter[str]] = {method: Counter() for method in study.methods}
+    for one in study.cells:
+        for result in one["results"]:
+            counts[str(one["method"])][str(result.get("status") or "not said")] += 1
+        if not one["results"]:
+            counts[str(one["method"])]["no result"] += 1
+    kinds = list(dict.fromkeys(kind for counter in counts.values() for kind in sorted(counter)))
+    rows = [
+        tag(
+            "tr",
+            name_cell(sheet, method),
+            *(cell(counter[kind] or DASH, counter[kind] or None) for kind in kinds),
+            data_m=sheet.method(method),
+        )
+        for method, counter in counts.items()
+    ]
+    heads = join(head("method", numeric=False), *(head(kind.replace("_", " ")) for kind in kinds))
+    return table(rows, heads, caption="How the solves ended, by method.", kind="endings")

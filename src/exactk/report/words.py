@@ -1,0 +1,68 @@
+"""What measures and papers are called on the page."""
+
+from __future__ import annotations
+
+__all__ = ["PAPERS", "higher_is_better", "name_of"]
+
+PAPERS = {
+    "cdlsr": "Xu, Wang, Nie & Li, Efficient top-k feature selection using coordinate descent "
+    "method, AAAI 2023",
+    "ipfs": "Fan, Chang, Zhang, Wang & Du, Top-k supervise feature selection via ADMM for integer "
+    "programming, IJCAI 2017",
+    "rpfs": "Cai, Nie & Huang, Exact top-k feature selection via l2,0-norm constraint, IJCAI 2013",
+    "nmapg": "An, Dong & Qin, Robust feature selection via nonconvex sparsity-based methods, "
+    "J. Nonlinear Var. Anal. 5, 2021",
+    "gsrfs": "Peng & Fan, A general framework for sparsity regularized feature selection via "
+    "iteratively reweighted least square minimization, AAAI 2017",
+    "exactk": "exactk’s own",
+}
+
+NAMES = {
+    "1nn": "1-NN accuracy",
+    "svm": "linear SVM accuracy (C = 1)",
+    "svm-tuned": "linear SVM accuracy (tuned C)",
+    "linear": "linear classifier accuracy",
+    "objective": "objective ‖HY − HX_S W‖²",
+    "own": "the method’s own objective",
+    "seconds": "solver time, s",
+    "n_iter": "iterations",
+    "redundancy": "redundancy (mean |correlation|)",
+    "redundancy_paper": "redundancy rate (nmAPG’s formula)",
+    "rmse": "RMSE",
+    "row_norms": "row norms, by column",
+    "weights": "entries of v, sorted",
+}
+ACCURACIES = frozenset({"1nn", "svm", "svm-tuned", "linear"})
+
+
+def name_of(measure: str, *, percent: bool = False) -> str:
+    """Return what to call a measure on an axis.
+
+    Examples
+    --------
+    >>> name_of("1nn", percent=True)
+    '1-NN accuracy, %'
+    >>> name_of("sparsity@0.001"), name_of("my own")
+    ('rows with norm above 0.001', 'my own')
+    """
+    if measure.startswith("full_"):
+        text = f"{name_of(measure.removeprefix('full_'))}, all features"
+    elif measure == "sparsity" or measure.startswith("sparsity@"):
+        text = f"rows with norm above {measure.partition('@')[2] or 'the tolerance'}"
+    else:
+        text = NAMES.get(measure, measure)
+    return f"{text}, %" if percent else text
+
+
+def higher_is_better(measure: str) -> bool | None:
+    """Return which way a measure is good; None where neither is.
+
+    Examples
+    --------
+    >>> higher_is_better("svm"), higher_is_better("rmse"), higher_is_better("sparsity@0.1")
+    (True, False, None)
+    """
+    if measure.removeprefix("full_") in ACCURACIES:
+        return True
+    lower = {"objective", "own", "seconds", "n_iter", "redundancy", "redundancy_paper", "rmse"}
+    return False if measure in lower else None

@@ -1,0 +1,328 @@
+"""``exactk bench``: one sentence for every mistake, and runs that survive a kill."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from exactk.bench.recipe import read_recipe, recipe_names
+from exactk.bench.runner import RunProgress
+from exactk.bench.store import Store
+from exactk.cli.bench_progress import progress
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+RECIPE = """
+name = "own"
+title = "Two methods on two tables"
+protocol = "fit"
+datasets = ["wine", "iris"]
+sizes = [2, 3]
+repeats = {repeats}
+[measure]
+one_start = true
+[[methods]]
+label = "CD-LSR"
+method = "cdlsr"
+[[methods]]
+label = "Fisher (1, 2)"
+method = "fisher"
+[[views]]
+kind = "table"
+measure = "objective"
+[published.objective.wine.2]
+"CD-LSR" = [40.0, 1.0]
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "own.toml"
+    place.write_text(RECIPE.format(repeats=2))
+    return place
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A store of an unbroken run, with a data set that is absent, and what the command said."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "own.toml").write_text(RECIPE.format(repeats=2))
+    (folder / "empty").mkdir()
+    args = ["run", "own.toml", "--datasets", "wine,iris,lung", "--jobs", 2]
+    nothing = str(folder / "empty")
+    with start(*args, cwd=folder, EXACTK_DATA=nothing, XDG_CACHE_HOME=nothing) as process:
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return folder / "exactk-bench" / "own.jsonl", out, err
+
+
+@contextmanager
+def start(*args: object, cwd: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """Run the command in a group of its own; nothing of it is left when the block ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "exactk", "bench", *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, **environment},
+        start_new_session=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def cells(store: Path) -> list[dict[str, object]]:
+    """What is recorded, but for times."""
+    found = []
+    for record in Store(store).records():
+        if record["type"] == "cell":
+            for result in record["results"]:
+                del result["seconds"]
+            for name in ("seconds", "wall", "finished"):
+                del record[name]
+            found.append(record)
+    return sorted(found, key=lambda record: record["key"])
+
+
+def lines(store: Path) -> int:
+    return store.read_bytes().count(b"\n") if store.exists() else 0
+
+
+def until_lines(store: Path, count: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while lines(store) < count and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+
+
+def test_a_run_prints_published_beside_measured(finished):
+    store, out, err = finished
+    records = cells(store)
+    # Fisher gives both sizes at once, CD-LSR each alone.
+    assert len(records) == 2 * 2 * (2 + 1)
+    objectives = [
+        r["results"][0]["objective"]
+        for r in records
+        if r["dataset"] == "wine" and r["method"] == "CD-LSR" and r["sizes"] == [2]
+    ]
+    mean = sum(objectives) / 2
+    head, _, names, line, *_ = out.splitlines()
+    assert head == "own: Two methods on two tables (12 done)"
+    assert names.split()[-5:] == ["published", "measured", "difference", "within", "sd"]
+    assert line.split()[:7] == ["objective", "wine", "2", "CD-LSR", "40", "±", "1"]
+    assert f"{mean:.4g} ± " in line
+    assert f"{mean - 40:+.4g}" in line
+    assert line.endswith("no")
+    assert "Fisher (1, 2)" in out, "what no paper prints is shown as well"
+    assert "own: 12 cells run, 0 recorded before" in err
+    assert "left out: lung (how to get it: exactk datasets fetch lung)" in err
+
+
+def test_show(run, finished):
+    store, out, _ = finished
+    assert run("bench", "show", store).out == out
+    assert run("bench", "show", store.parent).out == out
+    rows = list(csv.DictReader(io.StringIO(run("bench", "show", store, "--format", "csv").out)))
+    one = next(
+        row for row in rows
+        if (row["dataset"], row["k"], row["measure"], row["method"])
+        == ("wine", "2", "objective", "CD-LSR")
+    )  # fmt: skip
+    assert (one["n"], one["published"], one["published_sd"]) == ("2", "40.0", "1.0")
+    content = json.loads(run("bench", "show", store, "--format", "json").out)
+    assert content["published"][0]["measured"] == pytest.approx(float(one["mean"]))
+    assert content["failures"] == []
+
+
+def test_list(run):
+    text = run("bench", "list")
+    assert text.code == 0
+    rows = json.loads(run("bench", "list", "--format", "json").out)
+    assert [row["name"] for row in rows] == recipe_names()
+    for row in rows:
+        recipe = read_recipe(row["name"])
+        assert sorted(row["here"] + row["absent"]) == sorted(recipe.datasets)
+        assert f"{row['name']} " in text.out
+        assert recipe.title in text.out
+
+
+def test_list_cells_runs_nothing(run, own, tmp_path):
+    args = ["--list-cells", "--datasets", "wine", "--sizes", "2-6:2", "--repeats", 1]
+    result = run(
+        "bench", "run", own, *args, "--methods", "cd-lsr,FISHER (1, 2)", "--methods", "mrmr"
+    )
+    assert result.code == 0
+    assert result.out.splitlines() == [
+        "own  wine · CD-LSR · k=2 · repeat 0",
+        "own  wine · CD-LSR · k=4 · repeat 0",
+        "own  wine · CD-LSR · k=6 · repeat 0",
+        "own  wine · Fisher (1, 2) · k=2…6 · repeat 0",
+        "own  wine · mrmr · k=2…6 · repeat 0",
+    ]
+    assert "5 cells to run, 0 recorded" in result.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own.toml"]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["run", "gsrfs-tabel2"], "no recipe 'gsrfs-tabel2'; did you mean 'gsrfs-table2'?"),
+        (["run", "none.toml"], "recipe 'none.toml' cannot be read"),
+        (["run"], "Missing argument 'RECIPE...'"),
+        (["run", "own.toml", "--methods", "exchnage"], "did you mean 'exchange'?"),
+        (["run", "own.toml", "--datasets", "wien"], "no data set named 'wien'"),
+        (["run", "own.toml", "--sizes", "0"], "'0' is not a size"),
+        (["run", "own.toml", "--sizes", "9-2"], "'9-2' is not a size"),
+        (["run", "own.toml", "--jobs", "0"], "--jobs"),
+        (["run", "own.toml", "--time-limit", "0"], "--time-limit"),
+        (["run", "own.toml", "--store", "own.toml"], "not a store of exactk bench"),
+        (["run", "own.toml", "--store", "."], "--store '.' is a folder"),
+        (["show", "nothing.jsonl"], "there is no store 'nothing.jsonl'; exactk bench run makes"),
+        (["show", "."], "the folder '.' has no store"),
+        (["show", "own.toml"], "not a store of exactk bench"),
+        (["report", "nothing.jsonl"], "there is no store 'nothing.jsonl'"),
+        (["report", "own.toml", "-o", "."], "--output '.' is a folder"),
+        (["report", "own.toml", "-o", "a/b.html"], "its folder does not exist"),
+        (["report", "own.toml", "-o", "own.toml"], "is the store itself"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(run, own, args, words):
+    result = run("bench", *args)
+    assert result.code == 2
+    assert result.out == ""
+    assert words in result.err
+    assert result.err.startswith("exactk: ")
+    assert result.err.count("\n") == 1
+    assert own.read_text() == RECIPE.format(repeats=2)
+
+
+def test_no_data_at_all_is_said(run, own, tmp_path, monkeypatch):
+    monkeypatch.setenv("EXACTK_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    result = run("bench", "run", own, "--datasets", "srbct")
+    assert result.code == 2
+    assert "none of the data sets is here" in result.err
+    assert "exactk datasets fetch srbct" in result.err
+
+
+def test_report_gives_the_page_the_records(run, finished, tmp_path, monkeypatch):
+    seen = {}
+
+    def write_page(records, path, title):
+        seen.update(records=records, title=title)
+        path.write_text("page")
+
+    monkeypatch.setattr("exactk.report.write_page", write_page, raising=False)
+    result = run("bench", "report", finished[0], "-o", tmp_path / "page.html")
+    assert result.code == 0
+    assert (tmp_path / "page.html").read_text() == "page"
+    assert seen["title"] == "exactk bench: own"
+    assert [record["type"] for record in seen["records"]] == ["recipe"] + ["cell"] * 12
+
+
+def test_a_method_beside_its_recipe(own):
+    (own.parent / "mine.py").write_text(
+        "from exactk.methods.greedy import Greedy\nclass Mine(Greedy):\n    pass\n"
+    )
+    args = ["--methods", "mine:Mine", "--datasets", "iris", "--repeats", 1, "--sizes", 2]
+    # Not with -m, which would find the folder by itself.
+    code = "import sys; sys.path.remove(''); from exactk.cli import main; main(sys.argv[1:])"
+    result = subprocess.run(
+        [sys.executable, "-c", code, "bench", "run", str(own), *map(str, args)],
+        capture_output=True, text=True, cwd=own.parent, timeout=120, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "(1 done)" in result.stdout
+
+
+@posix
+@pytest.mark.slow
+def test_killed_and_resumed_is_the_same_as_unbroken(tmp_path):
+    (tmp_path / "own.toml").write_text(RECIPE.format(repeats=60))
+    broken, whole = tmp_path / "broken.jsonl", tmp_path / "whole.jsonl"
+    total = 2 * 60 * 3
+    recorded = 0
+    # The process alone, whose worker must not go on; then the whole group.
+    for kill in (lambda p: p.kill(), lambda p: os.killpg(p.pid, signal.SIGKILL)):
+        with start("run", "own.toml", "--store", broken, cwd=tmp_path) as process:
+            until_lines(broken, recorded + 20, process)
+            kill(process)
+            process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        assert recorded + 10 < lines(broken) < total, "it was killed in the middle"
+        recorded = lines(broken)
+        with broken.open("ab") as file:
+            # As if it had been killed within a write.
+            file.write(b'{"type":"cell","schema":1,"key":"61')
+    with start("run", "own.toml", "--store", broken, "--jobs", 2, cwd=tmp_path) as process:
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert f"{total - (recorded - 1)} cells run, {recorded - 1} recorded before" in err
+    assert "cut short" in err
+
+    with start("run", "own.toml", "--store", whole, cwd=tmp_path) as process:
+        assert process.communicate(timeout=120)[0]
+    keys = [json.loads(line).get("key") for line in broken.read_text().splitlines()]
+    assert len(keys) == len(set(keys)), "no cell was run twice"
+    assert len(cells(broken)) == total
+    assert cells(broken) == cells(whole)
+
+
+@posix
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_done(tmp_path):
+    (tmp_path / "own.toml").write_text(RECIPE.format(repeats=400))
+    store = tmp_path / "s.jsonl"
+    with start("run", "own.toml", "--store", store, cwd=tmp_path) as process:
+        until_lines(store, 10, process)
+        # A terminal sends it to every process of the group.
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == ""
+    place = f"what is finished is in {store}"
+    assert err == f"exactk: interrupted; {place}; the same command goes on from there\n"
+    assert 9 <= len(cells(store)) < 2400
+
+
+def test_progress_lines(monkeypatch, capsys):
+    monkeypatch.setattr("exactk.cli.bench_progress.LINE_EVERY", 0.0)
+    with progress("own") as show:
+        show(RunProgress(0, 4, None, ("iris",)))
+        show(RunProgress(2, 4, 125.0, ("iris",)))
+    with progress("own", quiet=True) as show:
+        show(RunProgress(2, 4, 125.0, ("iris",)))
+    assert capsys.readouterr().err.splitlines() == [
+        "exactk: own: 0 of 4 cells",
+        "exactk: own: 2 of 4 cells, 2 min 05 s left",
+    ]
+
+
+def test_progress_bar(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("sys.stderr", terminal)
+    with progress("own [1]") as show:
+        show(RunProgress(2, 4, 125.0, ("iris · [b]",)))
+    for words in ("own [1]", "2/4", "2 min 05 s left", "iris · [b]"):
+        assert words in terminal.getvalue()

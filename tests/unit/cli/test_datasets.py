@@ -1,0 +1,167 @@
+"""``exactk datasets``: what it prints, and how it fails."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exactk.cli import main
+from exactk.datasets import names
+from exactk.datasets.catalogue import PAPERS
+from exactk.datasets.fetching import FetchError, Transfer
+
+
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch) -> Path:
+    """An empty folder of data."""
+    monkeypatch.setenv("EXACTK_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("sys.platform", "linux")
+    return tmp_path / "data"
+
+
+def test_list(run, nowhere):
+    result = run("datasets", "list")
+    assert (result.code, result.err) == (0, "")
+    lines = result.out.splitlines()
+    assert [line.split()[0] for line in lines] == ["name", *names()]
+    cells = next(line.split() for line in lines if line.startswith("srbct"))
+    assert cells == ["srbct", "83", "2308", "4", "cdlsr", "no", "solerxl/Code_For_AAAI_2023"]
+    cells = next(line.split() for line in lines if line.startswith("diabetes"))
+    assert cells == ["diabetes", "442", "10", "-", "-", "yes", "scikit-learn"]
+
+
+def test_list_as_json(run, nowhere):
+    nowhere.mkdir()
+    np.savez(nowhere / "colon.npz", X=np.eye(2), y=[0, 1])
+    rows = json.loads(run("datasets", "list", "--format", "json").out)
+    assert [row["name"] for row in rows] == names()
+    by_name = {row["name"]: row for row in rows}
+    assert by_name["colon"]["here"] is True
+    assert by_name["colon"]["file"] == str(nowhere / "colon.npz")
+    assert by_name["srbct"]["here"] is False
+    assert len(by_name["srbct"]["commit"]) == 40
+    assert len(by_name["srbct"]["checksum"]) == 64
+    assert by_name["srbct"]["licence"] == "no licence stated by the repository"
+    assert (by_name["srbct"]["fetchable"], by_name["lung56"]["fetchable"]) == (True, False)
+
+
+def test_list_of_a_paper_and_of_what_is_here(run, nowhere):
+    rows = json.loads(run("datasets", "list", "--paper", "gsrfs", "--format", "json").out)
+    assert {row["name"] for row in rows} == {
+        *("isolet_full", "mnist49", "semeion", "ar", "orl_full", "pie"),
+        *("gsrfs-synthetic-0", "gsrfs-synthetic-1", "gsrfs-synthetic-10"),
+    }
+    rows = json.loads(run("datasets", "list", "--here", "--paper", "gsrfs", "--format", "json").out)
+    assert len(rows) == 3
+
+
+def test_every_paper_can_be_asked_for(run, nowhere):
+    for paper in PAPERS:
+        assert run("datasets", "list", "--paper", paper).out.count("\n") > 3
+
+
+def test_path(run, nowhere, tmp_path):
+    assert run("datasets", "path").out.splitlines() == [
+        str(nowhere),
+        str(tmp_path / "cache" / "exactk"),
+    ]
+    assert run("datasets", "path", "--folder", "x").out == "x\n"
+    nowhere.mkdir()
+    (nowhere / "mine.csv").write_text("a,y\n1,2\n")
+    assert run("datasets", "path", "mine").out == f"{nowhere / 'mine.csv'}\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["path", "wine"], "data set 'wine' has no file: it comes from scikit-learn."),
+        (["path", "colon"], "data set 'colon' is not in "),
+        (["path", "colom"], "no data set named 'colom'; did you mean 'colon'?"),
+        (["fetch"], "give names of data sets, or --all, or --paper."),
+        (["fetch", "colon", "--all"], "give names of data sets, or --all, or --paper."),
+        (["fetch", "wine"], "data set 'wine' is part of scikit-learn"),
+        (["fetch", "colon", "colom"], "no data set named 'colom'"),
+        (["list", "--paper", "none"], "Invalid value for '--paper'"),
+        (["lst"], "No such command 'lst'"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_usage_is_one_sentence(run, nowhere, args, message):
+    result = run("datasets", *args)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"exactk: {message}")
+    assert result.err.count("\n") == 1
+
+
+class Fetches:
+    """Stands in for the network: notes what is asked, and fails where told."""
+
+    def __init__(self, monkeypatch, *broken: str) -> None:
+        self.asked: list[str] = []
+        self.options: dict[str, object] = {}
+        self.broken = broken
+        monkeypatch.setattr("exactk.datasets.fetch", self)
+
+    def __call__(self, name: str, **options: object) -> Path:
+        self.asked.append(name)
+        self.options = options
+        if options["on_progress"] is not None:
+            options["on_progress"](Transfer(name, 1, 2, 10, 100))
+        if name in self.broken:
+            raise FetchError(f"data set {name!r} cannot be downloaded: the server answered 404")
+        return Path("there") / f"{name}.npz"
+
+
+def test_fetch_prints_the_files(run, monkeypatch):
+    fetches = Fetches(monkeypatch)
+    result = run("datasets", "fetch", "colon", "srbct", "colon", "--folder", "there", "--force")
+    assert result == type(result)(0, "there/colon.npz\nthere/srbct.npz\n", "")
+    assert fetches.options == {
+        "folder": "there",
+        "force": True,
+        "timeout": 30.0,
+        "on_progress": None,
+    }
+
+
+def test_fetch_of_a_paper_and_of_all(run, monkeypatch):
+    fetches = Fetches(monkeypatch)
+    run("datasets", "fetch", "--paper", "rpfs")
+    assert fetches.asked == ["leu", "allaml", "carcinom", "lung"]
+    fetches.asked.clear()
+    run("datasets", "fetch", "--all")
+    assert len(fetches.asked) == 32
+    assert not {"lung56", "wine", "genes"} & set(fetches.asked)
+
+
+def test_one_failure_does_not_stop_the_others(run, monkeypatch):
+    Fetches(monkeypatch, "allaml")
+    result = run("datasets", "fetch", "leu", "allaml", "colon")
+    assert result.code == 2
+    assert result.out == "there/leu.npz\nthere/colon.npz\n"
+    assert result.err == (
+        "exactk: 1 of 3 data sets could not be fetched ('allaml'); the first: data set 'allaml' "
+        "cannot be downloaded: the server answered 404.\n"
+    )
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_bar_on_a_terminal(monkeypatch, quiet):
+    Fetches(monkeypatch)
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", terminal)
+    with pytest.raises(SystemExit) as stop:
+        main(["datasets", "fetch", "colon", *["--quiet"] * quiet])
+    assert stop.value.code == 0
+    assert ("colon (1 of 2)" in terminal.getvalue()) is not quiet

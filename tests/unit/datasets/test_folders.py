@@ -1,0 +1,99 @@
+"""Where sets are looked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exactk.datasets import available, find, folders
+from tests.support import says
+
+
+def touch(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"")
+    return path
+
+
+def test_the_cache_folder_of_each_system(monkeypatch):
+    for variable in ("EXACTK_DATA", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/of/someone"))
+    expected = {
+        "linux": "/home/of/someone/.cache/exactk",
+        "darwin": "/home/of/someone/Library/Caches/exactk",
+        "win32": "/home/of/someone/AppData/Local/exactk",
+    }
+    for system, folder in expected.items():
+        monkeypatch.setattr("sys.platform", system)
+        assert folders() == [Path(folder)]
+    monkeypatch.setenv("LOCALAPPDATA", "/local")
+    assert folders() == [Path("/local/exactk")]
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert folders() == [Path("/xdg/exactk")]
+
+
+def test_the_order_is_folder_or_variable_and_cache(elsewhere, monkeypatch, tmp_path):
+    in_cache = touch(elsewhere / "mine.npz")
+    assert find("mine") == in_cache
+    monkeypatch.setenv("EXACTK_DATA", str(tmp_path / "data"))
+    assert find("mine") == in_cache, "a folder that does not exist holds nothing"
+    named = touch(tmp_path / "data" / "mine.npz")
+    assert find("mine") == named
+    assert find("mine", folder=tmp_path / "other") is None
+    given = touch(tmp_path / "other" / "mine.csv")
+    assert find("mine", folder=tmp_path / "other") == given
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("coil20", "COIL20.mat"),
+        ("prostate_ge", "Prostate-GE.mat"),
+        ("prostate_ge", "Prostate_GE.mat"),
+        ("gli85", "GLI-85.mat"),
+        ("gli85", "gli85.mat"),
+        ("srbct", "SRBCTML.mat"),
+        ("semeion", "semeion.data"),
+        ("lung56", "lung56.csv"),
+        ("of-mine", "of_mine.parquet"),
+    ],
+)
+def test_names_of_files(name, file, tmp_path):
+    path = touch(tmp_path / file)
+    assert find(name, folder=tmp_path) == path
+    assert available([name], folder=tmp_path) == ([name], [])
+
+
+def test_npz_goes_before_the_source_and_that_before_others(tmp_path):
+    touch(tmp_path / "coil20.csv")
+    source = touch(tmp_path / "COIL20.mat")
+    assert find("coil20", folder=tmp_path) == source
+    npz = touch(tmp_path / "coil20.npz")
+    assert find("coil20", folder=tmp_path) == npz
+
+
+def test_a_set_of_several_files_is_here_when_all_are(tmp_path):
+    touch(tmp_path / "t10k-images-idx3-ubyte.gz")
+    assert find("mnist", folder=tmp_path) is None
+    touch(tmp_path / "t10k-labels-idx1-ubyte.gz")
+    assert find("mnist", folder=tmp_path).name == "t10k-images-idx3-ubyte.gz"
+    assert available(["mnist49", "isolet_full"], folder=tmp_path) == (["mnist49"], ["isolet_full"])
+
+
+def test_sets_without_a_file_are_always_here(tmp_path):
+    assert available(["wine", "genes", "nothing"], folder=tmp_path) == (
+        ["wine", "genes"],
+        ["nothing"],
+    )
+    np.savez(tmp_path / "wine.npz", X=np.eye(2), y=[0, 1])
+    assert find("wine", folder=tmp_path) is None
+
+
+@pytest.mark.parametrize("name", ["../secret", "a/b", "", ".hidden", "a b"])
+def test_a_name_is_no_path(name, tmp_path):
+    with says(repr(name), "plain file name"):
+        find(name, folder=tmp_path)

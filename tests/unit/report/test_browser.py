@@ -1,0 +1,303 @@
+"""The page in a real browser: headless Chromium, from a file, without a network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import zlib
+from importlib.util import find_spec
+
+import pytest
+
+from exactk.report import write_page
+from tests.unit.report import stores
+
+CHROMIUM = (
+    os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+)
+pytestmark = [
+    pytest.mark.skipif(find_spec("playwright") is None, reason="playwright is absent (the page)"),
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is absent (the page)"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    made = {"all": stores.every_view(2), "hostile": stores.hostile(), "many": stores.many_methods()}
+    return {
+        name: write_page(stores.through_json(records), folder / f"{name}.html").as_uri()
+        for name, records in made.items()
+    }
+
+
+@pytest.fixture
+def visit(browser, files):
+    """Open a page; at the end there must have been no complaint and no request."""
+    troubles: list[str] = []
+    contexts = []
+
+    def opened(name, address="", **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        view = context.new_page()
+        view.on("console", lambda message: troubles.append(message.text))
+        view.on("pageerror", lambda error: troubles.append(str(error)))
+        view.on("request", lambda request: troubles.append(request.url))
+        view.goto(files[name] + address)
+        # The page itself is the only thing that may be asked for.
+        assert troubles.pop(0).startswith(files[name])
+        return view
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def pixels(png: bytes) -> set[bytes]:
+    """The distinct pixels of a PNG of eight bits, to tell a picture from a blank."""
+    width, height, _, colour = struct.unpack(">IIBB", png[16:26])
+    channels = {2: 3, 6: 4}[colour]
+    data, at = b"", 8
+    while at < len(png):
+        (size,) = struct.unpack(">I", png[at : at + 4])
+        if png[at + 4 : at + 8] == b"IDAT":
+            data += png[at + 8 : at + 8 + size]
+        at += size + 12
+    raw = zlib.decompress(data)
+    stride = width * channels
+    seen, before = set(), bytes(stride)
+    for y in range(height):
+        kind, line = (
+            raw[y * (stride + 1)],
+            bytearray(raw[y * (stride + 1) + 1 : (y + 1) * (stride + 1)]),
+        )
+        for i in range(stride):
+            left = line[i - channels] if i >= channels else 0
+            up = before[i]
+            corner = before[i - channels] if i >= channels else 0
+            if kind == 1:
+                line[i] = (line[i] + left) & 255
+            elif kind == 2:
+                line[i] = (line[i] + up) & 255
+            elif kind == 3:
+                line[i] = (line[i] + (left + up) // 2) & 255
+            elif kind == 4:
+                guess = left + up - corner
+                near = min((left, up, corner), key=lambda one: abs(guess - one))
+                line[i] = (line[i] + near) & 255
+        before = bytes(line)
+        seen |= {before[i : i + channels] for i in range(0, stride, channels)}
+    return seen
+
+
+def shown(view, selector):
+    """How many of these take room on the screen."""
+    return view.evaluate(
+        "s => [...document.querySelectorAll(s)].filter(e => e.getClientRects().length).length",
+        selector,
+    )
+
+
+def background(view):
+    return view.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def box(view, kind, name):
+    return view.locator(f".filter[data-kind={kind}] label").filter(has_text=name).locator("input")
+
+
+def test_a_screenshot_is_not_blank(visit):
+    view = visit("all")
+    size = {"width": 500, "height": 300}
+    view.set_viewport_size(size)
+    view.locator("figure svg").first.scroll_into_view_if_needed()
+    assert len(pixels(view.screenshot())) > 50
+
+
+def test_a_method_can_be_hidden_everywhere_and_brought_back(visit):
+    view = visit("all")
+    number = box(view, "m", "CD-LSR").get_attribute("value")
+    marked = f'main [data-m="{number}"]'
+    kinds = ("tr", "li", "svg g.series", "svg g.row", "figure")
+    before = {kind: shown(view, f"main {kind}[data-m='{number}']") for kind in kinds}
+    assert all(before.values())
+    others = shown(view, "main svg g.series")
+    box(view, "m", "CD-LSR").uncheck()
+    assert view.locator(marked).count() > 50
+    assert view.evaluate(
+        "s => [...document.querySelectorAll(s)].every(e => e.getClientRects().length === 0)", marked
+    )
+    assert 0 < shown(view, "main svg g.series") < others
+    assert "1 of 12 methods" in view.locator("#filtered").inner_text()
+    box(view, "m", "CD-LSR").check()
+    assert {kind: shown(view, f"main {kind}[data-m='{number}']") for kind in kinds} == before
+    assert not view.locator("#filtered").is_visible()
+
+
+def test_bars_close_up_when_some_are_hidden(visit):
+    view = visit("all")
+    picture = view.locator("svg[data-rows]").first
+    tall = picture.evaluate("e => e.viewBox.baseVal.height")
+    places = (
+        "e => [...e.querySelectorAll('.row')].filter(r => getComputedStyle(r).display != 'none')"
+        ".map(r => r.transform.baseVal.getItem(0).matrix.f)"
+    )
+    before = picture.evaluate(places)
+    box(view, "m", "exchange").uncheck()
+    assert picture.evaluate(places) == before[:-1]
+    assert picture.evaluate("e => e.viewBox.baseVal.height") == tall - 18
+
+
+def test_a_data_set_can_be_hidden_and_the_address_keeps_it(visit, files):
+    view = visit("all")
+    columns = view.locator("table.wide").first.locator("tbody tr").first.locator("td")
+    assert sum(columns.nth(i).is_visible() for i in range(columns.count())) == 12
+    box(view, "d", "orl").uncheck()
+    box(view, "m", "RPFS").uncheck()
+    assert sum(columns.nth(i).is_visible() for i in range(columns.count())) == 9
+    number = box(view, "d", "orl").get_attribute("value")
+    assert view.locator(f"main figure[data-d='{number}']").count() > 5
+    assert shown(view, f"main figure[data-d='{number}']") == 0
+    address = view.evaluate("location.hash")
+    assert "hide-d=orl" in address
+    assert "hide-m=RPFS" in address
+    again = visit("all", address)
+    assert not box(again, "d", "orl").is_checked()
+    assert not box(again, "m", "RPFS").is_checked()
+    assert box(again, "d", "srbct").is_checked()
+    again.get_by_role("link", name="How this was made").click()
+    assert "at=origin" in again.evaluate("location.hash")
+    assert "hide-d=orl" in again.evaluate("location.hash")
+
+
+def test_search_all_and_none(visit):
+    view = visit("many")
+    methods = view.locator(".filter[data-kind=m]")
+    methods.get_by_role("searchbox").fill("method 1")
+    assert shown(view, ".filter[data-kind=m] label") == 11
+    methods.get_by_role("button", name="None").click()
+    assert methods.locator(".tally").inner_text() == "21 of 32"
+    methods.get_by_role("button", name="All").click()
+    assert methods.locator(".tally").inner_text() == "32 of 32"
+
+
+def test_sorting_by_click_and_by_key(visit):
+    view = visit("all")
+    table = view.locator("table.standings").first
+    heading = table.locator("th").filter(has_text="median time")
+    values = "t => [...t.tBodies[0].rows].map(r => Number(r.cells[5].dataset.v))"
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert table.evaluate(values) == sorted(table.evaluate(values))
+    heading.get_by_role("button").press("Enter")
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert table.evaluate(values) == sorted(table.evaluate(values), reverse=True)
+    names = table.locator("th").filter(has_text="method")
+    names.get_by_role("button").press("Space")
+    assert heading.get_attribute("aria-sort") == "none"
+    labels = table.evaluate("t => [...t.tBodies[0].rows].map(r => r.cells[1].textContent)")
+    assert labels == sorted(labels, key=str.lower)
+
+
+def test_what_is_missing_is_sorted_last_either_way(visit):
+    view = visit("all")
+    table = view.locator("table.wide").first
+    # The column of orl at k = 5, where RPFS failed.
+    place = 4
+    button = table.locator("thead tr").nth(1).locator("th").nth(place).get_by_role("button")
+    for _ in range(2):
+        button.click()
+        cells = table.evaluate(
+            f"t => [...t.tBodies[0].rows].map(r => r.cells[{place}].textContent)"
+        )
+        assert cells[-1] == "failed"
+        assert "failed" not in cells[:-1]
+
+
+def test_dark_by_the_system_by_choice_and_remembered(visit):
+    light, dark = "rgb(255, 255, 255)", "rgb(20, 23, 27)"
+    assert background(visit("all", color_scheme="dark")) == dark
+    view = visit("all", color_scheme="light")
+    assert background(view) == light
+    view.get_by_role("button", name="Dark").click()
+    assert background(view) == dark
+    assert view.get_by_role("button", name="Light").is_visible()
+    assert view.evaluate("localStorage.getItem('exactk-theme')") == "dark"
+
+
+def test_paper_has_no_controls_and_is_white(visit):
+    view = visit("all", color_scheme="dark")
+    panels = shown(view, "main figure")
+    assert view.locator("#controls").is_visible()
+    view.emulate_media(media="print")
+    assert not view.locator("#controls").is_visible()
+    assert not view.locator("nav").is_visible()
+    assert shown(view, "main figure") == panels
+    assert background(view) == "rgb(255, 255, 255)"
+    assert len(view.pdf(format="A4")) > 10_000
+
+
+@pytest.mark.parametrize("width", [400, 760, 1600])
+@pytest.mark.parametrize("name", ["all", "hostile", "many"])
+def test_the_page_is_not_wider_than_the_screen(visit, name, width):
+    view = visit(name, viewport={"width": width, "height": 800})
+    assert view.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_without_a_script_it_is_a_page_all_the_same(visit):
+    view = visit("all", java_script_enabled=False)
+    assert not view.locator("#controls").is_visible()
+    assert view.locator("table.wide").first.is_visible()
+    assert view.locator("figure svg").first.is_visible()
+    assert view.locator("th button").count() == 0
+
+
+def test_hostile_text_does_not_run(visit):
+    view = visit("hostile")
+    for kind in ("m", "d"):
+        first = view.locator(f".filter[data-kind={kind}] input[type=checkbox]").first
+        first.uncheck()
+    assert view.evaluate("window.hacked") is None
+    view = visit("hostile", view.evaluate("location.hash"))
+    assert view.evaluate("window.hacked") is None
+    assert view.locator("main img").count() == 0
+    assert view.locator("script").count() == 1
+    assert not view.locator(".filter[data-kind=m] input[type=checkbox]").first.is_checked()
+
+
+def test_a_point_says_its_value(visit):
+    view = visit("all")
+    point = view.locator(".view.curve figure svg .pt").first
+    words = point.locator("title").inner_html()
+    point.scroll_into_view_if_needed()
+    point.hover(force=True)
+    assert view.locator("#tip").is_visible()
+    assert "k = " in view.locator("#tip").inner_text()
+    assert words.split("\n")[1].split(":")[0] in view.locator("#tip").inner_text()
+
+
+def test_a_legend_lifts_its_method(visit):
+    view = visit("all")
+    item = view.locator(".legend li").first
+    item.click()
+    figure = view.locator(".figure").first
+    assert item.get_attribute("aria-pressed") == "true"
+    assert figure.locator(".series.lit").count() == figure.locator("figure").count()
+    item.press("Enter")
+    view.mouse.move(0, 0)
+    assert figure.locator(".series.lit").count() == 0

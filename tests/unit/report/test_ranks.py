@@ -1,0 +1,84 @@
+"""Ranks and their tests against SciPy and against published tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import friedmanchisquare, rankdata
+
+from exactk.bench.summary import standings, summarise
+from exactk.report.arrange import studies
+from exactk.report.ranks import critical_difference, friedman, ranking, ties
+from tests.unit.report import stores
+
+
+@pytest.mark.parametrize("digits", [1, 6], ids=["with ties", "without ties"])
+def test_friedman_is_scipys(digits):
+    values = np.random.default_rng(0).random((12, 5)).round(digits)
+    expected = friedmanchisquare(*values.T).pvalue
+    assert friedman(rankdata(values, axis=1)) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("methods", "quantile"),
+    # Table 5(a) of Demšar, JMLR 7, 2006: the two-tailed Nemenyi test at 5 %.
+    [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (6, 2.850), (7, 2.949), (10, 3.164)],
+    ids=lambda value: str(value),
+)
+def test_the_critical_difference_follows_the_published_quantiles(methods, quantile):
+    blocks = 14
+    expected = quantile * np.sqrt(methods * (methods + 1) / (6 * blocks))
+    assert critical_difference(methods, blocks) == pytest.approx(expected, rel=5e-4)
+
+
+def test_no_test_on_one_data_set_or_one_method():
+    assert critical_difference(5, 1) is None
+    assert critical_difference(1, 5) is None
+    assert friedman(np.array([[1.0, 2.0]])) is None
+    assert friedman(np.array([[1.5, 1.5], [1.5, 1.5]])) is None
+
+
+def test_ties_are_the_longest_runs_and_none_lies_within_another():
+    ranks = [1.0, 1.2, 2.0, 2.9, 3.0, 6.0]
+    found = ties(ranks, 1.0)
+    assert found == [(0, 2), (2, 4)]
+    brute = [(i, j) for i in range(6) for j in range(i + 1, 6) if ranks[j] - ranks[i] <= 1.0]
+    longest = [a for a in brute if not any(b != a and b[0] <= a[0] and a[1] <= b[1] for b in brute)]
+    assert found == longest
+
+
+def test_mean_ranks_agree_with_the_summary_of_the_benchmark():
+    records = stores.through_json(stores.many_methods(7))
+    found = ranking(studies(records)[0], ("1nn", "svm"))
+    expected = {s.method: s for s in standings(summarise(records))}
+    assert found.methods == [s.method for s in standings(summarise(records))]
+    for i, method in enumerate(found.methods):
+        assert found.ranks[i] == pytest.approx(expected[method].rank)
+        assert found.wins[i] == pytest.approx(expected[method].wins)
+        assert found.accuracy[i] == pytest.approx(expected[method].accuracy)
+        assert found.seconds[i] == pytest.approx(expected[method].seconds)
+    assert sum(found.ranks) == pytest.approx(7 * 8 / 2)
+
+
+def test_a_failed_method_is_last_and_counted():
+    line = stores.definition(
+        "r", [], datasets=["a", "b"], methods=["A", "B", "C"], sizes=[5], repeats=1
+    )
+    records = [line, *stores.cells_of(line, without=[("a", "A"), ("b", "A")]),
+               stores.failed("r", "a", "A", 0)]  # fmt: skip
+    found = ranking(studies(records)[0], ("svm",))
+    at = found.methods.index("A")
+    assert at == 2
+    assert found.ranks[at] == 3
+    assert (found.failed[at], found.not_run[at]) == (1, 1)
+    assert found.accuracy[at] is None
+
+
+def test_fewer_is_better_where_it_is():
+    line = stores.definition("r", [], methods=["A", "B"], sizes=[5], repeats=1)
+    records = [line, *stores.cells_of(line)]
+    for record in records[1:]:
+        record["results"][0]["measures"]["rmse"] = 1.0 if record["method"] == "B" else 2.0
+    found = ranking(studies(records)[0], ("rmse",))
+    assert found.methods == ["B", "A"]
+    assert found.accuracy == [1.0, 2.0]
