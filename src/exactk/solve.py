@@ -57,8 +57,9 @@ def solve(
     verbose : int
         1 shows a progress bar on a terminal.
     on_step : callable or None
-        Called with each iteration of a method that iterates: its ``support``, ``value`` and
-        ``converged``, and with ``inside()`` the arrays that the method shows, such as row norms.
+        Called with each iteration of a method that iterates, start after start where it makes
+        several: its ``support``, ``value`` and ``converged``, and with ``inside()`` the arrays
+        that the method shows, such as row norms.
     **options
         Parameters of the method, for example ``effort=0``.
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from exactk.bench.recipe import ALL_FEATURES, Recipe, Variant, method_class
+from exactk.bench.recipe import ALL_FEATURES, Measure, Recipe, Split, Variant, method_class
 from exactk.evaluate import sizes as evaluate_sizes
 
 __all__ = ["Cell", "cells", "seed_of", "shares_sizes"]
@@ -29,8 +28,9 @@ class Cell:
         With folds, the repeat times their number plus the fold.
     seed : int
         From the run's seed, the data set and the repeat: all methods see the same draws.
-    setting : mapping
-        What else decides the outcome: protocol, split and measures.
+    protocol : str
+    split : Split
+    measure : Measure
     """
 
     recipe: str
@@ -39,24 +39,43 @@ class Cell:
     sizes: tuple[int, ...]
     repeat: int
     seed: int
-    setting: Mapping[str, Any]
+    protocol: str
+    split: Split
+    measure: Measure
 
     def identity(self) -> dict[str, Any]:
-        """Return all that decides the outcome, but for the data themselves."""
+        """Return all that decides the outcome, but for the data themselves.
+
+        What is as by default is left out: an entry that recipes gain later changes no key.
+        """
         return {
             "recipe": self.recipe,
             "dataset": self.dataset,
-            "variant": asdict(self.variant),
+            "variant": _told(self.variant),
             "sizes": list(self.sizes),
             "repeat": self.repeat,
             "seed": self.seed,
-            "setting": dict(self.setting),
+            "protocol": self.protocol,
+            "split": _told(self.split),
+            "measure": _told(self.measure),
         }
 
     def key(self, checksum: str) -> str:
         """Return the name of this cell in a store, for data with this checksum."""
         text = json.dumps({**self.identity(), "checksum": checksum}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _told(of: Any) -> dict[str, Any]:
+    """Return the entries of a dataclass that differ from its defaults, as JSON has them."""
+    found = {}
+    for part in fields(of):
+        value = getattr(of, part.name)
+        default = part.default_factory() if callable(part.default_factory) else part.default
+        value = list(value) if isinstance(value, tuple) else value
+        if value != (list(default) if isinstance(default, tuple) else default):
+            found[part.name] = value
+    return found
 
 
 def seed_of(seed: int, dataset: str, repeat: int) -> int:
@@ -94,14 +113,6 @@ def cells(recipe: Recipe, seed: int = 0) -> list[Cell]:
     >>> len(cells(recipe)) == recipe.repeats * len(recipe.sizes)
     True
     """
-    setting = {
-        "protocol": recipe.protocol,
-        "split": asdict(recipe.split),
-        "measure": {
-            name: list(value) if isinstance(value, (list, tuple)) else value
-            for name, value in asdict(recipe.measure).items()
-        },
-    }
     sizes = tuple(recipe.sizes)
     draws = recipe.repeats * (recipe.split.folds or 1)
 
@@ -117,7 +128,9 @@ def cells(recipe: Recipe, seed: int = 0) -> list[Cell]:
             part,
             repeat,
             _seed(recipe, seed, dataset, repeat),
-            setting,
+            recipe.protocol,
+            recipe.split,
+            recipe.measure,
         )
         for dataset in recipe.datasets
         for repeat in range(draws)

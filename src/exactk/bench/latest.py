@@ -19,7 +19,8 @@ Record = dict[str, Any]
 def setup_of(cell: Cell) -> str:
     """Return a short name of how a cell is measured: method, parameters, split and measures."""
     identity = cell.identity()
-    text = json.dumps([identity["variant"], identity["setting"]], sort_keys=True)
+    parts = [identity[name] for name in ("variant", "protocol", "split", "measure")]
+    text = json.dumps(parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -99,7 +100,7 @@ def latest(records: Iterable[Record]) -> list[Record]:
 
     Cells of a method whose parameters were changed under the same label, or of data that were
     replaced under the same name, are dropped; of results for the same draw and size, measured
-    with other sizes beside it, the last is kept.
+    with other sizes beside it, the last is kept, and a failure only where nothing came after it.
 
     Parameters
     ----------
@@ -136,6 +137,8 @@ def latest(records: Iterable[Record]) -> list[Record]:
             draw += (record.get("repeat"),)
             results = [found for found in record["results"] if (*draw, found["k"]) not in seen]
             seen.update((*draw, found["k"]) for found in results)
-            if results or not record["results"]:
+            # What failed, and was measured with other sizes beside it later, is history as well.
+            wanted = [found["k"] for found in record["results"]] or record.get("sizes") or [None]
+            if results or any((*draw, k) not in seen for k in wanted):
                 kept.append({**record, "results": results})
     return kept[::-1]

@@ -107,8 +107,8 @@ class Measure:
         Arrays that the method shows of its last iterate, such as ``row_norms``.
     sparsity : sequence of float
         Tolerances above which a row norm counts; the measure is named ``sparsity@TOL``.
-    norms : str
-        The array of `details` that sparsity counts.
+    norms : sequence of str
+        Which array sparsity counts: the first of these that a method shows.
     tune_folds : int
         Folds within the training part for parameters with a grid.
     tune_classifier : str
@@ -121,7 +121,7 @@ class Measure:
     trace: bool = False
     details: Sequence[str] = ()
     sparsity: Sequence[float] = ()
-    norms: str = "row_norms"
+    norms: Sequence[str] = ("row_norms",)
     tune_folds: int = 5
     tune_classifier: str = "svm"
     one_start: bool = False
@@ -444,7 +444,44 @@ def _read(values: Mapping[str, Any], where: str) -> Recipe:
         raise InputError(f"{where}: split has both train and folds; give one of them")
     if recipe.protocol != "fit" and recipe.split == Split():
         raise InputError(f"{where}: protocol {recipe.protocol!r} needs a split: train or folds")
+    for variant in recipe.methods:
+        if variant.grid and recipe.protocol != "classify":
+            raise InputError(
+                f"{where}: method {variant.label!r} has a grid, which is searched by accuracy, and "
+                f"protocol {recipe.protocol!r} has none; put its values into options"
+            )
+    _check_published(recipe, where)
     return replace(recipe, quick=_read_quick(recipe, where))
+
+
+def _check_published(recipe: Recipe, where: str) -> None:
+    """A printed figure must belong to a method and a data set, or it would never be shown."""
+    labels = [variant.label for variant in recipe.methods]
+    for measure, by_set in recipe.published.items():
+        for dataset, by_size in _table(by_set, f"{where}: published.{measure}"):
+            place = f"{where}: published.{measure}.{dataset}"
+            if dataset not in recipe.datasets:
+                hint = nearest(dataset, list(recipe.datasets))
+                raise InputError(f"{place}: the recipe has no data set {dataset!r}{hint}")
+            for k, by_label in _table(by_size, place):
+                if not k.isdigit() or int(k) not in recipe.sizes:
+                    raise InputError(f"{place}.{k}: {k!r} is none of the sizes of the recipe")
+                for label, printed in _table(by_label, f"{place}.{k}"):
+                    if label not in labels:
+                        hint = nearest(label, labels)
+                        raise InputError(f"{place}.{k}: no method is labelled {label!r}{hint}")
+                    pair = printed if isinstance(printed, Sequence) else [printed]
+                    if len(pair) not in (1, 2) or not all(Number().allows(v) for v in pair):
+                        raise InputError(
+                            f"{place}.{k}: {label!r} must have a number, or a number and its "
+                            f"deviation, not {printed!r}"
+                        )
+
+
+def _table(value: Any, where: str) -> list[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where} must be a table of names and values, not {value!r}")
+    return list(value.items())
 
 
 def _check_classifiers(measure: Measure, where: str) -> None:
@@ -459,8 +496,10 @@ def _check_classifiers(measure: Measure, where: str) -> None:
 
 
 def _read_quick(recipe: Recipe, where: str) -> dict[str, Any]:
-    allowed = ("datasets", "sizes", "repeats", "methods", "time_limit")
+    allowed = ("datasets", "sizes", "repeats", "methods", "split", "time_limit")
     quick = dict(recipe.quick)
+    if "split" in quick:
+        quick["split"] = _make(Split, quick["split"], f"{where}: quick.split")
     for name in quick:
         if name not in allowed:
             raise InputError(f"{where}: quick has no entry {name!r}{nearest(name, allowed)}")

@@ -200,7 +200,7 @@ def run(
         with Pool(MEASURE, min(jobs, max(1, len(tasks)))) as pool:
             for outcome in pool.run(tasks, start):
                 cell = todo.todo[outcome.key]
-                record = _record(recipe, cell, todo.facts[cell.dataset], outcome)
+                record = _record(recipe, cell, todo.facts[cell.dataset], outcome, seed)
                 store.append(record)
                 running.pop(outcome.key, None)
                 summary.count(record)
@@ -239,7 +239,7 @@ def hard_limit(cell: Cell, time_limit: float) -> float:
     minute is for loading and grading.
     """
     settings = len(cell.variant.settings())
-    folds = cell.setting["measure"]["tune_folds"] if settings > 1 else 0
+    folds = cell.measure.tune_folds if settings > 1 else 0
     solves = len(cell.sizes) * (1 + settings * folds)
     return LENIENCE * time_limit * solves + AROUND_SECONDS
 
@@ -290,7 +290,7 @@ def _write_definition(recipe: Recipe, store: Store, todo: Plan, seed: int) -> No
         store.append(record)
 
 
-def _record(recipe: Recipe, cell: Cell, facts: Facts, outcome: Outcome) -> Record:
+def _record(recipe: Recipe, cell: Cell, facts: Facts, outcome: Outcome, run_seed: int) -> Record:
     """Put together what the worker measured and what is known without it."""
     body: Mapping[str, Any] = outcome.value if outcome.status == "done" else {}
     status, reason = body.get("status", outcome.status), body.get("reason", outcome.reason)
@@ -317,6 +317,7 @@ def _record(recipe: Recipe, cell: Cell, facts: Facts, outcome: Outcome) -> Recor
         "sizes": list(cell.sizes),
         "repeat": cell.repeat,
         "seed": cell.seed,
+        "run_seed": run_seed,
         "status": status,
         "reason": reason,
         "seconds": body.get("seconds"),

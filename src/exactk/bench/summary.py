@@ -1,35 +1,31 @@
-"""From records to figures: means over repeats, stability, ranks, and what the papers print."""
+"""From records to figures: means over repeats, stability, and what the papers print."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from statistics import median
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from exactk.evaluate import CLASSIFIERS, jaccard, nogueira
 
 __all__ = [
+    "OF_RESULT",
     "Comparison",
     "Failure",
     "Row",
-    "Standing",
     "compare",
     "definitions",
     "failures",
-    "standings",
     "summarise",
 ]
 
 Record = Mapping[str, Any]
 
+# What a result carries beside its measures.
 OF_RESULT = ("objective", "own", "seconds", "n_iter")
-# Accuracies that differ by less are equal: they come from counts.
-RANK_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -113,11 +109,13 @@ class Comparison:
 
     @property
     def standard_errors(self) -> float | None:
-        """The difference in standard errors of a difference of two means."""
-        if self.difference is None or self.published_sd is None or not self.n:
+        """The difference in standard errors of a difference of two means.
+
+        None where a side states no deviation, as a single repeat does not.
+        """
+        if self.difference is None or self.published_sd is None or self.measured_sd is None:
             return None
-        own = self.published_sd if self.measured_sd is None else self.measured_sd
-        error = sqrt(self.published_sd**2 / self.repeats + own**2 / self.n)
+        error = sqrt(self.published_sd**2 / self.repeats + self.measured_sd**2 / self.n)
         return self.difference / error if error > 0 else None
 
 
@@ -132,35 +130,6 @@ class Failure:
     repeat: int
     status: str
     reason: str
-
-
-@dataclass(frozen=True)
-class Standing:
-    """A method in a leaderboard.
-
-    Attributes
-    ----------
-    method : str
-    rank : float
-        Mean rank over data sets, sizes and classifiers; 1 is best. A method without a result
-        shares the last places of that cell.
-    accuracy : float
-        Mean over the cells that it has.
-    wins : float
-        Cells where it is best; a tie is shared.
-    seconds : float
-        Median over data sets and sizes of the mean over repeats.
-    cells, missing : int
-        Cells with and without a result.
-    """
-
-    method: str
-    rank: float
-    accuracy: float
-    wins: float
-    seconds: float
-    cells: int
-    missing: int
 
 
 def definitions(records: Iterable[Record]) -> dict[str, Record]:
@@ -178,7 +147,7 @@ def failures(records: Iterable[Record]) -> list[Failure]:
     return [
         Failure(
             r["recipe"], r["dataset"], r["method"], tuple(r["sizes"]), r["repeat"], r["status"],
-            r["reason"],
+            r["reason"] or "no reason was recorded",
         )
         for r in measured(records)
         if r["status"] != "done"
@@ -285,50 +254,3 @@ def _beside(
         n=row.n if row else 0,
         repeats=recipe["repeats"],
     )
-
-
-def standings(rows: Iterable[Row], measures: Sequence[str] = ("1nn", "svm")) -> list[Standing]:
-    """Return the methods of one recipe by mean rank over data sets, sizes and measures.
-
-    Parameters
-    ----------
-    rows : iterable of Row
-    measures : sequence of str
-        Of which more is better.
-
-    Examples
-    --------
-    >>> def row(method, mean):
-    ...     return Row("r", "iris", method, 2, "svm", 1, mean, None, mean, mean)
-    >>> [(s.method, s.rank) for s in standings([row("a", 0.9), row("b", 0.95)])]
-    [('b', 1.0), ('a', 2.0)]
-    """
-    rows = list(rows)
-    methods = list(dict.fromkeys(row.method for row in rows))
-    places = list(dict.fromkeys((r.dataset, r.k, r.measure) for r in rows if r.measure in measures))
-    index = {place: i for i, place in enumerate(places)}
-    table = np.full((len(places), len(methods)), np.nan)
-    seconds: dict[str, list[float]] = {}
-    for row in rows:
-        if row.measure in measures:
-            at = index[row.dataset, row.k, row.measure]
-            table[at, methods.index(row.method)] = row.mean
-        elif row.measure == "seconds":
-            seconds.setdefault(row.method, []).append(row.mean)
-    ranks = rankdata(-np.nan_to_num(table, nan=-1.0).round(RANK_DIGITS), axis=1)
-    best = ranks == ranks.min(axis=1, keepdims=True)
-    wins = (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
-    have = ~np.isnan(table)
-    found = [
-        Standing(
-            method=method,
-            rank=float(ranks[:, j].mean()),
-            accuracy=float(table[have[:, j], j].mean()) if have[:, j].any() else float("nan"),
-            wins=float(wins[j]),
-            seconds=median(seconds.get(method, [0.0])),
-            cells=int(have[:, j].sum()),
-            missing=int((~have[:, j]).sum()),
-        )
-        for j, method in enumerate(methods)
-    ]
-    return sorted(found, key=lambda standing: standing.rank)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exactk.cli.options import list_format, sizes_of, words
 from exactk.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,42 +34,8 @@ def bench(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-def _words(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> list[str]:
-    """Take lists apart at their commas, but not within the parentheses of a label."""
-    words = [word.strip() for value in values for word in re.split(r",(?![^(]*\))", value)]
-    return list(dict.fromkeys(word for word in words if word))
-
-
-def _sizes(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> list[int]:
-    """Read sizes: numbers, and ranges such as 10-100:10."""
-    sizes: set[int] = set()
-    for word in _words(context, parameter, values):
-        match = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", word)
-        first, last, step = (int(part) if part else None for part in match.groups()) if match else (
-            None, None, None,
-        )  # fmt: skip
-        if first is None or first < 1 or step == 0 or (last is not None and last < first):
-            raise click.BadParameter(
-                f"{word!r} is not a size; give numbers of at least 1 or ranges, such as 5,10 or "
-                f"1-80 or 10-100:10."
-            )
-        sizes.update(range(first, (last or first) + 1, step or 1))
-    return sorted(sizes)
-
-
 @bench.command("list")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print the list.",
-)
+@list_format
 def list_recipes(style: str) -> None:
     """List the recipes: what of which paper each shows, and which of its data are here."""
     from exactk.bench.recipe import read_recipe, recipe_names
@@ -106,16 +73,20 @@ def list_recipes(style: str) -> None:
 @click.option(
     "--methods",
     multiple=True,
-    callback=_words,
+    callback=words,
     metavar="A,B",
     help="Only these: labels of the recipe or names of methods; others join with their defaults.",
 )
 @click.option(
-    "--datasets", multiple=True, callback=_words, metavar="A,B", help="These data sets instead."
+    "--datasets", multiple=True, callback=words, metavar="A,B", help="These data sets instead."
 )
 @click.option("--repeats", type=click.IntRange(min=1), help="So many repeats instead.")
 @click.option(
-    "--sizes", multiple=True, callback=_sizes, metavar="K,K", help="These k instead: 5,10 or 1-80."
+    "--sizes",
+    multiple=True,
+    callback=sizes_of,
+    metavar="K,K",
+    help="These k instead: 5,10 or 1-80.",
 )
 @click.option(
     "--jobs",
@@ -248,11 +219,11 @@ def report(stores: tuple[str, ...], output: str, title: str | None) -> None:
     _say(f"wrote {output}")
 
 
-def _recipes(words: tuple[str, ...]) -> list[Recipe]:
+def _recipes(wanted: tuple[str, ...]) -> list[Recipe]:
     from exactk.bench.recipe import read_recipe, recipe_names
 
     found: dict[str, Recipe] = {}
-    for word in words:
+    for word in wanted:
         if word.endswith(".toml"):
             # A method of one's own lies beside the recipe that names it.
             folder = str(Path(word).resolve().parent)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exactk.bench.summary import Comparison, Row
+    from exactk.report.study import Study
 
 __all__ = ["render"]
 
@@ -43,9 +44,11 @@ def render(records: Sequence[Record], style: str) -> str:
             "failures": [asdict(failure) for failure in failures(records)],
         }
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    names = dict.fromkeys(r["name"] if r["type"] == "recipe" else r["recipe"] for r in records)
-    parts = [_text(name, records, rows, printed) for name in names]
-    return "\n".join(parts) if parts else "no records yet\n"
+    if not records:
+        return "no records yet\n"
+    from exactk.report.arrange import studies
+
+    return "\n".join(_text(study, rows, printed) for study in studies(records))
 
 
 def _with_difference(one: Comparison) -> dict[str, Any]:
@@ -76,24 +79,17 @@ def _csv(rows: Iterable[Row], printed: Iterable[Comparison]) -> str:
     return text.getvalue()
 
 
-def _text(
-    name: str, records: Sequence[Record], rows: Sequence[Row], printed: Sequence[Comparison]
-) -> str:
-    definition: Record = next(
-        (r["definition"] for r in records if r["type"] == "recipe" and r["name"] == name), {}
-    )
-    mine = [row for row in rows if row.recipe == name]
-    beside = [one for one in printed if one.recipe == name]
-    statuses = Counter(r["status"] for r in records if r.get("recipe") == name)
+def _text(study: Study, rows: Sequence[Row], printed: Sequence[Comparison]) -> str:
+    mine = [row for row in rows if row.recipe == study.name]
+    beside = [one for one in printed if one.recipe == study.name]
+    statuses = Counter(cell["status"] for cell in study.cells)
     counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in statuses.items())
-    blocks = [f"{name}: {definition.get('title', '')}".rstrip(": ") + f" ({counts or 'no cells'})"]
+    heading = f"{study.name}: {study.definition.get('title', '')}".rstrip(": ")
+    blocks = [f"{heading} ({counts or 'no cells'})"]
     if beside:
         blocks.append(_published(beside))
-    shown = [
-        measure
-        for view in definition.get("views", [])
-        for measure in ([view["measure"]] if isinstance(view["measure"], str) else view["measure"])
-    ]
+    views = study.views if study.definition.get("views") else []
+    shown = [measure for view in views for measure in view.measures]
     known = dict.fromkeys(row.measure for row in mine)
     measures = [m for m in dict.fromkeys(shown) if m in known] or list(known)
     compared = {(one.measure, one.dataset, one.k, one.method) for one in beside}
@@ -105,17 +101,12 @@ def _text(
     if other:
         left = {row.measure for row in other}
         blocks.append(_measured(other, [measure for measure in measures if measure in left]))
-    if any(view["kind"] == "ranks" for view in definition.get("views", [])):
-        blocks.append(_standings(mine))
+    blocks += [_standings(study, view.measures) for view in views if view.kind == "ranks"]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
 def _published(printed: Sequence[Comparison]) -> str:
     """Set each printed figure beside the measured one."""
-
-    def figure(mean: float | None, sd: float | None) -> str:
-        return "" if mean is None else _number(mean) + (f" ± {_number(sd)}" if sd else "")
-
     table = [["measure", "data", "k", "method", "published", "measured", "difference", "within sd"]]
     table += [
         [
@@ -123,8 +114,8 @@ def _published(printed: Sequence[Comparison]) -> str:
             one.dataset,
             str(one.k),
             one.method,
-            figure(one.published, one.published_sd),
-            figure(one.measured, one.measured_sd) or "not measured",
+            _figure(one.published, one.published_sd),
+            _figure(one.measured, one.measured_sd) or "not measured",
             "" if one.difference is None else f"{one.difference:+.4g}",
             {None: "", True: "yes", False: "no"}[one.within_deviation],
         ]
@@ -152,28 +143,38 @@ def _mean(rows: Sequence[Row]) -> str:
     """Write one mean with its deviation, or the mean of several."""
     if not rows:
         return ""
-    sd = rows[0].sd if len(rows) == 1 else None
-    text = _number(fmean(row.mean * row.unit for row in rows))
-    return f"{text} ± {_number(sd * rows[0].unit)}" if sd is not None else text
+    first = rows[0]
+    sd = first.sd * first.unit if len(rows) == 1 and first.sd is not None else None
+    return _figure(fmean(row.mean * row.unit for row in rows), sd)
 
 
-def _standings(rows: Sequence[Row]) -> str:
-    from exactk.bench.summary import standings
+def _standings(study: Study, measures: Sequence[str]) -> str:
+    """Give the methods by mean rank; a mean of accuracies is in per cent."""
+    from exactk.evaluate import CLASSIFIERS
+    from exactk.report.ranks import ranking
 
-    table = [["method", "mean rank", "accuracy", "wins", "seconds", "cells", "missing"]]
+    found = ranking(study, measures)
+    if found is None:
+        return ""
+    unit = 100.0 if all(measure in CLASSIFIERS for measure in measures) else 1.0
+    table = [["method", "mean rank", "mean", "wins", "seconds", "failed", "not run"]]
     table += [
         [
-            one.method,
-            f"{one.rank:.2f}",
-            f"{100 * one.accuracy:.2f}",
-            f"{one.wins:.4g}",
-            _number(one.seconds),
-            str(one.cells),
-            str(one.missing),
+            method,
+            f"{found.ranks[i]:.2f}",
+            _number(None if (mean := found.means[i]) is None else unit * mean),
+            f"{found.wins[i]:.4g}",
+            _number(found.seconds[i]),
+            str(found.failed[i]),
+            str(found.not_run[i]),
         ]
-        for one in standings(rows)
+        for i, method in enumerate(found.methods)
     ]
-    return _aligned(table, left=1) if len(table) > 1 else ""
+    return _aligned(table, left=1)
+
+
+def _figure(mean: float | None, sd: float | None) -> str:
+    return _number(mean) + (f" ± {_number(sd)}" if sd is not None else "")
 
 
 def _number(value: float | None) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exactk.cli.options import list_format
 from exactk.errors import ExactkError, InputError, listing
 
 if TYPE_CHECKING:
@@ -57,14 +58,7 @@ def datasets() -> None:
 @paper_option
 @click.option("--here", is_flag=True, help="Only sets that can be loaded now.")
 @folder_option
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print the list.",
-)
+@list_format
 def list_sets(paper: str | None, here: bool, folder: str | None, style: str) -> None:
     """List the data sets, with their shape, papers, and whether they are here."""
     from exactk.datasets import available, find

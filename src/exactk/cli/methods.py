@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from exactk.cli.options import list_format
+
 __all__ = ["methods"]
 
 FIELDS = ("name", "family", "summary", "reference")
@@ -15,14 +17,7 @@ FIELDS = ("name", "family", "summary", "reference")
 
 @click.command()
 @click.argument("name", required=False)
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print the list.",
-)
+@list_format
 def methods(name: str | None, style: str) -> None:
     """List the methods, or the options of the one with NAME."""
     from exactk import registry

@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 # Section 6: τ = 2L, δ = 0.1(τ − L). With the least L that is valid a τ just above it will do.
 # Without a value ρ is this share of ρ_max, as in 6.3.
 TAU = {"paper": 2.0, "spectral": 1.1}
-DELTA, RHO_SHARE = 0.1, 0.01
+DELTA = 0.1
 # Norms are not smoothed any less: their squares would vanish.
 LEAST_MU = 1e-150
 # μ of Algorithm 1 (section 6.2), and μ₀ of Algorithm 2 (section 6.3).
@@ -59,8 +59,9 @@ class NMAPG(IterativeMethod):
     gamma : float
         γ: 0.1 in sections 6.3 to 6.5 of the paper, 1 in section 6.2.
     rho : float or None
-        ρ. None is 0.01·ρ_max, ρ_max = n·max|x_ij| − γ (Theorem 3.1), one of the two values of
-        section 6.3.
+        ρ. None is a share of ρ_max = n·max|x_ij| − γ (Theorem 3.1).
+    rho_share : float
+        That share; section 6.3 has 0.01 and 0.001.
     mu : float or None
         μ of Algorithm 1, μ₀ of Algorithm 2. None is 0.01 or 1, as in the paper.
     sigma : float
@@ -118,7 +119,8 @@ class NMAPG(IterativeMethod):
     checks: ClassVar[Mapping[str, Check]] = {
         "algorithm": Choice(words=(2, 1)),
         "gamma": Number("[0, inf)"),
-        "rho": Number("(0, inf)", none="a hundredth of ρ_max"),
+        "rho": Number("(0, inf)", none="a share of ρ_max"),
+        "rho_share": Number("(0, 1]"),
         "mu": Number("(0, inf)", none="the paper's value"),
         "sigma": Number("(0, 1)"),
         "epsilon": Number("(0, inf)"),
@@ -138,6 +140,7 @@ class NMAPG(IterativeMethod):
         algorithm: Literal[2, 1] = 2,
         gamma: float = 0.1,
         rho: float | None = None,
+        rho_share: float = 0.01,
         mu: float | None = None,
         sigma: float = 0.1,
         epsilon: float = 0.1,
@@ -154,6 +157,7 @@ class NMAPG(IterativeMethod):
         self.algorithm = algorithm
         self.gamma = gamma
         self.rho = rho
+        self.rho_share = rho_share
         self.mu = mu
         self.sigma = sigma
         self.epsilon = epsilon
@@ -173,7 +177,7 @@ class NMAPG(IterativeMethod):
 
     def prepare(self, problem: Problem) -> _Objective:  # noqa: D102
         table = standard_table(problem, self.labels, robust=True)
-        objective = _Objective(table, self.gamma, self.rho, self.step, self.penalty == "prox")
+        objective = _Objective(table, self)
         objective.last = self._first(problem)
         return objective
 
@@ -243,23 +247,23 @@ def _inside(W: Floats) -> dict[str, Floats]:
 class _Objective:
     """Data and constants of eq. 3.2."""
 
-    def __init__(
-        self, table: StandardTable, gamma: float, rho: float | None, step: str, in_prox: bool
-    ) -> None:
-        self.table, self.gamma, self.in_prox = table, gamma, in_prox
+    def __init__(self, table: StandardTable, method: NMAPG) -> None:
+        self.table, self.in_prox = table, method.penalty == "prox"
+        self.gamma = gamma = method.gamma
+        rho = method.rho
         self.n, self.d = table.weight, table.X.shape[1]
         if rho is None:
             most = float((np.abs(table.X).max(axis=1) / table.root).max())
             if gamma >= self.n * most:
                 raise InputError(
                     f"gamma={gamma:g} is so large that ρ_max = n·max|x| − γ, of which the default "
-                    f"of rho is a hundredth, is not above zero (n is the sum of the weights); take "
+                    f"of rho is a share, is not above zero (n is the sum of the weights); take "
                     f"gamma < {self.n * most:.6g}, or give rho"
                 )
-            rho = RHO_SHARE * (self.n * most - gamma)
+            rho = method.rho_share * (self.n * most - gamma)
         self.rho = rho
-        smooth = 0.0 if in_prox else gamma
-        if step == "paper":
+        smooth = 0.0 if self.in_prox else gamma
+        if method.step == "paper":
             self.curvature = float(np.einsum("ij,ij->", table.X, table.X)) + self.d * smooth
         else:
             self.curvature = spectral_norm(table.X) ** 2 + smooth

@@ -39,8 +39,9 @@ class PGD(IterativeMethod):
     n_starts : int
         The first start is W⁰ = 0, whose first step ranks the columns one by one; the others are
         random. The lowest objective is kept.
-    init : array-like of shape (n_features, n_outputs) or None
-        W⁰ to start from instead, for standardised columns; `n_starts` then has no effect.
+    init : array-like of shape (n_features, n_outputs), "random" or None
+        W⁰ to start from instead, for standardised columns; `n_starts` then has no effect. With
+        "random" every start is, also the first: for experiments, zero being the better one.
     max_iter : int
         Iterations from one start at most.
     tol : float
@@ -70,7 +71,7 @@ class PGD(IterativeMethod):
     checks: ClassVar[Mapping[str, Check]] = {
         "eta": Number("(0, inf)", none="1/(2‖A‖₂)"),
         "n_starts": Whole(1),
-        "init": Given("a matrix W⁰, features × outputs, or None"),
+        "init": Given("a matrix W⁰, features × outputs, 'random', or None"),
         "max_iter": Whole(1),
         "tol": Number("[0, inf)"),
         "random_state": Seed(),
@@ -93,20 +94,25 @@ class PGD(IterativeMethod):
         self.random_state = random_state
 
     def check_init(self, problem: Problem, k: int) -> None:  # noqa: D102
-        if self.init is not None:
+        if self.init is not None and not self._random_first:
             start_matrix(self.init, problem)
+
+    @property
+    def _random_first(self) -> bool:
+        return isinstance(self.init, str) and self.init == "random"
 
     def prepare(self, problem: Problem) -> float:  # noqa: D102
         return 0.5 / _largest_eigenvalue(problem) if self.eta is None else float(self.eta)
 
     def starts(self, problem: Problem, k: int, prepared: float) -> Starts:  # noqa: D102
-        if self.init is not None:
+        if self.init is not None and not self._random_first:
             W0 = start_matrix(self.init, problem)
             return [Start(self._iterations(problem, k, prepared, W0))]
         rng = generator(self.random_state)
         # As large as the coefficients of k columns that share the target between them.
         size = sqrt(problem.total / (k * float(problem.diagonal[problem.candidates].mean())))
-        first = iter([np.zeros((len(problem.candidates), problem.n_outputs))])
+        zero = np.zeros((len(problem.candidates), problem.n_outputs))
+        first = iter([] if self._random_first else [zero])
 
         def make() -> Start:
             W0 = next(first, None)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exactk.bench.cells import seed_of
 from exactk.bench.recipe import read_recipe
 from exactk.errors import InputError
 from exactk.report import styles, tables
@@ -17,9 +16,6 @@ from exactk.report.numbers import DASH, finite, plural, short
 from exactk.report.study import Study
 
 __all__ = ["command", "origin"]
-
-# Seeds above this are not looked for.
-MOST_SEEDS = 2000
 
 
 def command(study: Study) -> str:
@@ -58,7 +54,7 @@ def command(study: Study) -> str:
     repeats = definition.get("repeats")
     if repeats and repeats != shipped.get("repeats"):
         words += ["--repeats", str(repeats)]
-    seed = _seed(study)
+    seed = study.cells[0].get("run_seed") if study.cells else None
     if seed:
         words += ["--seed", str(seed)]
     return shlex.join(words)
@@ -73,16 +69,6 @@ def _sizes(sizes: list[int]) -> str:
         else:
             runs.append([k])
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
-
-
-def _seed(study: Study) -> int | None:
-    """The seed of the run, found by trying: a cell records what was made of it."""
-    folds = (study.definition.get("split") or {}).get("folds") or 1
-    for cell in study.cells[:1]:
-        for seed in range(MOST_SEEDS):
-            if seed_of(seed, cell["dataset"], int(cell["repeat"]) // folds) == cell.get("seed"):
-                return seed
-    return None
 
 
 def origin(studies: Sequence[Study], register: styles.Register) -> Markup:

@@ -37,8 +37,8 @@ class Ranking:
         Data sets.
     places : int
         Comparisons: data set, k and measure.
-    accuracy : list of float or None
-        Mean of the measures over the places that have one.
+    means : list of float or None
+        Of the measures over the places that have one.
     wins : list of float
         Places where it is best; a tie is shared.
     seconds : list of float or None
@@ -55,7 +55,7 @@ class Ranking:
     ranks: list[float]
     blocks: int
     places: int
-    accuracy: list[float | None]
+    means: list[float | None]
     wins: list[float]
     seconds: list[float | None]
     failed: list[int]
@@ -148,7 +148,7 @@ def ranking(study: Study, measures: Sequence[str]) -> Ranking | None:
         ranks=[float(mean[j]) for j in order],
         blocks=len(blocks),
         places=len(places),
-        accuracy=[_mean(table[:, j], measures) for j in order],
+        means=[_mean(table[:, j], measures) for j in order],
         wins=[float(wins[j]) for j in order],
         seconds=[_seconds(study, methods[j]) for j in order],
         failed=[sum(word != "not run" for word in lacking[j]) for j in order],

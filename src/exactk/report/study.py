@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean, stdev
 from typing import Any
 
-from exactk.bench.summary import Comparison, Row, compare, summarise
+from exactk.bench.summary import OF_RESULT, Comparison, Failure, Row, compare, failures, summarise
 from exactk.report.numbers import finite
 
-__all__ = ["Published", "Study", "Summary", "Trouble", "View"]
+__all__ = ["Published", "Study", "Summary", "View"]
 
 Record = Mapping[str, Any]
 
 # A deviation below this share of its mean is that of rounding.
 NOISE = 1e-9
-# Results carry these beside what stands under measures.
-PLAIN = ("objective", "own", "seconds", "n_iter")
 
 
 @dataclass(frozen=True)
@@ -59,18 +56,6 @@ class Published:
 
     value: float
     sd: float | None = None
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """A cell without a result: which one, how it ended and why."""
-
-    dataset: str
-    method: str
-    sizes: tuple[int, ...]
-    repeat: int
-    status: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -133,7 +118,7 @@ class Study:
         )
         plain = [
             name
-            for name in PLAIN
+            for name in OF_RESULT
             if any(finite(result.get(name)) is not None for _, _, result in self._results)
         ]
         return [*named, *plain]
@@ -151,9 +136,7 @@ class Study:
         """What the recipe asks for; without a recipe, one table a measure."""
         asked = self.definition.get("views")
         if not asked:
-            return [
-                View("table", (name,)) for name in self.measures if not name.startswith("full_")
-            ]
+            return [View("table", (name,)) for name in self.measures]
         return [_view(entry, self.classifiers or self.measures[:1]) for entry in asked]
 
     @cached_property
@@ -172,20 +155,9 @@ class Study:
         return {str(cell["method"]): str(cell.get("name", cell["method"])) for cell in self.cells}
 
     @cached_property
-    def troubles(self) -> list[Trouble]:
+    def troubles(self) -> list[Failure]:
         """Cells that failed or passed their time limit."""
-        return [
-            Trouble(
-                str(cell["dataset"]),
-                str(cell["method"]),
-                tuple(cell.get("sizes") or ()),
-                int(cell["repeat"]),
-                str(cell["status"]),
-                str(cell.get("reason") or "no reason was recorded"),
-            )
-            for cell in self.cells
-            if cell["status"] != "done"
-        ]
+        return failures(self.cells)
 
     @cached_property
     def _results(self) -> list[tuple[Record, int, Mapping[str, Any]]]:
@@ -205,28 +177,6 @@ class Study:
         """Return a measure over the repeats, or None where there is no number."""
         row = self._rows.get((dataset, method, k, measure))
         return Summary.of(row) if row and finite(row.mean) is not None else None
-
-    def baseline(self, dataset: str, measure: str) -> Summary | None:
-        """Return the same measure with all features: a draw has one value, whatever the method."""
-        return self._baselines.get((dataset, measure))
-
-    @cached_property
-    def _baselines(self) -> dict[tuple[str, str], Summary]:
-        values: dict[tuple[str, str], dict[int, float]] = {}
-        for cell, _, result in self._results:
-            for name, raw in (result.get("measures") or {}).items():
-                value = finite(raw)
-                if name.startswith("full_") and value is not None:
-                    place = (str(cell["dataset"]), name.removeprefix("full_"))
-                    values.setdefault(place, {}).setdefault(int(cell["repeat"]), value)
-        found = {place: list(by_repeat.values()) for place, by_repeat in values.items()}
-        return {
-            place: Summary(
-                len(numbers), fmean(numbers), min(numbers), max(numbers),
-                stdev(numbers) if len(numbers) > 1 else None,
-            )
-            for place, numbers in found.items()
-        }  # fmt: skip
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
@@ -265,8 +215,8 @@ class Study:
         return "not run", "the store has no such cell"
 
     @cached_property
-    def _troubles_of(self) -> dict[tuple[str, str], list[Trouble]]:
-        found: dict[tuple[str, str], list[Trouble]] = {}
+    def _troubles_of(self) -> dict[tuple[str, str], list[Failure]]:
+        found: dict[tuple[str, str], list[Failure]] = {}
         for trouble in self.troubles:
             found.setdefault((trouble.dataset, trouble.method), []).append(trouble)
         return found

@@ -180,7 +180,7 @@ class Plot:
         )
 
     def reference(self, path: str, tip: str) -> None:
-        """Draw a line to compare with, such as the ideal or a baseline."""
+        """Draw a line to compare with, such as the ideal."""
         self.parts.append(tag("path", tag("title", tip), class_="reference", d=path))
 
     def _point(self, point: Point, path: str, kind: str) -> Markup:

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from math import isclose
 
+from exactk.bench.summary import Failure
 from exactk.evaluate import CLASSIFIERS
 from exactk.report import styles
 from exactk.report.figures.panels import Sheet, value_of
 from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, exact, percent, plural, short
 from exactk.report.ranks import Ranking
-from exactk.report.study import Study, Summary, Trouble
+from exactk.report.study import Study, Summary
 from exactk.report.words import higher_is_better, name_of
 
 __all__ = ["cell", "endings", "head", "measured", "standings", "table", "troubles"]
@@ -126,7 +127,6 @@ def _wide(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> Markup:
         )
         for method in study.methods
     ]
-    rows += _baseline_row(sheet, measure, columns)
     named = name_of(measure, percent=sheet.view.scale == "percent")
     which = "mean ± standard deviation" if sheet.view.statistic == "mean" else sheet.view.statistic
     k = "" if several else f", k = {columns[0][1]}"
@@ -171,28 +171,13 @@ def _value(
     return cell(join(*parts), value, data_d=mark)
 
 
-def _baseline_row(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> list[Markup]:
-    found = [sheet.study.baseline(dataset, measure) for dataset, _ in columns]
-    if not any(found):
-        return []
-    cells = [
-        cell(
-            DASH if one is None else sheet.text(one.mean * sheet.view.factor),
-            None if one is None else one.mean * sheet.view.factor,
-            data_d=sheet.register.datasets[dataset],
-        )
-        for (dataset, _), one in zip(columns, found, strict=True)
-    ]
-    return [tag("tr", tag("th", tag("i", "all features"), scope="row"), *cells, class_="baseline")]
-
-
 def standings(sheet: Sheet, found: Ranking) -> Markup:
     """Return the leaderboard; accuracies in per cent, as papers give them."""
     accuracies = all(measure in CLASSIFIERS for measure in sheet.view.measures)
     rows = []
     for i, method in enumerate(found.methods):
-        accuracy, seconds = found.accuracy[i], found.seconds[i]
-        shown = None if accuracy is None else accuracy * (100.0 if accuracies else 1.0)
+        mean, seconds = found.means[i], found.seconds[i]
+        shown = None if mean is None else mean * (100.0 if accuracies else 1.0)
         rows.append(
             tag(
                 "tr",
@@ -224,7 +209,7 @@ def standings(sheet: Sheet, found: Ranking) -> Markup:
 
 def troubles(sheet: Sheet) -> Markup:
     """Return the cells that failed or passed their time limit, with their reasons."""
-    groups: dict[tuple[str, str, tuple[int, ...], str, str], list[Trouble]] = {}
+    groups: dict[tuple[str, str, tuple[int, ...], str, str], list[Failure]] = {}
     for one in sheet.study.troubles:
         place = (one.dataset, one.method, one.sizes, one.status, one.reason)
         groups.setdefault(place, []).append(one)

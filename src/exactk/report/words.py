@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from exactk.evaluate import CLASSIFIERS
+
 __all__ = ["PAPERS", "higher_is_better", "name_of"]
 
 PAPERS = {
@@ -29,10 +31,10 @@ NAMES = {
     "redundancy": "redundancy (mean |correlation|)",
     "redundancy_paper": "redundancy rate (nmAPG’s formula)",
     "rmse": "RMSE",
+    "recovered": "share of the informative columns found",
     "row_norms": "row norms, by column",
     "weights": "entries of v, sorted",
 }
-ACCURACIES = frozenset({"1nn", "svm", "svm-tuned", "linear"})
 
 
 def name_of(measure: str, *, percent: bool = False) -> str:
@@ -45,9 +47,7 @@ def name_of(measure: str, *, percent: bool = False) -> str:
     >>> name_of("sparsity@0.001"), name_of("my own")
     ('rows with norm above 0.001', 'my own')
     """
-    if measure.startswith("full_"):
-        text = f"{name_of(measure.removeprefix('full_'))}, all features"
-    elif measure == "sparsity" or measure.startswith("sparsity@"):
+    if measure == "sparsity" or measure.startswith("sparsity@"):
         text = f"rows with norm above {measure.partition('@')[2] or 'the tolerance'}"
     else:
         text = NAMES.get(measure, measure)
@@ -62,7 +62,7 @@ def higher_is_better(measure: str) -> bool | None:
     >>> higher_is_better("svm"), higher_is_better("rmse"), higher_is_better("sparsity@0.1")
     (True, False, None)
     """
-    if measure.removeprefix("full_") in ACCURACIES:
+    if measure in CLASSIFIERS or measure == "recovered":
         return True
     lower = {"objective", "own", "seconds", "n_iter", "redundancy", "redundancy_paper", "rmse"}
     return False if measure in lower else None

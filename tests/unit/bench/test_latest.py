@@ -36,8 +36,13 @@ def test_each_draw_and_size_counts_once():
     assert kept(records) == [("a", [1]), ("b", [2, 3]), ("c", [2]), ("d", [2])]
 
 
-def test_failures_stay():
-    assert kept([cell("a", []), cell("b", [1])]) == [("a", []), ("b", [1])]
+def test_failures_stay_until_their_sizes_are_measured():
+    failed = cell("a", []) | {"sizes": [1, 2]}
+    assert kept([failed, cell("b", [1])]) == [("a", []), ("b", [1])]
+    assert kept([failed, cell("b", [1, 2, 3])]) == [("b", [1, 2, 3])]
+    assert kept([failed, cell("b", [1, 2], repeat=1)]) == [("a", []), ("b", [1, 2])]
+    # A later failure counts, although there was a result before.
+    assert kept([cell("b", [1, 2, 3]), failed]) == [("b", [1, 2, 3]), ("a", [])]
 
 
 def test_what_was_replaced_goes():

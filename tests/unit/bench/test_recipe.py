@@ -188,3 +188,37 @@ def test_fitting_again_is_left_out_where_nothing_is_drawn() -> None:
     found = cells(recipe(protocol="fit", split={}, methods=methods, datasets=["wine"], quick={}))
     assert [cell.variant.label for cell in found].count("G") == 1
     assert [cell.variant.label for cell in found].count("C") == 6
+
+
+@pytest.mark.parametrize(
+    ("published", "words"),
+    [
+        ({"1nn": {"digit": {"2": {"ours": 1.0}}}}, ["'digit'", "digits"]),
+        ({"1nn": {"digits": {"3": {"ours": 1.0}}}}, ["'3'", "sizes"]),
+        ({"1nn": {"digits": {"2": {"hours": 1.0}}}}, ["'hours'", "ours"]),
+        ({"1nn": {"digits": {"2": {"ours": "high"}}}}, ["'high'", "number"]),
+        ({"1nn": {"digits": {"2": 1.0}}}, ["published.1nn.digits.2", "table"]),
+    ],
+)
+def test_printed_figures_belong_to_something(published: dict[str, Any], words: list[str]) -> None:
+    with says(*words):
+        recipe(published=published)
+
+
+def test_a_grid_needs_an_accuracy() -> None:
+    with says("'GSR-FS (p=1)'", "grid", "'fit'", "options"):
+        recipe(protocol="fit", split={})
+
+
+def test_quick_may_split_otherwise() -> None:
+    small = recipe(split={"folds": 10}, quick={"split": {"folds": 2}})
+    assert small.restrict(quick=True).split.folds == 2
+    assert small.split.folds == 10
+    assert Recipe.from_dict(small.to_dict()) == small
+
+
+def test_an_entry_that_is_as_by_default_does_not_change_a_key() -> None:
+    told = {"classifiers": ["1nn"], "trace": False, "tune_folds": 5}
+    (plain, *_), (spelt, *_) = cells(recipe()), cells(recipe(measure=told))
+    (other, *_) = cells(recipe(measure={**told, "trace": True}))
+    assert plain.key("") == spelt.key("") != other.key("")

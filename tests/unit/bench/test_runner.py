@@ -146,7 +146,8 @@ def test_what_is_recorded_is_not_run_again(here, tmp_path):
 def test_a_record_says_where_it_comes_from(here, tmp_path):
     run(recipe(), tmp_path / "s.jsonl", seed=5)
     records = [r for r in Store(tmp_path / "s.jsonl").records() if r["type"] == "cell"]
-    assert len(records) == len(cells(recipe())) == 12
+    assert len(records) == len(cells(recipe())) == 10
+    assert {record["run_seed"] for record in records} == {5}
     one = records[0]
     assert {"processor", "cores", "system"} < set(one["machine"])
     assert one["machine"]["threads"] == 1
@@ -204,13 +205,18 @@ def test_times_are_measured_one_at_a_time(fake, tmp_path, caplog):
 
 def test_a_plan_runs_nothing(here, tmp_path):
     found = plan(recipe(), Store(tmp_path / "s.jsonl"))
-    assert (len(found.todo), found.reused) == (12, ())
+    assert (len(found.todo), found.reused) == (10, ())
     assert not (tmp_path / "s.jsonl").exists()
 
 
 def test_hard_limit_counts_the_solves():
     tuned = {"label": "a", "method": "gsrfs", "grid": {"lam": [0.1, 1.0], "r": [1.0, 2.0, 0.5]}}
-    small = recipe(methods=[tuned, {"label": "b", "method": "exchange"}], repeats=1)
+    small = recipe(
+        protocol="classify",
+        split={"train": 0.5},
+        methods=[tuned, {"label": "b", "method": "exchange"}],
+        repeats=1,
+    )
     one, *others = [c for c in cells(small) if c.dataset == "wine"]
     assert hard_limit(one, 10.0) == 60 + 2 * 10 * len(one.sizes) * (1 + 6 * 5)
     assert hard_limit(others[-1], 10.0) == 80.0

@@ -1,4 +1,4 @@
-"""Means, stability, ranks and the comparison with printed figures, by hand."""
+"""Means, stability and the comparison with printed figures, by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from exactk.bench.summary import compare, failures, standings, summarise
+from exactk.bench.summary import compare, failures, summarise
 
 
 def cell(
@@ -97,6 +97,14 @@ def test_printed_beside_measured_in_per_cent() -> None:
     assert (b.measured, b.difference, b.within_deviation, b.n) == (None, None, None, 0)
 
 
+def test_a_single_repeat_has_no_standard_error() -> None:
+    records = [definition(svm={"digits": {"2": {"A": [60.0, 10.0]}}}), cell("A", 0.75)]
+    (found,) = compare(records)
+    assert found.difference == pytest.approx(15.0)
+    assert found.within_deviation is False
+    assert found.standard_errors is None
+
+
 def test_figures_of_sizes_and_data_not_asked_for_are_left_out() -> None:
     assert compare([definition(svm={"digits": {"3": {"A": 1.0}}, "wine": {"2": {"A": 1.0}}})]) == []
 
@@ -104,16 +112,3 @@ def test_figures_of_sizes_and_data_not_asked_for_are_left_out() -> None:
 def test_failures_are_kept_with_their_reason() -> None:
     (failure,) = failures([cell("A", 0.5), cell("B", 0.5, status="failed")])
     assert (failure.method, failure.status, failure.reason) == ("B", "failed", "it was too hard")
-
-
-def test_ranks_share_ties_and_put_missing_results_last() -> None:
-    records = [
-        *(cell(m, v) for m, v in {"A": 0.9, "B": 0.9, "C": 0.5}.items()),
-        *(cell(m, v, dataset="wine") for m, v in {"A": 0.7, "B": 0.8}.items()),
-    ]
-    found = {s.method: s for s in standings(summarise(records))}
-    assert {m: s.rank for m, s in found.items()} == {"B": 1.25, "A": 1.75, "C": 3.0}
-    assert {m: s.wins for m, s in found.items()} == {"B": 1.5, "A": 0.5, "C": 0.0}
-    assert (found["C"].missing, found["C"].cells) == (1, 1)
-    assert found["A"].accuracy == pytest.approx(0.8)
-    assert list(found) == ["B", "A", "C"]

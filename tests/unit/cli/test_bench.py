@@ -113,8 +113,8 @@ def until_lines(store: Path, count: int, process: subprocess.Popen[str]) -> None
 def test_a_run_prints_published_beside_measured(finished):
     store, out, err = finished
     records = cells(store)
-    # Fisher gives both sizes at once, CD-LSR each alone.
-    assert len(records) == 2 * 2 * (2 + 1)
+    # CD-LSR draws its starts, each size alone; Fisher gives both sizes at once, and once is enough.
+    assert len(records) == 2 * (2 * 2 + 1)
     objectives = [
         r["results"][0]["objective"]
         for r in records
@@ -122,14 +122,14 @@ def test_a_run_prints_published_beside_measured(finished):
     ]
     mean = sum(objectives) / 2
     head, _, names, line, *_ = out.splitlines()
-    assert head == "own: Two methods on two tables (12 done)"
+    assert head == "own: Two methods on two tables (10 done)"
     assert names.split()[-5:] == ["published", "measured", "difference", "within", "sd"]
     assert line.split()[:7] == ["objective", "wine", "2", "CD-LSR", "40", "±", "1"]
     assert f"{mean:.4g} ± " in line
     assert f"{mean - 40:+.4g}" in line
     assert line.endswith("no")
     assert "Fisher (1, 2)" in out, "what no paper prints is shown as well"
-    assert "own: 12 cells run, 0 recorded before" in err
+    assert "own: 10 cells run, 0 recorded before" in err
     assert "left out: lung (how to get it: exactk datasets fetch lung)" in err
 
 
@@ -232,7 +232,7 @@ def test_report_gives_the_page_the_records(run, finished, tmp_path, monkeypatch)
     assert result.code == 0
     assert (tmp_path / "page.html").read_text() == "page"
     assert seen["title"] == "exactk bench: own"
-    assert [record["type"] for record in seen["records"]] == ["recipe"] + ["cell"] * 12
+    assert [record["type"] for record in seen["records"]] == ["recipe"] + ["cell"] * 10
 
 
 def test_a_method_beside_its_recipe(own):
@@ -255,7 +255,7 @@ def test_a_method_beside_its_recipe(own):
 def test_killed_and_resumed_is_the_same_as_unbroken(tmp_path):
     (tmp_path / "own.toml").write_text(RECIPE.format(repeats=60))
     broken, whole = tmp_path / "broken.jsonl", tmp_path / "whole.jsonl"
-    total = 2 * 60 * 3
+    total = 2 * (60 * 2 + 1)
     recorded = 0
     # The process alone, whose worker must not go on; then the whole group.
     for kill in (lambda p: p.kill(), lambda p: os.killpg(p.pid, signal.SIGKILL)):
@@ -297,7 +297,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
     assert out == ""
     place = f"what is finished is in {store}"
     assert err == f"exactk: interrupted; {place}; the same command goes on from there\n"
-    assert 9 <= len(cells(store)) < 2400
+    assert 9 <= len(cells(store)) < 2 * (400 * 2 + 1)
 
 
 def test_progress_lines(monkeypatch, capsys):

@@ -58,11 +58,13 @@ def test_the_default_mu_is_that_of_the_section(problem: Problem, algorithm: int,
     assert default.trace == given.trace
 
 
-def test_the_default_rho_is_a_hundredth_of_rho_max(data: Any, problem: Problem) -> None:
-    for gamma in (0.1, 5.0):
-        rho = 0.01 * (50 * np.abs(Reference(*data).X).max() - gamma)
-        default, given = (run(problem, gamma=gamma, max_iter=60, **o) for o in ({}, {"rho": rho}))
-        np.testing.assert_allclose(default.trace, given.trace, rtol=1e-9)
+def test_rho_is_a_share_of_rho_max_a_hundredth_by_default(data: Any, problem: Problem) -> None:
+    for gamma, share in ((0.1, {}), (5.0, {}), (0.1, {"rho_share": 0.001})):
+        rho = share.get("rho_share", 0.01) * (50 * np.abs(Reference(*data).X).max() - gamma)
+        by_share, given = (
+            run(problem, gamma=gamma, max_iter=60, **o) for o in (share, {"rho": rho})
+        )
+        np.testing.assert_allclose(by_share.trace, given.trace, rtol=1e-9)
 
 
 def test_a_gamma_that_leaves_no_room_for_rho_is_refused(data: Any, problem: Problem) -> None:
@@ -79,7 +81,7 @@ def test_a_gamma_that_leaves_no_room_for_rho_is_refused(data: Any, problem: Prob
         ("algorithm", 3, "2 or 1, not 3"),
         ("algorithm", "1", "2 or 1, not '1'"),
         ("gamma", -0.1, "a number in [0, inf), not -0.1"),
-        ("rho", 0, "a number in (0, inf), or None (a hundredth of ρ_max), not 0"),
+        ("rho", 0, "a number in (0, inf), or None (a share of ρ_max), not 0"),
         ("mu", 0, "a number in (0, inf), or None (the paper's value), not 0"),
         ("sigma", 1, "a number in (0, 1), not 1"),
         ("sigma", 0, "a number in (0, 1), not 0"),

@@ -137,6 +137,15 @@ def test_init_is_checked(problem: Problem, init: Any, words: str) -> None:
         run(problem, init=init)
 
 
+def test_random_is_a_start_too_and_the_seed_decides_it() -> None:
+    # From zero there is one end; from random matrices there are several.
+    problem = Problem.from_arrays(*make_classes(60, 40, 3, seed=2))
+    ends = {tuple(run(problem, init="random", random_state=seed).support) for seed in range(8)}
+    again = {tuple(run(problem, init="random", random_state=seed).support) for seed in range(8)}
+    assert ends == again
+    assert len(ends) > 1
+
+
 def test_a_given_start_is_the_only_one(problem: Problem) -> None:
     W = np.random.default_rng(0).standard_normal((14, 3))
     alone = run(problem, init=W)

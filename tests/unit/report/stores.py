@@ -88,7 +88,6 @@ def _result(rng: np.random.Generator, quality: float, k: int) -> Record:
             "redundancy": 0.3 * quality + 0.1,
             "redundancy_paper": 0.15 * quality + 0.05, "rmse": 1.0 + quality,
             "sparsity@0.001": k + int(3 * quality * rng.random()),
-            "full_1nn": 0.9, "full_svm": 0.93,
         },
         "details": {"row_norms": rng.permutation(norms).tolist(), "weights": norms.tolist()},
     }  # fmt: skip

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import friedmanchisquare, rankdata
 
-from exactk.bench.summary import standings, summarise
 from exactk.report.arrange import studies
 from exactk.report.ranks import critical_difference, friedman, ranking, ties
 from tests.unit.report import stores
@@ -47,17 +46,50 @@ def test_ties_are_the_longest_runs_and_none_lies_within_another():
     assert found == longest
 
 
-def test_mean_ranks_agree_with_the_summary_of_the_benchmark():
+def test_mean_ranks_are_those_of_scipy_within_each_data_set():
     records = stores.through_json(stores.many_methods(7))
-    found = ranking(studies(records)[0], ("1nn", "svm"))
-    expected = {s.method: s for s in standings(summarise(records))}
-    assert found.methods == [s.method for s in standings(summarise(records))]
-    for i, method in enumerate(found.methods):
-        assert found.ranks[i] == pytest.approx(expected[method].rank)
-        assert found.wins[i] == pytest.approx(expected[method].wins)
-        assert found.accuracy[i] == pytest.approx(expected[method].accuracy)
-        assert found.seconds[i] == pytest.approx(expected[method].seconds)
-    assert sum(found.ranks) == pytest.approx(7 * 8 / 2)
+    study = studies(records)[0]
+    measures = ("1nn", "svm")
+    found = ranking(study, measures)
+    means: dict[tuple[str, int, str], dict[str, list[float]]] = {}
+    for record in records[1:]:
+        for result in record["results"]:
+            for measure in measures:
+                place = means.setdefault((record["dataset"], result["k"], measure), {})
+                place.setdefault(record["method"], []).append(result["measures"][measure])
+    ranks = {
+        place: rankdata([-np.mean(by_method[method]) for method in found.methods])
+        for place, by_method in means.items()
+    }
+    datasets = {dataset for dataset, _, _ in means}
+    blocks = [np.mean([ranks[p] for p in ranks if p[0] == name], axis=0) for name in datasets]
+    assert found.ranks == pytest.approx(np.mean(blocks, axis=0).tolist())
+    assert found.ranks == sorted(found.ranks)
+    assert (found.blocks, found.places) == (len(datasets), len(means))
+    assert found.wins == pytest.approx(np.sum([r == 1 for r in ranks.values()], axis=0).tolist())
+
+
+def test_a_tie_is_shared_and_a_data_set_counts_once():
+    line = stores.definition("r", [], datasets=["a", "b"], methods=["A", "B", "C"],
+                             sizes=[5, 10], repeats=1)  # fmt: skip
+    values = {
+        ("a", 5): {"A": 0.9, "B": 0.9, "C": 0.5},
+        ("b", 5): {"A": 0.7, "B": 0.8},
+        ("b", 10): {"A": 0.7, "B": 0.8, "C": 0.6},
+    }
+    records = [line]
+    for (dataset, k), by_method in values.items():
+        for method, value in by_method.items():
+            record = stores.cell("r", dataset, method, 0, [k])
+            record["results"][0]["measures"] = {"svm": value}
+            records.append(record)
+    found = ranking(studies(records)[0], ("svm",))
+    assert found.methods == ["B", "A", "C"]
+    # On "a" 1.5, 1.5, 3 once; on "b" 1, 2, 3 twice, which is the mean of one data set.
+    assert found.ranks == [1.25, 1.75, 3.0]
+    assert found.wins == [2.5, 0.5, 0.0]
+    assert found.means == pytest.approx([2.5 / 3, 2.3 / 3, 0.55])
+    assert found.not_run == [0, 0, 1]
 
 
 def test_a_failed_method_is_last_and_counted():
@@ -71,7 +103,7 @@ def test_a_failed_method_is_last_and_counted():
     assert at == 2
     assert found.ranks[at] == 3
     assert (found.failed[at], found.not_run[at]) == (1, 1)
-    assert found.accuracy[at] is None
+    assert found.means[at] is None
 
 
 def test_fewer_is_better_where_it_is():
@@ -81,4 +113,4 @@ def test_fewer_is_better_where_it_is():
         record["results"][0]["measures"]["rmse"] = 1.0 if record["method"] == "B" else 2.0
     found = ranking(studies(records)[0], ("rmse",))
     assert found.methods == ["B", "A"]
-    assert found.accuracy == [1.0, 2.0]
+    assert found.means == [1.0, 2.0]

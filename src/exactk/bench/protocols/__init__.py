@@ -29,7 +29,7 @@ def run_cell(cell: Cell, time_limit: float | None = None) -> dict[str, Any]:
     dataset = dataset_of(cell.dataset)
     rows, features = dataset.X.shape
     classes = len(set(dataset.y.tolist())) if dataset.task == "classification" else None
-    protocol = import_module(f"exactk.bench.protocols.{cell.setting['protocol']}")
+    protocol = import_module(f"exactk.bench.protocols.{cell.protocol}")
     results, seconds = protocol.run(cell, dataset, list(cell.sizes), time_limit)
     found = [result["k"] for result in results]
     too_large = ", ".join(str(k) for k in cell.sizes if k not in found)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.bench.cells import Cell, shares_sizes
-from exactk.bench.recipe import Variant, method_class
+from exactk.bench.recipe import Measure, Variant, method_class
 from exactk.bench.worker import within
 from exactk.choose.ridge import resolve_ridge
 from exactk.datasets import Dataset, load
@@ -79,7 +79,7 @@ class Selection:
     options: Mapping[str, Any]
     last: Step | None = field(default=None, repr=False)
 
-    def record(self, part: Part, measure: Mapping[str, Any]) -> dict[str, Any]:
+    def record(self, part: Part, measure: Measure) -> dict[str, Any]:
         """Return what every protocol tells about a size."""
         result = self.result
         support = [int(p) for p in result.support]
@@ -93,32 +93,29 @@ class Selection:
             "own": result.trace[-1] if result.trace else None,
             "measures": {},
         }
-        if measure["trace"]:
+        if measure.trace:
             found["trace"] = list(result.trace[:TRACE_POINTS])
-        if measure["redundancy"]:
+        if measure.redundancy:
             found["measures"]["redundancy"] = redundancy(part.X, support)
             found["measures"]["redundancy_paper"] = redundancy_paper(part.X, support)
         inside = self.last.inside() if self.last is not None and self.last.inside else {}
-        if measure["details"]:
+        if measure.details:
             found["details"] = {
-                name: [float(v) for v in inside[name]]
-                for name in measure["details"]
-                if name in inside
+                name: [float(v) for v in inside[name]] for name in measure.details if name in inside
             }
-        for tol in measure["sparsity"]:
-            if measure["norms"] in inside:
-                level = sparsity_level(inside[measure["norms"]], tol)
-                found["measures"][f"sparsity@{tol:g}"] = level
+        norms = next((inside[name] for name in measure.norms if name in inside), None)
+        for tol in measure.sparsity if norms is not None else ():
+            found["measures"][f"sparsity@{tol:g}"] = sparsity_level(norms, tol)
         return found
 
 
 def draw(cell: Cell, dataset: Dataset) -> tuple[Indices, Indices]:
     """Return the training and test rows of a cell."""
-    split = cell.setting["split"]
-    if split["folds"] is None:
-        return share_split(dataset.y, split["train"], random_state=cell.seed)
-    folds = fold_splits(dataset.y, split["folds"], random_state=cell.seed)
-    return folds[cell.repeat % split["folds"]]
+    share, folds = cell.split.train, cell.split.folds
+    if folds is not None:
+        return fold_splits(dataset.y, folds, random_state=cell.seed)[cell.repeat % folds]
+    assert share is not None, "a recipe that tests has one of the two"
+    return share_split(dataset.y, share, random_state=cell.seed)
 
 
 @contextmanager
@@ -155,18 +152,18 @@ def select(
     seconds : float
         Of all solves together.
     """
-    variant, measure = cell.variant, cell.setting["measure"]
+    variant, measure = cell.variant, cell.measure
     cls = method_class(variant.method)
     given = dict(options)
     if "random_state" in cls.option_names():
         given.setdefault("random_state", cell.seed)
-    if measure["one_start"] and "n_starts" in cls.option_names():
+    if measure.one_start and "n_starts" in cls.option_names():
         given["n_starts"] = 1
     # Without a limit of its own the default search ends by itself; with one it uses all of it.
     limit = None if "effort" in cls.option_names() else time_limit
     # Those that do not look at the clock, or not often, are ended from outside.
     hard = None if time_limit is None else 2.0 * time_limit + 30.0
-    looks = bool(measure["details"] or measure["sparsity"])
+    looks = bool(measure.details or measure.sparsity)
     with quiet():
         start = time.perf_counter()
         gram: Any = "auto" if cls.uses_gram or variant.ridge == "cv" else "columns"

@@ -28,7 +28,7 @@ def run(
             f"data set {dataset.name!r} has numbers as target, and protocol 'classify' needs "
             f"classes; use a recipe with protocol 'regress'"
         )
-    measure = cell.setting["measure"]
+    measure = cell.measure
     train, test = draw(cell, dataset)
     part = Part(dataset.X[train], dataset.y[train], dataset.task)
 
@@ -38,7 +38,7 @@ def run(
             name: accuracy(
                 name, part.X[:, columns], part.y, X_test, dataset.y[test], random_state=cell.seed
             )
-            for name in measure["classifiers"]
+            for name in measure.classifiers
         }
 
     if cell.variant.method == ALL_FEATURES:
@@ -62,7 +62,7 @@ def _select_tuned(
     settings = cell.variant.settings()
     if len(settings) == 1:
         return select(part, cell, sizes, settings[0], time_limit)
-    measure = cell.setting["measure"]
+    measure = cell.measure
     best = tune(
         part.X,
         part.y,
@@ -70,8 +70,8 @@ def _select_tuned(
         settings,
         method=method_class(cell.variant.method)(),
         ridge=cell.variant.ridge,
-        classifier=measure["tune_classifier"],
-        folds=measure["tune_folds"],
+        classifier=measure.tune_classifier,
+        folds=measure.tune_folds,
         random_state=cell.seed,
         time_limit=time_limit,
     )

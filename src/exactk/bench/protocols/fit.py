@@ -29,9 +29,9 @@ def run(
     A share is drawn once for all repeats: these differ in their starts alone.
     """
     part = Part(dataset.X, dataset.y, dataset.task)
-    share = cell.setting["split"]["train"]
+    share = cell.split.train
     if share is not None:
         rows, _ = share_split(dataset.y, share, random_state=0)
         part = Part(dataset.X[rows], dataset.y[rows], dataset.task)
     chosen, seconds = select(part, cell, sizes, cell.variant.options, time_limit)
-    return [one.record(part, cell.setting["measure"]) for one in chosen], seconds
+    return [one.record(part, cell.measure) for one in chosen], seconds

@@ -22,7 +22,7 @@ def run(
     chosen, seconds = select(part, cell, sizes, cell.variant.options, time_limit)
     results = []
     for one in chosen:
-        found = one.record(part, cell.setting["measure"])
+        found = one.record(part, cell.measure)
         columns = found["support"]
         found["measures"]["rmse"] = linear_rmse(
             part.X[:, columns], part.y, X[test][:, columns], y[test]

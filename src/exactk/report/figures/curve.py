@@ -74,8 +74,6 @@ def _against_k(sheet: Sheet, measure: str) -> Markup:
         note += " Dashed diagonal: as many rows as were asked for."
     if hollow:
         note += " Hollow points: published."
-    if any(study.baseline(dataset, measure) for dataset in study.datasets):
-        note += " Dashed level line: all features."
     return sheet.figure(title, panels, [name for name in study.methods if name in shown], note)
 
 
@@ -117,9 +115,8 @@ def _picture(
     papers: dict[str, list[svg.Point]],
 ) -> Markup:
     staircase = measure.startswith("sparsity")
-    baseline = _baseline(sheet, dataset, measure)
     points = [p for line in [*lines.values(), *papers.values()] for p in line]
-    held = [*points, *baseline]
+    held = list(points)
     if staircase:
         held += [svg.Point(k, float(k)) for k in sheet.study.sizes]
     x = whole_numbers([p.x for p in points], svg.LEFT, svg.RIGHT)
@@ -137,9 +134,6 @@ def _picture(
         ends = [(plot.x(v), plot.y(v)) for v in (low, high)]
         path = "L".join(f"{svg.number(a)} {svg.number(b)}" for a, b in ends)
         plot.reference(f"M{path}", "as many rows as asked for")
-    for point in baseline[:1]:
-        height = svg.number(plot.y(point.y or 0.0))
-        plot.reference(f"M{svg.number(svg.LEFT)} {height}H{svg.number(svg.RIGHT)}", point.tip)
     for method in sheet.study.methods:
         if method in lines or method in papers:
             plot.series(
@@ -148,14 +142,6 @@ def _picture(
                 published=papers.get(method, []),
             )  # fmt: skip
     return plot.markup()
-
-
-def _baseline(sheet: Sheet, dataset: str, measure: str) -> list[svg.Point]:
-    found = sheet.study.baseline(dataset, measure)
-    if not found:
-        return []
-    found = found.scaled(sheet.view.factor)
-    return [svg.Point(0.0, found.mean, None, tip(sheet, "All features", "any k", found))]
 
 
 def against_parameter(sheet: Sheet) -> Markup:
