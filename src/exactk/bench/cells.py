@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from exactk.bench.recipe import ALL_FEATURES, Measure, Recipe, Split, Variant, method_class
@@ -28,6 +31,8 @@ class Cell:
         With folds, the repeat times their number plus the fold.
     seed : int
         From the run's seed, the data set and the repeat: all methods see the same draws.
+    rows_seed : int
+        The seed that draws the rows; that of the first repeat where repeats are starts.
     protocol : str
     split : Split
     measure : Measure
@@ -39,6 +44,7 @@ class Cell:
     sizes: tuple[int, ...]
     repeat: int
     seed: int
+    rows_seed: int
     protocol: str
     split: Split
     measure: Measure
@@ -55,6 +61,8 @@ class Cell:
             "sizes": list(self.sizes),
             "repeat": self.repeat,
             "seed": self.seed,
+            "rows_seed": self.rows_seed,
+            "source": _source(self.variant.method),
             "protocol": self.protocol,
             "split": _told(self.split),
             "measure": _told(self.measure),
@@ -64,6 +72,17 @@ class Cell:
         """Return the name of this cell in a store, for data with this checksum."""
         text = json.dumps({**self.identity(), "checksum": checksum}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def _source(target: str) -> str:
+    """Return a digest of the module of a method of one's own: another text is another method."""
+    if ":" not in target:
+        return ""
+    place = inspect.getsourcefile(method_class(target))
+    if place is None or not Path(place).is_file():
+        return ""
+    return hashlib.sha256(Path(place).read_bytes()).hexdigest()
 
 
 def _told(of: Any) -> dict[str, Any]:
@@ -108,7 +127,7 @@ def cells(recipe: Recipe, seed: int = 0) -> list[Cell]:
 
     Examples
     --------
-    >>> from exactk.bench.recipe import read_recipe
+    >>> from exactk.bench.reading import read_recipe
     >>> recipe = read_recipe("cdlsr-table2").restrict(methods=["cdlsr"], datasets=["srbct"])
     >>> len(cells(recipe)) == recipe.repeats * len(recipe.sizes)
     True
@@ -117,8 +136,9 @@ def cells(recipe: Recipe, seed: int = 0) -> list[Cell]:
     draws = recipe.repeats * (recipe.split.folds or 1)
 
     def repeats(variant: Variant) -> int:
-        # To fit the same rows again changes nothing where nothing is drawn.
-        return 1 if recipe.protocol == "fit" and not _draws(variant) else draws
+        # To fit the same rows again changes nothing but the time where nothing is drawn.
+        same = recipe.protocol == "fit" and not recipe.alone and not _draws(variant)
+        return 1 if same else draws
 
     return [
         Cell(
@@ -128,6 +148,7 @@ def cells(recipe: Recipe, seed: int = 0) -> list[Cell]:
             part,
             repeat,
             _seed(recipe, seed, dataset, repeat),
+            _seed(recipe, seed, dataset, 0 if recipe.protocol == "fit" else repeat),
             recipe.protocol,
             recipe.split,
             recipe.measure,

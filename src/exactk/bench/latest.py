@@ -10,6 +10,8 @@ from typing import Any
 
 from exactk.bench.cells import Cell
 from exactk.bench.store import Store
+from exactk.bench.wellformed import absent
+from exactk.errors import InputError
 
 __all__ = ["gather", "joined", "latest", "setup_of"]
 
@@ -27,6 +29,11 @@ def setup_of(cell: Cell) -> str:
 def gather(paths: Iterable[str | os.PathLike[str]]) -> list[Record]:
     """Return what the stores at these places hold together, without what was replaced.
 
+    Raises
+    ------
+    InputError
+        If a file is not a store, or has a record that lacks what every table needs.
+
     Examples
     --------
     >>> gather(["nothing-yet.jsonl"])
@@ -37,6 +44,11 @@ def gather(paths: Iterable[str | os.PathLike[str]]) -> list[Record]:
     for path in paths:
         for record in Store(path).records():
             if record["type"] == "cell":
+                if lacks := absent(record):
+                    raise InputError(
+                        f"the record {record['key']!r} of the store {os.fspath(path)!r} has no "
+                        f"{lacks[0]}: delete its line, and its cell runs again"
+                    )
                 cells.append(record)
             else:
                 recipes[record["name"]] = joined(recipes.get(record["name"]), record)

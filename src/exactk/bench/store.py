@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from exactk.bench.wellformed import absent, fault
 from exactk.errors import InputError
 
 __all__ = ["SCHEMA", "Store", "plain"]
@@ -95,6 +96,7 @@ class Store:
         InputError
             If another run writes there, if the file cannot be written, or if it is not a store.
         """
+        self._check_kind()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file = self.path.open("a+b")
@@ -123,12 +125,41 @@ class Store:
         line = json.dumps(plain(record), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         if not line.encode().startswith(OPENING):
             raise ValueError("a record starts with its type")
-        self._file.write(line.encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self._check_place(self._file)
+        try:
+            self._file.write(line.encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise InputError(
+                f"the store {str(self.path)!r} cannot be written any more: {error.strerror}; what "
+                f"is recorded is kept, and the same command goes on from there"
+            ) from error
+
+    def _check_place(self, file: BinaryIO) -> None:
+        """Raise if the file that is held is not the one of this name any more.
+
+        Records would go into a file that nobody can open: better to stop after one cell than to
+        find nothing at the end.
+        """
+        try:
+            same = os.path.samestat(os.fstat(file.fileno()), self.path.stat())
+        except OSError:
+            same = False
+        if not same:
+            raise InputError(
+                f"the store {str(self.path)!r} was moved, replaced or deleted during the run, which "
+                f"stops here; put it back, and the same command goes on from there"
+            )
+
+    def _check_kind(self) -> None:
+        # A device or a pipe may never come to an end.
+        if self.path.exists() and not self.path.is_file():
+            raise InputError(f"the store {str(self.path)!r} is not a file; give another place")
 
     def _read(self) -> bytes:
         try:
+            self._check_kind()
             return self.path.read_bytes()
         except FileNotFoundError:
             return b""
@@ -157,7 +188,7 @@ class Store:
     def _record(self, line: bytes, number: int) -> Record:
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict) or record.get("type") not in TYPES:
             what = (
@@ -174,11 +205,20 @@ class Store:
                 f"the record in line {number} of the store {str(self.path)!r} has no key: delete "
                 f"this line, and its cell runs again"
             )
-        if record.get("schema", SCHEMA) > SCHEMA:
+        schema = record.get("schema", SCHEMA)
+        if isinstance(schema, int) and schema > SCHEMA:
             raise InputError(
-                f"the store {str(self.path)!r} was written by a newer exactk (schema "
-                f"{record['schema']} in line {number}, known here: {SCHEMA}); update exactk, or "
-                f"give another place with --store"
+                f"the store {str(self.path)!r} was written by a newer exactk (schema {schema} in "
+                f"line {number}, known here: {SCHEMA}); update exactk, or give another place with "
+                f"--store"
+            )
+        wrong = fault(record) if schema == SCHEMA else f"schema is {schema!r}"
+        if record["type"] == "recipe" and not wrong and (lacks := absent(record)):
+            wrong = f"it has no {lacks[0]}"
+        if wrong:
+            raise InputError(
+                f"the record in line {number} of the store {str(self.path)!r} is damaged ({wrong}): "
+                f"delete this line, and its cell runs again"
             )
         return record
 

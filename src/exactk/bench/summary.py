@@ -175,12 +175,13 @@ def summarise(records: Iterable[Record]) -> list[Row]:
     """
     values: dict[tuple[str, str, str, int, str], list[float]] = {}
     supports: dict[tuple[str, str, str, int], list[Sequence[int]]] = {}
-    features: dict[str, int] = {}
+    # By recipe, since one may have been run before the data of that name were replaced.
+    features: dict[tuple[str, str], int] = {}
     for record in measured(records):
-        features[record["dataset"]] = record.get("features") or 0
+        features[record["recipe"], record["dataset"]] = record.get("features") or 0
         for result in record["results"]:
             where = (record["recipe"], record["dataset"], record["method"], result["k"])
-            figures = {name: result.get(name) for name in OF_RESULT} | result["measures"]
+            figures = {name: result.get(name) for name in OF_RESULT} | result.get("measures", {})
             for measure, value in figures.items():
                 if value is not None:
                     values.setdefault((*where, measure), []).append(float(value))
@@ -189,8 +190,8 @@ def summarise(records: Iterable[Record]) -> list[Row]:
     for where, sets in supports.items():
         if len(sets) > 1:
             values[(*where, "jaccard")] = [jaccard(sets)]
-            if len(sets[0]) < features[where[1]]:
-                values[(*where, "nogueira")] = [nogueira(sets, features[where[1]])]
+            if len(sets[0]) < features[where[:2]]:
+                values[(*where, "nogueira")] = [nogueira(sets, features[where[:2]])]
     return [
         Row(
             *key,
@@ -252,5 +253,5 @@ def _beside(
         measured=row.mean * unit if row else None,
         measured_sd=row.sd * unit if row and row.sd is not None else None,
         n=row.n if row else 0,
-        repeats=recipe["repeats"],
+        repeats=recipe.get("published_repeats") or recipe["repeats"],
     )

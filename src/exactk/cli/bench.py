@@ -38,7 +38,7 @@ def bench(context: click.Context) -> None:
 @list_format
 def list_recipes(style: str) -> None:
     """List the recipes: what of which paper each shows, and which of its data are here."""
-    from exactk.bench.recipe import read_recipe, recipe_names
+    from exactk.bench.reading import read_recipe, recipe_names
     from exactk.datasets import available
 
     rows = []
@@ -220,7 +220,7 @@ def report(stores: tuple[str, ...], output: str, title: str | None) -> None:
 
 
 def _recipes(wanted: tuple[str, ...]) -> list[Recipe]:
-    from exactk.bench.recipe import read_recipe, recipe_names
+    from exactk.bench.reading import read_recipe, recipe_names
 
     found: dict[str, Recipe] = {}
     for word in wanted:

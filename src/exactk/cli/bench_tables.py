@@ -107,7 +107,8 @@ def _text(study: Study, rows: Sequence[Row], printed: Sequence[Comparison]) -> s
 
 def _published(printed: Sequence[Comparison]) -> str:
     """Set each printed figure beside the measured one."""
-    table = [["measure", "data", "k", "method", "published", "measured", "difference", "within sd"]]
+    names = ["measure", "data", "k", "method", "published", "measured", "difference"]
+    table = [[*names, "within sd", "standard errors"]]
     table += [
         [
             one.measure,
@@ -118,6 +119,7 @@ def _published(printed: Sequence[Comparison]) -> str:
             _figure(one.measured, one.measured_sd) or "not measured",
             "" if one.difference is None else f"{one.difference:+.4g}",
             {None: "", True: "yes", False: "no"}[one.within_deviation],
+            "" if one.standard_errors is None else f"{one.standard_errors:+.1f}",
         ]
         for one in printed
     ]

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exactk.bench.recipe import read_recipe
+from exactk.bench.reading import read_recipe
 from exactk.errors import InputError
 from exactk.report import styles, tables
 from exactk.report.markup import Markup, join, label, tag

@@ -120,7 +120,7 @@ def ranking(study: Study, measures: Sequence[str]) -> Ranking | None:
     A method without a number shares the last ranks of that place. Ranks are averaged within a data
     set first: its sizes and classifiers are no independent trials.
     """
-    methods = study.methods
+    methods = study.rivals
     places = [
         (dataset, k, measure)
         for dataset in study.datasets
@@ -161,7 +161,7 @@ def ranking(study: Study, measures: Sequence[str]) -> Ranking | None:
 def _row(study: Study, dataset: str, k: int, measure: str) -> list[float]:
     """Values at one place, turned so that higher is better."""
     sign = -1.0 if higher_is_better(measure) is False else 1.0
-    found = [study.summary(dataset, method, k, measure) for method in study.methods]
+    found = [study.summary(dataset, method, k, measure) for method in study.rivals]
     return [sign * one.mean if one else float("nan") for one in found]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from exactk.bench.recipe import ALL_FEATURES
 from exactk.bench.summary import OF_RESULT, Comparison, Failure, Row, compare, failures, summarise
 from exactk.report.numbers import finite
 
@@ -103,6 +104,13 @@ class Study:
         """Labels in the order of the recipe, then those that the store alone knows."""
         asked = [str(entry.get("label", "")) for entry in self.definition.get("methods") or ()]
         return _unique([*asked, *(str(cell["method"]) for cell in self.cells)])
+
+    @cached_property
+    def rivals(self) -> list[str]:
+        """The methods that select: all of `methods` but the baseline of all features."""
+        entries = self.definition.get("methods") or ()
+        whole = {str(e.get("label", "")) for e in entries if e.get("method") == ALL_FEATURES}
+        return [method for method in self.methods if method not in whole]
 
     @cached_property
     def sizes(self) -> list[int]:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from exactk.bench.cells import cells, seed_of, shares_sizes
-from exactk.bench.recipe import Recipe, Variant, method_class, read_recipe
+from exactk.bench.reading import read_recipe
+from exactk.bench.recipe import Recipe, Variant, method_class
 from tests.support import says
 
 SMALL: dict[str, Any] = {

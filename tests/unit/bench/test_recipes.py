@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from exactk import registry
-from exactk.bench.recipe import ALL_FEATURES, Recipe, read_recipe, recipe_names
+from exactk.bench.reading import read_recipe, recipe_names
+from exactk.bench.recipe import ALL_FEATURES, Recipe
 from exactk.datasets import describe
 from exactk.evaluate import CLASSIFIERS
 

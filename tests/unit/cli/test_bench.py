@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from exactk.bench.recipe import read_recipe, recipe_names
+from exactk.bench.reading import read_recipe, recipe_names
 from exactk.bench.runner import RunProgress
 from exactk.bench.store import Store
 from exactk.cli.bench_progress import progress

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from exactk.bench.cells import cells
-from exactk.bench.recipe import read_recipe, recipe_names
+from exactk.bench.reading import read_recipe, recipe_names
 from exactk.report import page, write_page
 from exactk.report.figures.trace import pooled
 from exactk.report.markup import VOID, escape

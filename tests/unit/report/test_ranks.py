@@ -114,3 +114,12 @@ def test_fewer_is_better_where_it_is():
     found = ranking(studies(records)[0], ("rmse",))
     assert found.methods == ["B", "A"]
     assert found.means == [1.0, 2.0]
+
+
+def test_the_baseline_of_all_features_has_no_rank():
+    records = stores.through_json(stores.many_methods(4))
+    records[0]["definition"]["methods"][1]["method"] = "all"
+    label = records[0]["definition"]["methods"][1]["label"]
+    found = ranking(studies(records)[0], ("1nn",))
+    assert len(found.methods) == 3
+    assert label not in found.methods

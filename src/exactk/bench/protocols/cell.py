@@ -6,8 +6,9 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,15 @@ from exactk.problem import Problem
 from exactk.result import Result
 from exactk.solve import solve, solve_path
 
-__all__ = ["Part", "Selection", "dataset_of", "draw", "select"]
+__all__ = [
+    "Part",
+    "Selection",
+    "dataset_of",
+    "draw",
+    "ready_options",
+    "select",
+    "soft_limit",
+]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -66,7 +75,7 @@ class Selection:
     k : int
     result : Result
     seconds : float
-        From the raw rows to the columns: standardising, products and the solve.
+        From the raw rows to the columns: standardising, products, the ridge and the solve.
     options : mapping
         The parameters it ran with.
     last : Step or None
@@ -113,9 +122,10 @@ def draw(cell: Cell, dataset: Dataset) -> tuple[Indices, Indices]:
     """Return the training and test rows of a cell."""
     share, folds = cell.split.train, cell.split.folds
     if folds is not None:
-        return fold_splits(dataset.y, folds, random_state=cell.seed)[cell.repeat % folds]
+        split = fold_splits(dataset.y, folds, random_state=cell.rows_seed, task=dataset.task)
+        return split[cell.repeat % folds]
     assert share is not None, "a recipe that tests has one of the two"
-    return share_split(dataset.y, share, random_state=cell.seed)
+    return share_split(dataset.y, share, random_state=cell.rows_seed, task=dataset.task)
 
 
 @contextmanager
@@ -152,62 +162,86 @@ def select(
     seconds : float
         Of all solves together.
     """
-    variant, measure = cell.variant, cell.measure
+    variant = cell.variant
     cls = method_class(variant.method)
-    given = dict(options)
-    if "random_state" in cls.option_names():
-        given.setdefault("random_state", cell.seed)
-    if measure.one_start and "n_starts" in cls.option_names():
-        given["n_starts"] = 1
-    # Without a limit of its own the default search ends by itself; with one it uses all of it.
-    limit = None if "effort" in cls.option_names() else time_limit
+    method = cls(**ready_options(cell, options))
+    limit = soft_limit(cell, time_limit)
     # Those that do not look at the clock, or not often, are ended from outside.
     hard = None if time_limit is None else 2.0 * time_limit + 30.0
-    looks = bool(measure.details or measure.sparsity)
     with quiet():
         start = time.perf_counter()
         gram: Any = "auto" if cls.uses_gram or variant.ridge == "cv" else "columns"
         problem = Problem.from_arrays(part.X, part.y, task=part.task, gram=gram)
         built = time.perf_counter() - start
-        sizes = [k for k in sizes if k <= problem.n_usable]
+        sizes = sorted(k for k in sizes if k <= problem.n_usable)
         if not sizes:
             return [], 0.0
-        if shares_sizes(variant):
-            start = time.perf_counter()
-            with within(hard):
-                results = _together(problem, variant, sizes, cls(**given), limit)
-            took = built + time.perf_counter() - start
-            pairs = zip(sizes, results, strict=True)
-            return [Selection(k, result, took, options) for k, result in pairs], took
-        selections, total = [], built
-        for k in sizes:
-            steps: list[Step] = []
+        if not shares_sizes(variant):
+            alone = [_alone(problem, cell, k, method, limit, hard) for k in sizes]
+            return [
+                Selection(k, result, built + took, options, last)
+                for k, (result, took, last) in zip(sizes, alone, strict=True)
+            ], built + sum(took for _, took, _ in alone)
+        with within(hard):
+            results = _together(problem, variant, sizes, method, limit)
+    # What a size takes is what the run takes until it has that size.
+    until = built + np.cumsum([result.seconds for result in results])
+    found = zip(sizes, results, until.tolist(), strict=True)
+    return [Selection(k, result, took, options) for k, result, took in found], float(until[-1])
 
-            def look(step: Step, steps: list[Step] = steps) -> None:
-                steps[:] = [step]
 
-            start = time.perf_counter()
-            with within(hard):
-                ready = problem.with_ridge(_ridge(variant, problem, k))
-                result = solve(
-                    ready, k, cls(**given), time_limit=limit, on_step=look if looks else None
-                )
-            took = time.perf_counter() - start
-            last = steps[0] if steps else None
-            selections.append(Selection(k, result, built + took, options, last))
-            total += took
-        return selections, total
+def ready_options(cell: Cell, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of a cell's method with what the repeat decides: seed and starts."""
+    names = method_class(cell.variant.method).option_names()
+    given = dict(options)
+    if "random_state" in names:
+        given.setdefault("random_state", cell.seed)
+    if cell.measure.one_start and "n_starts" in names:
+        given["n_starts"] = 1
+    return given
+
+
+def soft_limit(cell: Cell, time_limit: float | None) -> float | None:
+    """Return the limit that a method is told.
+
+    A search with an effort ends by itself; told a limit, it would use all of it.
+    """
+    effort = "effort" in method_class(cell.variant.method).option_names()
+    return None if effort else time_limit
+
+
+def _alone(
+    problem: Problem, cell: Cell, k: int, method: Method, limit: float | None, hard: float | None
+) -> tuple[Result, float, Step | None]:
+    """One size by itself: the result, the solver's seconds, the last iteration if it is wanted."""
+    last: Step | None = None
+
+    def look(step: Step) -> None:
+        nonlocal last
+        last = step
+
+    looks = bool(cell.measure.details or cell.measure.sparsity)
+    with within(hard):
+        start = time.perf_counter()
+        ready = problem.with_ridge(_ridge(cell.variant, problem, k))
+        choosing = time.perf_counter() - start
+        result = solve(ready, k, method, time_limit=limit, on_step=look if looks else None)
+    return result, choosing + result.seconds, last
 
 
 def _together(
     problem: Problem, variant: Variant, sizes: Sequence[int], method: Method, limit: float | None
 ) -> list[Result]:
-    """Every size from one run."""
+    """Every size from one run; their seconds add up to its time."""
     ready = problem.with_ridge(_ridge(variant, problem, max(sizes)))
     if not variant.path:
         return select_sizes(ready, sizes, method, time_limit=limit)
     path = solve_path(ready, max(sizes), method, time_limit=limit)
-    return [path.at(k) for k in sizes]
+    ends = [0, *sizes]
+    return [
+        replace(path.at(k), seconds=sum(path.at(j).seconds for j in range(before + 1, k + 1)))
+        for before, k in pairwise(ends)
+    ]
 
 
 def _ridge(variant: Variant, problem: Problem, k: int) -> float:

@@ -9,8 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from exactk.bench.cells import Cell
-from exactk.bench.protocols.cell import Part, Selection, draw, select
+from exactk.bench.protocols.cell import (
+    Part,
+    Selection,
+    draw,
+    ready_options,
+    select,
+    soft_limit,
+)
 from exactk.bench.recipe import ALL_FEATURES, method_class
 from exactk.datasets import Dataset
 from exactk.errors import InputError
@@ -36,7 +45,12 @@ def run(
         X_test = dataset.X[test][:, columns]
         return {
             name: accuracy(
-                name, part.X[:, columns], part.y, X_test, dataset.y[test], random_state=cell.seed
+                name,
+                part.X[:, columns],
+                part.y,
+                X_test,
+                dataset.y[test],
+                random_state=cell.rows_seed,
             )
             for name in measure.classifiers
         }
@@ -62,26 +76,30 @@ def _select_tuned(
     settings = cell.variant.settings()
     if len(settings) == 1:
         return select(part, cell, sizes, settings[0], time_limit)
-    measure = cell.measure
+    usable = int((np.ptp(part.X, axis=0) > 0).sum())
+    sizes = [k for k in sizes if k <= usable]
+    if not sizes:
+        return [], 0.0
     best = tune(
         part.X,
         part.y,
         tuple(sizes),
-        settings,
+        [ready_options(cell, setting) for setting in settings],
         method=method_class(cell.variant.method)(),
         ridge=cell.variant.ridge,
-        classifier=measure.tune_classifier,
-        folds=measure.tune_folds,
-        random_state=cell.seed,
-        time_limit=time_limit,
+        classifier=cell.measure.tune_classifier,
+        folds=cell.measure.tune_folds,
+        random_state=cell.rows_seed,
+        time_limit=soft_limit(cell, time_limit),
     )
     by_setting: dict[int, list[int]] = {}
     for k, tuned in zip(sizes, best, strict=True):
-        by_setting.setdefault(settings.index(dict(tuned.options)), []).append(k)
+        chosen = {name: tuned.options[name] for name in settings[0]}
+        by_setting.setdefault(settings.index(chosen), []).append(k)
     found: dict[int, Selection] = {}
     seconds = 0.0
     for number, some in by_setting.items():
-        chosen, took = select(part, cell, some, settings[number], time_limit)
+        selections, took = select(part, cell, some, settings[number], time_limit)
         seconds += took
-        found.update({one.k: one for one in chosen})
-    return [found[k] for k in sizes], seconds
+        found.update({one.k: one for one in selections})
+    return [found[k] for k in sizes if k in found], seconds

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from exactk.bench.cells import Cell
-from exactk.bench.protocols.cell import Part, select
+from exactk.bench.protocols.cell import Part, draw, select
 from exactk.datasets import Dataset
-from exactk.evaluate import share_split
 
 __all__ = ["run"]
 
@@ -29,9 +28,8 @@ def run(
     A share is drawn once for all repeats: these differ in their starts alone.
     """
     part = Part(dataset.X, dataset.y, dataset.task)
-    share = cell.split.train
-    if share is not None:
-        rows, _ = share_split(dataset.y, share, random_state=0)
+    if cell.split.train is not None:
+        rows, _ = draw(cell, dataset)
         part = Part(dataset.X[rows], dataset.y[rows], dataset.task)
     chosen, seconds = select(part, cell, sizes, cell.variant.options, time_limit)
     return [one.record(part, cell.measure) for one in chosen], seconds

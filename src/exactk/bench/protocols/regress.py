@@ -7,6 +7,7 @@ from typing import Any
 from exactk.bench.cells import Cell
 from exactk.bench.protocols.cell import Part, draw, select
 from exactk.datasets import Dataset
+from exactk.errors import InputError
 from exactk.evaluate import linear_rmse
 
 __all__ = ["run"]
@@ -16,6 +17,11 @@ def run(
     cell: Cell, dataset: Dataset, sizes: list[int], time_limit: float | None
 ) -> tuple[list[dict[str, Any]], float]:
     """Choose columns on the training part, predict the outputs of the test part by them."""
+    if dataset.task != "regression":
+        raise InputError(
+            f"data set {dataset.name!r} has classes as target, and protocol 'regress' needs "
+            f"numbers; use a recipe with protocol 'classify'"
+        )
     train, test = draw(cell, dataset)
     X, y = dataset.X, dataset.y
     part = Part(X[train], y[train], dataset.task)
