@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -11,7 +12,18 @@ import numpy as np
 
 from exactk.errors import InputError, nearest
 
-__all__ = ["Check", "Choice", "Flag", "Given", "Number", "Seed", "Whole"]
+__all__ = [
+    "Check",
+    "Choice",
+    "Flag",
+    "Given",
+    "Number",
+    "Seed",
+    "Several",
+    "Table",
+    "Text",
+    "Whole",
+]
 
 
 @dataclass(frozen=True)
@@ -198,3 +210,70 @@ class Given(Check):
 
     def allows(self, value: Any) -> bool:  # noqa: D102
         return True
+
+
+@dataclass(frozen=True)
+class Text(Check):
+    """A text, not empty unless `empty` says so.
+
+    Examples
+    --------
+    >>> Text()("title", "")
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: title must be a text that is not empty, not ''
+    """
+
+    empty: bool = False
+
+    def __str__(self) -> str:
+        """Return what to say in an error."""
+        return self._with_none("a text" if self.empty else "a text that is not empty")
+
+    def allows(self, value: Any) -> bool:  # noqa: D102
+        return isinstance(value, str) and (self.empty or bool(value.strip())) and "\0" not in value
+
+
+@dataclass(frozen=True)
+class Several(Check):
+    """A list of things of one kind, with at least so many of them.
+
+    Examples
+    --------
+    >>> Several(Text(), least=1)("datasets", "wine")
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: datasets must be a list, each a text that is not empty, not 'wine'
+    """
+
+    of: Check = field(default_factory=Text)
+    least: int = 0
+
+    def __str__(self) -> str:
+        """Return what to say in an error."""
+        some = f" of {self.least} or more" if self.least > 1 else ""
+        return self._with_none(f"a list{some}, each {self.of}")
+
+    def allows(self, value: Any) -> bool:  # noqa: D102
+        listed = isinstance(value, (list, tuple)) and len(value) >= self.least
+        return listed and all(self.of.allows(item) for item in value)
+
+
+@dataclass(frozen=True)
+class Table(Check):
+    """Names with values.
+
+    Examples
+    --------
+    >>> Table()("options", 5)
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: options must be a table of names and values, not 5
+    """
+
+    def __str__(self) -> str:
+        """Return what to say in an error."""
+        return self._with_none("a table of names and values")
+
+    def allows(self, value: Any) -> bool:  # noqa: D102
+        return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -202,7 +203,7 @@ def _progress(text: str, verbose: int) -> Iterator[Callable[[Progress], None] | 
 
 def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) -> Result:
     """Recompute what counts from the problem itself; the method's own figures are only a trace."""
-    found = [int(p) for p in answer.support]
+    found = [index(p) for p in answer.support]
     if len(set(found)) != len(found) or len(found) > k:
         raise AssertionError(f"method {name!r} returned {found} for k={k}: a defect in the method")
     status, message = answer.status, MESSAGES.get(answer.status, "")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from exactk.bench.recipe import ALL_FEATURES, Measure, Recipe, Split, Variant, View
-from exactk.checks import Check, Choice, Flag, Number, Whole
+from exactk.checks import Check, Choice, Flag, Number, Several, Table, Text, Whole
 from exactk.errors import InputError, listing, nearest
 
 __all__ = ["make_recipe", "read_recipe", "recipe_names"]
@@ -51,7 +51,7 @@ def read_recipe(name: str | Path) -> Recipe:
     text = str(name)
     if text.endswith(".toml"):
         try:
-            values = tomllib.loads(Path(text).read_text(encoding="utf-8"))
+            values = tomllib.loads(Path(text).read_text(encoding="utf-8-sig"))
         except OSError as error:
             raise InputError(f"recipe {text!r} cannot be read: {error.strerror}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -71,6 +71,28 @@ def read_recipe(name: str | Path) -> Recipe:
     )
 
 
+class _Ridge(Check):
+    def __str__(self) -> str:
+        return "a number in [0, inf), 'auto' or 'cv'"
+
+    def allows(self, value: Any) -> bool:
+        return (
+            value in ("auto", "cv") if isinstance(value, str) else Number("[0, inf)").allows(value)
+        )
+
+
+class _Measures(Check):
+    def __str__(self) -> str:
+        return "the name of a measure, or a list of names"
+
+    def allows(self, value: Any) -> bool:
+        return Text(empty=True).allows(value) or Several(least=1).allows(value)
+
+
+# Beyond these an experiment would not end, and its list of cells not fit into memory.
+MOST_REPEATS = 10_000
+MOST_SIZE = 1_000_000
+
 _CHECKS: dict[type, dict[str, Check]] = {
     Split: {
         "train": Number("(0, 1)", none="no share"),
@@ -78,17 +100,41 @@ _CHECKS: dict[type, dict[str, Check]] = {
     },
     Measure: {
         **{name: Flag() for name in ("redundancy", "trace", "one_start")},
+        "classifiers": Several(),
+        "details": Several(),
+        "norms": Several(least=1),
+        "sparsity": Several(Number("[0, inf)")),
         "tune_folds": Whole(2),
+        "tune_classifier": Text(),
     },
     View: {
         "kind": Choice(words=VIEWS),
         "scale": Choice(words=SCALES),
         "statistic": Choice(words=STATISTICS),
+        "measure": _Measures(),
+        "x": Text(),
+        "title": Text(empty=True),
+        "caption": Text(empty=True),
     },
-    Variant: {"path": Flag()},
+    Variant: {
+        "label": Text(),
+        "method": Text(),
+        "options": Table(),
+        "grid": Table(),
+        "ridge": _Ridge(),
+        "path": Flag(),
+    },
     Recipe: {
         "protocol": Choice(words=PROTOCOLS),
-        "repeats": Whole(1),
+        "name": Text(),
+        "title": Text(),
+        "paper": Text(),
+        "about": Text(empty=True),
+        "shows": Several(),
+        "datasets": Several(least=1),
+        "published": Table(),
+        "quick": Table(),
+        "repeats": Whole(1, MOST_REPEATS),
         "alone": Flag(),
         "time_limit": Number("(0, inf)"),
         "published_repeats": Whole(1, none="as the recipe"),
@@ -121,12 +167,9 @@ def _sizes(value: Any, where: str) -> list[int]:
         if set(ends) != {"from", "to", "step"}:
             raise InputError(f"{where}: sizes must be a list, or have from, to and step")
         for name, end in ends.items():
-            Whole(1)(f"{where}: sizes.{name}", end)
+            Whole(1, MOST_SIZE)(f"{where}: sizes.{name}", end)
         value = list(range(ends["from"], ends["to"] + 1, ends["step"]))
-    if not isinstance(value, Sequence) or not value:
-        raise InputError(f"{where}: sizes must be a list of whole numbers, not {value!r}")
-    for k in value:
-        Whole(1)(f"{where}: sizes", k)
+    Several(Whole(1, MOST_SIZE), least=1)(f"{where}: sizes", value)
     return sorted(set(value))
 
 
@@ -145,6 +188,8 @@ def make_recipe(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
         values["sizes"] = _sizes(values["sizes"], where)
     values["split"] = _make(Split, values.get("split", {}), f"{where}: split")
     values["measure"] = _make(Measure, values.get("measure", {}), f"{where}: measure")
+    Several(Table())(f"{where}: views", values.get("views", []))
+    Several(Table())(f"{where}: methods", values.get("methods", []))
     values["views"] = [
         _make(View, view, f"{where}: view {i}") for i, view in enumerate(values.get("views", []), 1)
     ]
@@ -161,9 +206,7 @@ def make_recipe(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
         if labels.count(label) > 1:
             raise InputError(f"{where}: two methods are labelled {label!r}; labels must differ")
     for variant in recipe.methods:
-        variant.check()
-    if not recipe.datasets:
-        raise InputError(f"{where} has no data sets; name one or more in datasets")
+        variant.check(where)
     if recipe.split.train is not None and recipe.split.folds is not None:
         raise InputError(f"{where}: split has both train and folds; give one of them")
     if recipe.protocol != "fit" and recipe.split == Split():
@@ -239,8 +282,10 @@ def _read_quick(recipe: Recipe, where: str) -> dict[str, Any]:
             raise InputError(f"{where}: quick has no entry {name!r}{nearest(name, allowed)}")
     if "sizes" in quick:
         quick["sizes"] = _sizes(quick["sizes"], f"{where}: quick")
-    if "repeats" in quick:
-        Whole(1)(f"{where}: quick.repeats", quick["repeats"])
+    checks = {**_CHECKS[Recipe], "methods": Several(least=1)}
+    for name in ("repeats", "datasets", "methods", "time_limit"):
+        if name in quick:
+            checks[name](f"{where}: quick.{name}", quick[name])
     labels = [variant.label for variant in recipe.methods]
     for label in quick.get("methods", ()):
         if label not in labels:

@@ -9,8 +9,8 @@ from itertools import product
 from typing import Any
 
 from exactk import registry
-from exactk.checks import Whole
-from exactk.errors import InputError, nearest
+from exactk.checks import Given, Several, Whole
+from exactk.errors import ExactkError, InputError, nearest
 from exactk.methods.base import Method
 
 __all__ = ["ALL_FEATURES", "Measure", "Recipe", "Split", "Variant", "View", "method_class"]
@@ -47,14 +47,33 @@ class Variant:
     ridge: float | str = 0.0
     path: bool = False
 
-    def check(self) -> None:
-        """Raise if the method, an option or a value of the grid is not one."""
+    def check(self, where: str) -> None:
+        """Raise if the method, an option or a value of the grid is not one.
+
+        Parameters
+        ----------
+        where : str
+            What an error calls the place of this method.
+        """
+        place = f"{where}: method {self.label!r}"
+        for name, values in self.grid.items():
+            Several(Given("a value"), least=1)(f"{place}: grid.{name}", values)
+            if name in self.options:
+                raise InputError(f"{place}: {name!r} is both in options and in the grid")
         if self.method == ALL_FEATURES:
             return
         cls = method_class(self.method)
         for options in self.settings():
-            registry.check_options(self.method, cls.option_names(), options)
-            cls(**options).check()
+            try:
+                registry.check_options(self.method, cls.option_names(), options)
+                cls(**options).check()
+            except ExactkError as error:
+                raise InputError(f"{place}: {error}") from error
+            except Exception as error:
+                # Of a method of one's own anything may come.
+                raise InputError(
+                    f"{place} cannot be made with {options}: {type(error).__name__}: {error}"
+                ) from error
 
     def settings(self) -> list[dict[str, Any]]:
         """Every setting of the grid, the fixed options included.
@@ -278,7 +297,7 @@ class Recipe:
                 target = low if low in registry.names() else name
                 ridge = 0.0 if self.protocol == "fit" else "auto"
                 matches = [Variant(name, target, ridge=ridge)]
-                matches[0].check()
+                matches[0].check("--methods")
             found += [match for match in matches if match not in found]
         return found
 
@@ -290,9 +309,11 @@ def method_class(target: str) -> type[Method]:
     module, _, name = target.partition(":")
     try:
         found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (Exception, SystemExit) as error:
+        # Whatever a module of one's own does when it is read, it must not end the command.
         raise InputError(
-            f"method {target!r} cannot be imported: {error}; it is read as package.module:Class"
+            f"method {target!r} cannot be imported ({type(error).__name__}: {error}); it is read "
+            f"as package.module:Class, from the folder of the recipe or wherever Python looks"
         ) from error
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise InputError(f"method {target!r} is not a subclass of exactk.methods.base.Method")

@@ -19,6 +19,7 @@ from exactk.bench.recipe import Recipe
 from exactk.bench.remaining import Remaining
 from exactk.bench.store import SCHEMA, Store, plain
 from exactk.checks import Number, Whole
+from exactk.errors import InputError
 
 __all__ = ["Plan", "RunProgress", "RunSummary", "describe_cell", "hard_limit", "plan", "run"]
 
@@ -215,9 +216,16 @@ def plan(recipe: Recipe, store: Store, *, seed: int = 0, retry_failed: bool = Fa
     Raises
     ------
     InputError
-        If a data set has a name that nobody knows, or cannot be read.
+        If a data set has a name that nobody knows, cannot be read, or has no classes where
+        they are needed.
     """
     facts, left_out = _data(recipe.datasets)
+    for name, known in facts.items():
+        if recipe.protocol == "classify" and known.classes is None:
+            raise InputError(
+                f"data set {name!r} has numbers as target, and recipe {recipe.name!r} needs "
+                f"classes (protocol 'classify'); leave it out, or use protocol 'regress'"
+            )
     done = store.done_keys(retry_failed=retry_failed)
     keyed = {
         cell.key(facts[cell.dataset].checksum): cell

@@ -122,9 +122,13 @@ class Store:
         """Write one record and wait until it is on the disk; what is not finite becomes null."""
         if self._file is None:
             raise RuntimeError("append needs the store to be held: with store.writing():")
-        line = json.dumps(plain(record), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        content = plain(record)
+        line = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         if not line.encode().startswith(OPENING):
             raise ValueError("a record starts with its type")
+        if wrong := fault(content):
+            # Not written, for a store with it could not be read any more.
+            raise InputError(f"a {content['type']} cannot be recorded: {wrong}")
         self._check_place(self._file)
         try:
             self._file.write(line.encode() + b"\n")
@@ -148,8 +152,8 @@ class Store:
             same = False
         if not same:
             raise InputError(
-                f"the store {str(self.path)!r} was moved, replaced or deleted during the run, which "
-                f"stops here; put it back, and the same command goes on from there"
+                f"the store {str(self.path)!r} was moved, replaced or deleted during the run, "
+                f"which stops here; put it back, and the same command goes on from there"
             )
 
     def _check_kind(self) -> None:
@@ -217,8 +221,8 @@ class Store:
             wrong = f"it has no {lacks[0]}"
         if wrong:
             raise InputError(
-                f"the record in line {number} of the store {str(self.path)!r} is damaged ({wrong}): "
-                f"delete this line, and its cell runs again"
+                f"the record in line {number} of the store {str(self.path)!r} is damaged "
+                f"({wrong}): delete this line, and its cell runs again"
             )
         return record
 

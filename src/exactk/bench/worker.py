@@ -23,6 +23,8 @@ __all__ = ["serve", "within"]
 SET_PARENT_DEATH_SIGNAL = 1
 # A kernel that runs out of memory ends a worker, not the run.
 FIRST_TO_GO = "1000"
+# Characters of a reason: some errors print whole tables.
+MOST_WORDS = 500
 
 _pipe: Connection | None = None
 
@@ -113,7 +115,12 @@ def describe(error: BaseException) -> str:
     >>> describe(ValueError("k is 0"))
     'ValueError: k is 0'
     """
-    words = " ".join(str(error).split())
+    try:
+        words = " ".join(str(error).split())
+    except Exception:
+        words = "it cannot say why"
+    if len(words) > MOST_WORDS:
+        words = f"{words[:MOST_WORDS]}…"
     kind = "out of memory" if isinstance(error, MemoryError) else type(error).__name__
     text = f"{kind}: {words}" if words else kind
     frames = traceback.extract_tb(error.__traceback__)

@@ -27,6 +27,11 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             'install with: pip install "exactk[cli]"\n'
         )
         sys.exit(2)
-    from exactk.cli.app import run
+    try:
+        from exactk.cli.app import run
 
-    sys.exit(run(args))
+        sys.exit(run(args))
+    except KeyboardInterrupt:
+        # Before the command has begun, while libraries load.
+        sys.stderr.write("exactk: interrupted; nothing was written.\n")
+        sys.exit(130)

@@ -53,7 +53,8 @@ def run(args: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _fail(error.format_message(), BAD_INPUT)
     except OSError as error:
-        return _fail(f"cannot write the result: {error.strerror or error}", BAD_INPUT)
+        what = "write the result" if error.filename is None else f"use {str(error.filename)!r}"
+        return _fail(f"cannot {what}: {error.strerror or error}", BAD_INPUT)
     except ExactkError as error:
         # The library speaks of its parameters; here they are options.
         return _fail(re.sub(r"\btask='(\w+)'", r"--task \1", str(error)), BAD_INPUT)

@@ -143,6 +143,8 @@ def run(
         for recipe in _recipes(recipes)
     ]
     # Data and stores of all are looked at first: a mistake in the last is not told hours later.
+    if store == "":
+        raise InputError("--store '' is no file name; leave it out for the usual place")
     places = [Path(store) if store else _place(recipe, quick) for recipe in chosen]
     runnable = _check(chosen, places, seed, retry_failed, list_cells)
     if list_cells:

@@ -74,19 +74,20 @@ def _bar(name: str) -> Iterator[Show]:
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
+        TextColumn("{task.fields[count]}", markup=False),
         TimeElapsedColumn(),
         TextColumn("{task.fields[left]}", markup=False),
         TextColumn("{task.fields[running]}", markup=False),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as display:
-        task = display.add_task(name, total=None, left="", running="")
+        task = display.add_task(name, total=None, count="", left="", running="")
 
         def show(state: RunProgress) -> None:
             display.update(
                 task,
                 completed=state.done,
                 total=state.total,
+                count=f"{state.done}/{state.total}",
                 left=_left(state),
                 running=state.running[0] if state.running else "",
             )

@@ -8,6 +8,8 @@ import click
 
 __all__ = ["list_format", "sizes_of", "words"]
 
+MOST_SIZES = 100_000
+
 list_format = click.option(
     "--format",
     "style",
@@ -21,6 +23,9 @@ list_format = click.option(
 def words(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> list[str]:
     """Take lists apart at their commas, but not within the parentheses of a label."""
     found = [word.strip() for value in values for word in re.split(r",(?![^(]*\))", value)]
+    # An empty list is a slip, such as a variable of the shell that is not set: not "all".
+    if values and not any(found):
+        raise click.BadParameter(f"{', '.join(values)!r} names nothing; leave it out to take all.")
     return list(dict.fromkeys(word for word in found if word))
 
 
@@ -39,5 +44,8 @@ def sizes_of(
                 f"{word!r} is not a size; give numbers of at least 1 or ranges, such as 5,10 or "
                 f"1-80 or 10-100:10."
             )
-        sizes.update(range(first, (last or first) + 1, step or 1))
+        wanted = range(first, (last or first) + 1, step or 1)
+        if len(wanted) > MOST_SIZES:
+            raise click.BadParameter(f"{word!r} is {len(wanted)} sizes, more than can be run.")
+        sizes.update(wanted)
     return sorted(sizes)

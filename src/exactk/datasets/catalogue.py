@@ -114,6 +114,8 @@ def describe(name: str) -> Entry:
     ...
     exactk.errors.InputError: no data set named 'srbtc'; did you mean 'srbct'?
     """
+    if not isinstance(name, str):
+        raise InputError(f"the name of a data set must be text, not {name!r}")
     entries = _entries()
     if name not in entries:
         known = list(entries)

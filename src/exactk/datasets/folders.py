@@ -53,9 +53,16 @@ def folders(folder: str | os.PathLike[str] | None = None) -> list[Path]:
     True
     """
     if folder is not None:
-        return [Path(folder).expanduser()]
+        return [_expanded(folder)]
     named = os.environ.get(VARIABLE)
-    return [Path(named).expanduser(), _cache_folder()] if named else [_cache_folder()]
+    cache = _cache_folder()
+    if named:
+        return [_expanded(named)] + ([cache] if cache else [])
+    if cache is None:
+        raise InputError(
+            f"there is no home folder to keep data sets in; set {VARIABLE} to a folder of yours"
+        )
+    return [cache]
 
 
 def target_folder(folder: str | os.PathLike[str] | None = None) -> Path:
@@ -94,6 +101,8 @@ def available(
     >>> available(["wine", "planted"])
     (['wine', 'planted'], [])
     """
+    if isinstance(wanted, str):
+        raise InputError(f"wanted must be a list of names, such as [{wanted!r}], not a name alone")
     here: list[str] = []
     missing: list[str] = []
     for name in names() if wanted is None else wanted:
@@ -103,6 +112,8 @@ def available(
 
 def locate(name: str, folder: str | os.PathLike[str] | None = None) -> Located | None:
     """Find the files of a set: NAME.npz, the source's own files, NAME.mat, or a table."""
+    if not isinstance(name, str):
+        raise InputError(f"the name of a data set must be text, not {name!r}")
     if not re.fullmatch(r"\w[\w.+-]*", name):
         raise InputError(f"data set name {name!r} must be a plain file name without its ending")
     entry = describe(name) if name in names() else None
@@ -123,7 +134,14 @@ def _is_here(name: str, folder: str | os.PathLike[str] | None) -> bool:
 def _in_folder(name: str, entry: Entry | None, place: Path) -> Located | None:
     # Case and dashes differ between copies of the same file: GLI-85.mat, GLI_85.mat.
     present: dict[str, Path] = {}
-    for path in sorted(place.iterdir()):
+    try:
+        paths = sorted(place.iterdir())
+    except OSError as error:
+        raise InputError(f"folder {str(place)!r} cannot be read: {error.strerror}") from error
+    for path in paths:
+        # Of several, the one that is spelt as it was asked for.
+        if path.name.startswith(f"{name}."):
+            present[_plain(path.name)] = path
         present.setdefault(_plain(path.name), path)
     npz = present.get(_plain(f"{name}.npz"))
     if npz is not None:
@@ -151,11 +169,23 @@ def _plain(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
-def _cache_folder() -> Path:
+def _expanded(folder: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(folder).expanduser()
+    except RuntimeError as error:
+        raise InputError(f"folder {os.fspath(folder)!r}: there is no such home folder") from error
+
+
+def _cache_folder() -> Path | None:
+    """Return where the user's cache is; None for a user without a home, as in some containers."""
+    try:
+        home = Path.home()
+    except RuntimeError:
+        home = None
     if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        base = os.environ.get("LOCALAPPDATA") or (home and home / "AppData" / "Local")
     elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
+        base = home and home / "Library" / "Caches"
     else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "exactk"
+        base = os.environ.get("XDG_CACHE_HOME") or (home and home / ".cache")
+    return Path(base) / "exactk" if base else None

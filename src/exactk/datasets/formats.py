@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -45,18 +45,21 @@ def read_npz(path: Path) -> Arrays:
             if "y" not in stored:
                 raise InputError(f"{str(path)!r} has no array 'y'; it has {listing(stored)}")
             if "X" in stored:
-                return stored["X"], stored["y"]
+                return _array(stored, "X"), _array(stored, "y")
             if missing := [part for part in SPARSE_PARTS if part not in stored]:
                 raise InputError(
                     f"{str(path)!r} has no array 'X' and, for a sparse one, no {listing(missing)}"
                 )
-            data, indices, indptr, shape = (stored[part] for part in SPARSE_PARTS)
+            data, indices, indptr, shape = (_array(stored, part) for part in SPARSE_PARTS)
             X = sparse.csr_array((data, indices, indptr), shape=tuple(int(s) for s in shape))
             X.check_format(full_check=True)
-            return X.toarray(), stored["y"]
+            return X.toarray(), _array(stored, "y")
     except InputError:
         raise
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except MemoryError as error:
+        raise InputError(f"{str(path)!r} does not fit into memory: {error}") from error
+    # A damaged file ends in whatever the reader trips over: no list of errors is complete.
+    except Exception as error:
         raise InputError(_unreadable(path, "a .npz file", error)) from error
 
 
@@ -66,7 +69,14 @@ def read_mat(path: Path, shape: tuple[int, int] | None = None) -> Arrays:
     The matrix may be d × n, the labels a column, a row, or one column for each class; one
     matrix alone has the target in its last column, or in its first if `shape` says so.
     """
-    arrays = read_variables(path)
+    arrays, others = _variables(path)
+    for known in (MATRIX_NAMES, TARGET_NAMES):
+        # Another array must not take the place of one that is there but cannot be used.
+        if _named(arrays, known) is None and (name := _named(others, known)) is not None:
+            raise InputError(
+                f"{str(path)!r}: {name!r} is no matrix of numbers but {others[name]}; save it as "
+                f"one (labels as whole numbers)"
+            )
     matrix = _named(arrays, MATRIX_NAMES)
     target = _named(arrays, TARGET_NAMES)
     if matrix is None:
@@ -75,6 +85,11 @@ def read_mat(path: Path, shape: tuple[int, int] | None = None) -> Arrays:
     if target is None or target == matrix:
         target = _the_other(arrays, matrix)
     if target is None:
+        if shape is None and len(arrays) > 1:
+            raise InputError(
+                f"{str(path)!r}: which of {listing(arrays)} is the target? Call it 'y', or keep it "
+                f"as the last column of one matrix"
+            )
         return _split_target(path, dense(X), shape)
     y = _labels(path, target, dense(arrays[target]))
     if X.shape[0] != len(y):
@@ -91,6 +106,11 @@ def read_mat(path: Path, shape: tuple[int, int] | None = None) -> Arrays:
 
 def read_variables(path: Path) -> dict[str, Any]:
     """All matrices of numbers in a MATLAB file, dense or sparse."""
+    return _variables(path)[0]
+
+
+def _variables(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """All matrices of numbers in a MATLAB file, and in a word what the other variables are."""
     from scipy.io import loadmat
 
     try:
@@ -115,7 +135,12 @@ def read_variables(path: Path) -> dict[str, Any]:
     }
     if not arrays:
         raise InputError(f"{str(path)!r} holds no matrix of numbers")
-    return arrays
+    others = {
+        name: f"{getattr(value, 'dtype', type(value).__name__)} of shape {np.shape(value)}"
+        for name, value in content.items()
+        if not name.startswith("__") and name not in arrays
+    }
+    return arrays, others
 
 
 def dense(X: Any) -> npt.NDArray[Any]:
@@ -152,14 +177,44 @@ def _arrays_of(file: IO[bytes]) -> Any:
     return stored
 
 
+def _array(stored: Any, name: str) -> npt.NDArray[Any]:
+    """Read one array; what is none of NumPy's comes back as bytes."""
+    found = stored[name]
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"{name!r} is not an array")
+    return found
+
+
 def _read_table(path: Path) -> Arrays:
     from exactk.sources.files import read_table, split_table
 
     table = read_table(path)
+    if not path.name.lower().endswith((".parquet", ".pq")) and _is_row(table.column_names):
+        raise InputError(
+            f"{str(path)!r} has no header: its first row is {listing(table.column_names)}; write "
+            f"names of the columns above it"
+        )
     target = "y" if "y" in table.column_names else table.column_names[-1]
-    parts = split_table(table, target)
+    try:
+        parts = split_table(table, target)
+    except InputError as error:
+        # Said for the command that takes any table; there is nothing to drop with here.
+        words = re.sub(r"(, or )?leave (the column )?out with --drop(, or )?", "", str(error))
+        raise InputError(f"{str(path)!r}: {words}") from error
     columns = [column.to_numpy() for column in parts.features.columns]
     return np.column_stack(columns).astype(np.float64), parts.target
+
+
+def _is_row(names: Sequence[str]) -> bool:
+    """Whether what stands for the names of columns is a row of numbers.
+
+    Numbers that count the columns are names: tables are written so.
+    """
+    try:
+        numbers = [float(name) for name in names]
+    except ValueError:
+        return False
+    return any(b - a != 1 for a, b in pairwise(numbers))
 
 
 def _named(arrays: Mapping[str, Any], known: tuple[str, ...]) -> str | None:

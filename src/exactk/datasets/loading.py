@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -168,7 +169,13 @@ def _own(name: str, path: Path) -> Dataset:
     """Read a set that is not in the catalogue; what its target is goes by its values."""
     X, y = check_arrays(*read_any(path), path)
     X = np.ascontiguousarray(X, dtype=np.float64)
-    if _is_classes(y):
+    try:
+        classes = _is_classes(y)
+    except InputError as error:
+        # To name the task is for those who call the selector; a file cannot.
+        words = re.sub(r"; give task=.* if it is meant$", "", str(error))
+        raise InputError(f"{str(path)!r}: {words}") from error
+    if classes:
         y = code_labels(y)
         return Dataset(name, X, y, "classification", checksum(X, y))
     y = y.astype(np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Seed
-from exactk.errors import InputError, nearest
+from exactk.errors import InputError, listing, nearest
 from exactk.evaluate.columns import checked_table, standardiser
 from exactk.evaluate.machine import fit_machine
 from exactk.evaluate.splits import fold_splits
@@ -104,7 +104,7 @@ def check_classifier(name: str) -> str:
     exactk.errors.InputError: unknown classifier 'smv'; did you mean 'svm'? (known: 1nn, svm,
     svm-tuned, linear)
     """
-    if name not in _PREDICTORS:
+    if name not in CLASSIFIERS:
         raise InputError(
             f"unknown classifier {name!r}{nearest(str(name), CLASSIFIERS)} (known: "
             f"{', '.join(CLASSIFIERS)})"
@@ -119,6 +119,11 @@ def _labels(name: str, y: Any, n_rows: int) -> npt.NDArray[Any]:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         bad = np.flatnonzero(~np.isfinite(labels))
         raise InputError(f"{name} has NaN or infinity in {bad.size} row(s), first in row {bad[0]}")
+    if labels.dtype.kind == "O" and len({type(label) for label in labels}) > 1:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise InputError(f"{name} mixes labels of types {listing(kinds)}; give them one type")
+    if any(label is None for label in labels[:1]):
+        raise InputError(f"{name} has no labels: they are None")
     return labels
 
 

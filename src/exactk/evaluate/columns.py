@@ -86,6 +86,8 @@ def checked_table(name: str, X: Any) -> Floats:
 
 def checked_support(support: Iterable[int], n_columns: int) -> Indices:
     """Return different column indices, as given, or say what is wrong with them."""
+    if not isinstance(support, Iterable):
+        raise InputError(f"support must be a list of columns, not {support!r}")
     given: list[Any] = list(support)
     wrong = [
         p

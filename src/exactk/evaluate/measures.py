@@ -108,7 +108,10 @@ def sparsity_level(norms: Any, tol: float = 0.0) -> int:
     1
     """
     Number("[0, inf)")("tol", tol)
-    values = np.asarray(norms, dtype=np.float64)
+    try:
+        values = np.asarray(norms, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"norms cannot be read as numbers: {error}") from error
     if values.ndim != 1 or not np.isfinite(values).all() or (values < 0).any():
         raise InputError("norms must be one finite number of zero or more for each row")
     return int((values > tol).sum())
@@ -214,7 +217,10 @@ def linear_rmse(X_train: Any, Y_train: Any, X_test: Any, Y_test: Any) -> float:
 
 
 def _several(supports: Sequence[Iterable[int]]) -> list[list[int]]:
-    sets = [list(support) for support in supports]
+    try:
+        sets = [list(support) for support in supports]
+    except TypeError:
+        raise InputError(f"supports must be a list of lists of columns, not {supports!r}") from None
     if len(sets) < 2:
         raise InputError(f"supports must hold two sets or more to compare, not {len(sets)}")
     return sets

@@ -6,6 +6,7 @@ from exactk.bench.cells import cells
 from exactk.bench.latest import gather, joined, latest, setup_of
 from exactk.bench.recipe import Recipe
 from exactk.bench.store import Store
+from tests.support import says
 
 
 def cell(key: str, sizes: list[int], **values: object) -> dict[str, object]:
@@ -101,3 +102,10 @@ def test_a_setup_is_what_a_method_is_measured_by():
     assert setups(sizes=[1], repeats=5) == before
     assert setups(split={"train": 0.2}) != before
     assert setups(methods=[{"label": "A", "method": "gsrfs", "options": {"lam": 3.0}}]) != before
+
+
+def test_a_cell_that_no_table_can_show_is_named(tmp_path):
+    place = tmp_path / "one.jsonl"
+    place.write_text('{"type": "cell", "key": "a", "status": "done"}\n')
+    with says("one.jsonl", "'a'", "has no recipe"):
+        gather([place])

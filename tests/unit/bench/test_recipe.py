@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -223,3 +224,96 @@ def test_an_entry_that_is_as_by_default_does_not_change_a_key() -> None:
     (plain, *_), (spelt, *_) = cells(recipe()), cells(recipe(measure=told))
     (other, *_) = cells(recipe(measure={**told, "trace": True}))
     assert plain.key("") == spelt.key("") != other.key("")
+
+
+METHOD = {"label": "A", "method": "greedy"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": []}, ["name", "text"]),
+        ({"title": 5}, ["title", "text", "5"]),
+        ({"shows": "table 2"}, ["shows", "list"]),
+        ({"datasets": 5}, ["datasets", "list", "5"]),
+        ({"datasets": "abc"}, ["datasets", "list", "'abc'"]),
+        ({"measure": {"classifiers": 5}}, ["classifiers", "list"]),
+        ({"measure": {"classifiers": "svm"}}, ["classifiers", "list", "'svm'"]),
+        ({"measure": {"sparsity": ["a"]}}, ["sparsity", "number"]),
+        ({"measure": {"norms": 5}}, ["norms", "list"]),
+        ({"measure": 5}, ["measure", "table"]),
+        ({"quick": 5}, ["quick", "table"]),
+        ({"quick": {"methods": 5}}, ["quick.methods", "list"]),
+        ({"quick": {"methods": [5]}}, ["quick.methods", "list"]),
+        ({"quick": {"datasets": []}}, ["quick.datasets", "list"]),
+        ({"quick": {"time_limit": -1}}, ["quick.time_limit", "-1"]),
+        ({"published": 5}, ["published", "table"]),
+        ({"views": 5}, ["views", "list"]),
+        ({"views": [{"kind": "table", "measure": 5}]}, ["measure", "5"]),
+        ({"views": [{"kind": "table", "title": 5}]}, ["title", "5"]),
+        ({"methods": 5}, ["methods", "list"]),
+        ({"methods": [{**METHOD, "method": 5}]}, ["method", "text", "5"]),
+        ({"methods": [{**METHOD, "method": "..x:Y"}]}, ["..x:Y", "package.module:Class"]),
+        ({"methods": [{**METHOD, "label": ""}]}, ["label", "text"]),
+        ({"methods": [{**METHOD, "options": ["a"]}]}, ["options", "table"]),
+        ({"methods": [{**METHOD, "ridge": "x"}]}, ["ridge", "auto", "'x'"]),
+        ({"methods": [{**METHOD, "ridge": True}]}, ["ridge", "True"]),
+        ({"methods": [{**METHOD, "ridge": float("nan")}]}, ["ridge", "nan"]),
+        ({"methods": [{"label": "A", "method": "gsrfs", "grid": 5}]}, ["grid", "table"]),
+        (
+            {"methods": [{"label": "A", "method": "gsrfs", "grid": {"lam": 1}}]},
+            ["grid.lam", "list"],
+        ),
+        (
+            {
+                "methods": [
+                    {"label": "A", "method": "rfs", "options": {"lam": 1}, "grid": {"lam": [2]}}
+                ]
+            },
+            ["'lam'", "both"],
+        ),
+        ({"methods": [{"label": "A", "method": "rfs", "options": {"lam": -1}}]}, ["'A'", "lam"]),
+        ({"repeats": 10**20}, ["repeats"]),
+        ({"sizes": {"from": 1, "to": 10**10}}, ["sizes.to"]),
+    ],
+    ids=str,
+)
+def test_entries_of_the_wrong_kind_are_named(changes: dict[str, Any], words: list[str]) -> None:
+    with says(*words):
+        recipe(**{"quick": {}, **changes})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import nothing_of_this_name", ["ModuleNotFoundError"]),
+        ("def (", ["SyntaxError"]),
+        ("raise SystemExit", ["SystemExit"]),
+        ("1 / 0", ["ZeroDivisionError"]),
+        ("Mine = 5", ["not a subclass"]),
+        (
+            "from exactk.methods.base import Method\n"
+            "class Mine(Method):\n    def __init__(self, a): self.a = a\n",
+            ["cannot be made", "TypeError"],
+        ),
+    ],
+    ids=["absent", "syntax", "exit", "error", "number", "needs an argument"],
+)
+def test_a_method_of_ones_own_that_cannot_be_had(
+    text: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_method.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_method", raising=False)
+    with says("own_method:Mine", *words) if "made" not in words[0] else says("'A'", *words):
+        recipe(quick={}, methods=[{"label": "A", "method": "own_method:Mine"}])
+
+
+def test_a_file_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        '\ufeffname = "mine"\ntitle = "t"\nprotocol = "fit"\ndatasets = ["iris"]\nsizes = [2]\n'
+        'repeats = 1\n[[methods]]\nlabel = "a"\nmethod = "greedy"\n',
+        encoding="utf-8",
+    )
+    assert read_recipe(path).name == "mine"

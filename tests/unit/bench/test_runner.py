@@ -293,3 +293,10 @@ def test_a_file_that_changes_between_runs_is_read_again(tmp_path, monkeypatch):
         assert run(small, tmp_path / "s.jsonl").done == 1
     rows = [r["rows"] for r in Store(tmp_path / "s.jsonl").records() if r["type"] == "cell"]
     assert rows == [20, 21]
+
+
+def test_numbers_are_not_classified(tmp_path):
+    """Said before the first cell, not by each of them."""
+    asked = recipe(protocol="classify", split={"train": 0.5}, datasets=["wine", "diabetes"])
+    with says("'diabetes'", "numbers as target", "protocol 'regress'"):
+        plan(asked, Store(tmp_path / "none.jsonl"))

@@ -188,3 +188,72 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 def test_append_needs_the_lock(store):
     with pytest.raises(RuntimeError, match="writing"):
         store.append(cell("d"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows does not delete a file that is open")
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_store_that_is_deleted_during_a_run_stops_it(store, replaced):
+    with store.writing():
+        store.append(cell("d"))
+        store.path.unlink()
+        if replaced:
+            store.path.write_bytes(b"")
+        with says("records.jsonl", "deleted during the run", "put it back"):
+            store.append(cell("e"))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_disk_names_the_store(store):
+    with store.writing(), open("/dev/full", "ab") as full:
+        held, store._file = store._file, full
+        store._check_place = lambda file: None
+        try:
+            with says("records.jsonl", "No space left", "goes on from there"):
+                store.append(cell("d"))
+        finally:
+            store._file = held
+            # What the device refused stays in the buffer, and would be tried again.
+            full.raw.close()
+    assert store.done_keys() == {"a", "b", "c"}
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+@pytest.mark.parametrize("place", ["/dev/full", "/dev/null"])
+def test_a_device_is_no_store(place):
+    with says(place, "not a file"):
+        Store(place).records()
+    with says(place, "not a file"), Store(place).writing():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (cell("d", schema="1"), "schema is '1'"),
+        (cell("d", schema=None), "schema is None"),
+        (cell("d", results=5), "results is 5"),
+        (cell("d", results=[{"k": 1, "measures": {"1nn": "x"}}]), "results[0].measures"),
+        (cell("d", method=["a"]), "method is ['a']"),
+        ({"type": "recipe", "name": "r"}, "no definition"),
+        ({"type": "recipe", "name": "r", "definition": {"sizes": [1]}}, "no definition.datasets"),
+    ],
+)
+def test_a_record_that_somebody_edited_is_named(store, line, what):
+    with store.path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    with says("records.jsonl", "line 4", what, "delete this line"):
+        store.records()
+
+
+def test_a_line_that_is_nested_without_end_is_damage(store):
+    with store.path.open("a") as file:
+        file.write('{"type":"cell","key":' + "[" * 100_000 + "\n")
+    with says("line 4"):
+        store.records()
+
+
+def test_what_could_not_be_read_again_is_not_written(store):
+    before = store.path.read_bytes()
+    with store.writing(), says("cannot be recorded", "definition.title is 5"):
+        store.append({"type": "recipe", "name": "r", "definition": {"title": 5}})
+    assert store.path.read_bytes() == before

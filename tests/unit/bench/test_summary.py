@@ -112,3 +112,24 @@ def test_figures_of_sizes_and_data_not_asked_for_are_left_out() -> None:
 def test_failures_are_kept_with_their_reason() -> None:
     (failure,) = failures([cell("A", 0.5), cell("B", 0.5, status="failed")])
     assert (failure.method, failure.status, failure.reason) == ("B", "failed", "it was too hard")
+
+
+def test_recipes_that_saw_other_data_of_the_same_name():
+    """One was run before the file was replaced by a narrower one."""
+
+    def cell(recipe, key, features, support):
+        return {
+            "type": "cell", "key": key, "recipe": recipe, "dataset": "mine", "method": "m",
+            "features": features, "status": "done",
+            "results": [{"k": 2, "support": support, "measures": {}}],
+        }  # fmt: skip
+
+    records = [
+        cell("old", "a", 10, [8, 9]),
+        cell("old", "b", 10, [8, 7]),
+        cell("new", "c", 4, [0, 1]),
+        cell("new", "d", 4, [0, 1]),
+    ]
+    found = {row.recipe: row.mean for row in summarise(records) if row.measure == "nogueira"}
+    assert found["new"] == 1.0
+    assert found["old"] < 1.0

@@ -326,3 +326,20 @@ def test_progress_bar(monkeypatch):
         show(RunProgress(2, 4, 125.0, ("iris · [b]",)))
     for words in ("own [1]", "2/4", "2 min 05 s left", "iris · [b]"):
         assert words in terminal.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--methods", ""), ("--datasets", ","), ("--sizes", " "), ("--sizes", "1-99999999999")],
+)
+def test_a_list_that_names_nothing_is_not_all(run, own, option, value):
+    outcome = run("bench", "run", own, "--list-cells", option, value)
+    assert outcome.code == 2
+    assert option in outcome.err
+    assert outcome.out == ""
+
+
+def test_an_empty_store_name_is_not_the_usual_place(run, own):
+    outcome = run("bench", "run", own, "--store", "", "--list-cells")
+    assert outcome.code == 2
+    assert "--store ''" in outcome.err

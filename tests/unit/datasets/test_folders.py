@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exactk.datasets import available, find, folders
+from exactk.datasets import available, describe, find, folders, load
 from tests.support import says
 
 
@@ -97,3 +97,45 @@ def test_sets_without_a_file_are_always_here(tmp_path):
 def test_a_name_is_no_path(name, tmp_path):
     with says(repr(name), "plain file name"):
         find(name, folder=tmp_path)
+
+
+def test_without_a_home(monkeypatch, tmp_path):
+    """As in a container whose user is a number."""
+
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    for variable in ("EXACTK_DATA", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    with says("no home folder", "EXACTK_DATA"):
+        folders()
+    monkeypatch.setenv("EXACTK_DATA", str(tmp_path))
+    assert folders() == [tmp_path]
+
+
+def test_a_home_of_nobody():
+    with says("~nobody-of-this-name/data"):
+        folders("~nobody-of-this-name/data")
+
+
+def test_the_exact_spelling_comes_first(tmp_path):
+    touch(tmp_path / "Mine.npz")
+    if (tmp_path / "mine.npz").exists():
+        pytest.skip("letters of both cases are the same here")
+    small = touch(tmp_path / "mine.npz")
+    assert find("mine", folder=tmp_path) == small
+    assert find("Mine", folder=tmp_path) == tmp_path / "Mine.npz"
+    assert find("MINE", folder=tmp_path) is not None
+
+
+@pytest.mark.parametrize("name", [None, 5, b"wine", ["wine"]], ids=str)
+def test_a_name_is_text(name):
+    for ask in (find, describe, load):
+        with says("name", repr(name)):
+            ask(name)
+
+
+def test_one_name_is_no_list_of_letters():
+    with says("['wine']"):
+        available("wine")

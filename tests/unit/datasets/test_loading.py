@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 
 import numpy as np
 import pytest
@@ -261,3 +262,72 @@ def test_values_beyond_float32_are_refused(small, tmp_path):
     np.savez(tmp_path / "small.npz", X=X, y=small.y)
     with pytest.raises(InputError, match="infinite"):
         load("small", folder=tmp_path, verify=False)
+
+
+ROWS = np.arange(24.0).reshape(8, 3)
+HALVES = np.arange(8) % 2
+
+
+@pytest.mark.parametrize(
+    ("variables", "name"),
+    [
+        ({"X": ROWS, "Y": np.array(list("abababab"), dtype=object)}, "'Y'"),
+        ({"X": ROWS, "labels": np.array(list("abababab"))}, "'labels'"),
+        ({"X": ROWS + 1j, "Y": HALVES}, "'X'"),
+    ],
+)
+def test_a_matlab_variable_of_that_name_is_not_passed_over(tmp_path, variables, name):
+    """The last column of X is no target if there is one that cannot be read."""
+    savemat(tmp_path / "mine.mat", variables)
+    with says("mine.mat", name, "no matrix of numbers"):
+        load("mine", folder=tmp_path)
+
+
+def test_a_matlab_target_that_could_be_several(tmp_path):
+    savemat(tmp_path / "mine.mat", {"X": ROWS, "a": HALVES, "b": HALVES})
+    with says("mine.mat", "which of", "'a'", "'b'"):
+        load("mine", folder=tmp_path)
+
+
+def test_a_table_without_a_header_does_not_lose_its_first_row(tmp_path):
+    place = tmp_path / "mine.csv"
+    rows = "\n".join(f"{a},{b},{c},{y}" for (a, b, c), y in zip(ROWS, HALVES, strict=True))
+    place.write_text(rows)
+    with says("mine.csv", "no header", "'0.0'"):
+        load("mine", folder=tmp_path)
+    place.write_text("0,1,2,3\n" + rows)
+    assert load("mine", folder=tmp_path).X.shape == (8, 3)
+
+
+@pytest.mark.parametrize("bad", ["a,b,y\n1,,0\n2,3,1\n", "a,b,y\nx,1,0\n2,3,1\n"])
+def test_a_table_is_named_and_no_option_that_is_not_there(tmp_path, bad):
+    (tmp_path / "mine.csv").write_text(bad)
+    with says("mine.csv", "column") as error:
+        load("mine", folder=tmp_path)
+    assert "--drop" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "y", [np.zeros(40, dtype=int), np.arange(40).astype(str)], ids=["same", "names"]
+)
+def test_a_target_of_no_use_names_its_file(tmp_path, y):
+    np.savez(tmp_path / "mine.npz", X=np.arange(80.0).reshape(40, 2), y=y)
+    with says("mine.npz") as error:
+        load("mine", folder=tmp_path)
+    assert "task=" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"abc", b"\x93NUMPY\x01\x00\x08\x00" + b"(" * 8])
+def test_an_entry_that_is_no_array(tmp_path, content):
+    with zipfile.ZipFile(tmp_path / "mine.npz", "w") as archive:
+        archive.writestr("X.npy", content)
+        archive.writestr("y.npy", content)
+    with says("mine.npz", "damaged"):
+        load("mine", folder=tmp_path)
+
+
+def test_a_header_that_promises_too_much(tmp_path):
+    sizes = {"X_data": [1.0], "X_indices": [0], "X_indptr": [0, 1], "X_shape": [1, 2**52]}
+    np.savez(tmp_path / "mine.npz", y=[1], **sizes)
+    with says("mine.npz", "memory"):
+        load("mine", folder=tmp_path)
