@@ -5,19 +5,26 @@ from __future__ import annotations
 import doctest
 import json
 import re
+import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 from benchmarks.verdict import readme_section
+from exactk.bench.cells import cells
+from exactk.bench.protocols import run_cell
+from exactk.bench.reading import read_recipe, recipe_names
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_examples_run() -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/experiments.md"])
+def test_examples_run(page: str) -> None:
     results = doctest.testfile(
-        str(ROOT / "README.md"), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
+        str(ROOT / page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
     )
     assert results.attempted > 5
     assert results.failed == 0
@@ -30,13 +37,53 @@ def test_figures_are_those_of_the_record() -> None:
     assert shown.strip() == readme_section(record).strip()
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md"])
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "benchmarks/README.md",
+    "docs/experiments.md",
+    "docs/results.md",
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#]+)", text)
     for link in links:
         if "://" not in link:
             assert ((ROOT / page).parent / link).exists(), link
+
+
+def block(text: str, after: str) -> str:
+    """The indented lines that follow some words."""
+    lines = text.split(after, 1)[1].splitlines()[1:]
+    end = next(i for i, line in enumerate(lines) if line and not line.startswith("    "))
+    return textwrap.dedent("\n".join(lines[:end]))
+
+
+def test_the_recipes_of_the_page_are_those_that_there_are() -> None:
+    text = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    table = text.split("## The recipes")[1].split("## ")[0]
+    assert re.findall(r"^\| `([\w-]+)` \|", table, flags=re.M) == sorted(
+        recipe_names(), key=table.index
+    )
+
+
+def test_the_worked_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    (tmp_path / "spread.py").write_text(block(text, "`mine/spread.py`:"), encoding="utf-8")
+    recipe_file = tmp_path / "spread.toml"
+    recipe_file.write_text(block(text, "`mine/spread.toml`:"), encoding="utf-8")
+    np.savez(tmp_path / "cells.npz", **dict(zip("Xy", load_wine(return_X_y=True), strict=True)))
+    monkeypatch.setenv("EXACTK_DATA", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    recipe = read_recipe(recipe_file).restrict(datasets=["cells"], repeats=1)
+    for cell in cells(recipe):
+        record = run_cell(cell)
+        assert record["status"] == "done"
+        # Far above chance, which is 40 % for the largest of three classes.
+        assert all(found["measures"]["1nn"] > 0.6 for found in record["results"])
 
 
 def test_the_commands_exist() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 __all__ = [
     "ExactkError",
     "InputError",
+    "MissingExtraError",
     "UnknownMethodError",
     "UnknownOptionError",
     "listing",
@@ -21,6 +22,10 @@ class ExactkError(Exception):
 
 class InputError(ExactkError, ValueError):
     """The input cannot be used as it is; the message names it and the way out."""
+
+
+class MissingExtraError(InputError):
+    """The method needs a library that is not installed."""
 
 
 class UnknownMethodError(InputError):

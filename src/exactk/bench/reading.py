@@ -138,6 +138,7 @@ _CHECKS: dict[type, dict[str, Check]] = {
         "alone": Flag(),
         "time_limit": Number("(0, inf)"),
         "published_repeats": Whole(1, none="as the recipe"),
+        "small": Flag(),
     },
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from exactk import registry
 from exactk.checks import Given, Several, Whole
-from exactk.errors import ExactkError, InputError, nearest
+from exactk.errors import ExactkError, InputError, MissingExtraError, nearest
 from exactk.methods.base import Method
 
 __all__ = ["ALL_FEATURES", "Measure", "Recipe", "Split", "Variant", "View", "method_class"]
@@ -67,6 +67,9 @@ class Variant:
             try:
                 registry.check_options(self.method, cls.option_names(), options)
                 cls(**options).check()
+            except MissingExtraError:
+                # The recipe is right; a run leaves the method out and says how to get it.
+                continue
             except ExactkError as error:
                 raise InputError(f"{place}: {error}") from error
             except Exception as error:
@@ -74,6 +77,17 @@ class Variant:
                 raise InputError(
                     f"{place} cannot be made with {options}: {type(error).__name__}: {error}"
                 ) from error
+
+    def lacks(self) -> str:
+        """Return how to install what the method needs and is not there; empty if nothing."""
+        if self.method == ALL_FEATURES:
+            return ""
+        cls = method_class(self.method)
+        try:
+            cls(**self.settings()[0]).check()
+        except MissingExtraError:
+            return f'pip install "exactk[{cls.extra}]"'
+        return ""
 
     def settings(self) -> list[dict[str, Any]]:
         """Every setting of the grid, the fixed options included.
@@ -189,6 +203,8 @@ class Recipe:
         Seconds for one solve.
     published_repeats : int or None
         Repeats behind a printed mean, where they are not those of this recipe.
+    small : bool
+        Whether this is the small version.
     """
 
     name: str
@@ -209,6 +225,7 @@ class Recipe:
     alone: bool = False
     time_limit: float = 300.0
     published_repeats: int | None = None
+    small: bool = False
 
     @property
     def aliases(self) -> list[str]:
@@ -263,7 +280,7 @@ class Recipe:
         recipe = replace(self, published_repeats=self.published_repeats or self.repeats)
         if quick and self.quick:
             small = {name: value for name, value in self.quick.items() if name != "methods"}
-            recipe = replace(recipe, **small)
+            recipe = replace(recipe, small=True, **small)
             chosen = self.quick.get("methods")
             if chosen:
                 recipe = replace(recipe, methods=[self.variant(label) for label in chosen])

@@ -57,7 +57,7 @@ class Plan:
     facts : dict
         Data set → what its records say of it.
     left_out : dict
-        Data set that is not here → how to get it.
+        Data set or method that is not here → how to get it.
     """
 
     todo: dict[str, Cell]
@@ -103,7 +103,7 @@ class RunSummary:
     reasons : dict
         (method, reason) → data sets, for cells that failed or were late, in this run or before.
     left_out : dict
-        Data set that is not here → how to get it.
+        Data set or method that is not here → how to get it.
     """
 
     recipe: str
@@ -226,11 +226,13 @@ def plan(recipe: Recipe, store: Store, *, seed: int = 0, retry_failed: bool = Fa
                 f"data set {name!r} has numbers as target, and recipe {recipe.name!r} needs "
                 f"classes (protocol 'classify'); leave it out, or use protocol 'regress'"
             )
+    lacking = {variant.label: variant.lacks() for variant in recipe.methods}
+    left_out |= {label: how for label, how in lacking.items() if how}
     done = store.done_keys(retry_failed=retry_failed)
     keyed = {
         cell.key(facts[cell.dataset].checksum): cell
         for cell in cells(recipe, seed)
-        if cell.dataset in facts
+        if cell.dataset in facts and not lacking[cell.variant.label]
     }
     return Plan(
         {key: cell for key, cell in keyed.items() if key not in done},

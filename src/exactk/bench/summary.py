@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -155,7 +155,7 @@ def failures(records: Iterable[Record]) -> list[Failure]:
 
 
 def summarise(records: Iterable[Record]) -> list[Row]:
-    """Return means over the repeats, in the order in which data sets and methods appear.
+    """Return means over the repeats, data sets and methods in the order of their recipe.
 
     Examples
     --------
@@ -177,6 +177,7 @@ def summarise(records: Iterable[Record]) -> list[Row]:
     supports: dict[tuple[str, str, str, int], list[Sequence[int]]] = {}
     # By recipe, since one may have been run before the data of that name were replaced.
     features: dict[tuple[str, str], int] = {}
+    records = list(records)
     for record in measured(records):
         features[record["recipe"], record["dataset"]] = record.get("features") or 0
         for result in record["results"]:
@@ -201,28 +202,51 @@ def summarise(records: Iterable[Record]) -> list[Row]:
             lowest=min(found),
             highest=max(found),
         )
-        for key, found in values.items()
+        for key, found in sorted(values.items(), key=_by_recipe(records))
     ]
+
+
+def _by_recipe(records: Sequence[Record]) -> Callable[[tuple[Any, ...]], tuple[int, ...]]:
+    """Return what sorts figures as their recipes do, and not as their cells happened to end."""
+    places: dict[tuple[str, str, str], int] = {}
+    for name, recipe in definitions(records).items():
+        for dataset in recipe.get("datasets", ()):
+            places.setdefault((name, "dataset", dataset), len(places))
+        for variant in recipe.get("methods", ()):
+            places.setdefault((name, "method", variant.get("label", "")), len(places))
+    for record in measured(records):
+        for kind in ("dataset", "method"):
+            places.setdefault((record["recipe"], kind, record[kind]), len(places))
+    recipes = {name: number for number, name in enumerate(dict.fromkeys(key[0] for key in places))}
+
+    def place(entry: tuple[Any, ...]) -> tuple[int, ...]:
+        recipe, dataset, method, k, _ = entry[0]
+        return (
+            recipes[recipe],
+            places[recipe, "dataset", dataset],
+            k,
+            places[recipe, "method", method],
+        )
+
+    return place
 
 
 def compare(records: Iterable[Record]) -> list[Comparison]:
     """Return every printed figure of the recipes beside the measured one.
 
-    Those of data sets, methods and sizes that were not asked for are left out.
+    Those of data sets and sizes that were not asked for are left out; methods that were not run are
+    there without a measured figure, to be set beside those that were.
     """
     records = list(records)
     rows = {(r.recipe, r.measure, r.dataset, r.k, r.method): r for r in summarise(records)}
     found = []
     for name, recipe in definitions(records).items():
-        labels = [variant["label"] for variant in recipe["methods"]]
         for measure, by_set in recipe.get("published", {}).items():
             for dataset, by_size in by_set.items():
                 for k, by_label in by_size.items():
                     if dataset not in recipe["datasets"] or int(k) not in recipe["sizes"]:
                         continue
                     for label, printed in by_label.items():
-                        if label not in labels:
-                            continue
                         row = rows.get((name, measure, dataset, int(k), label))
                         found.append(
                             _beside(name, measure, dataset, int(k), label, printed, row, recipe)

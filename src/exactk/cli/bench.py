@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exactk.cli.options import list_format, sizes_of, words
-from exactk.errors import InputError
+from exactk.errors import InputError, listing
 
 if TYPE_CHECKING:
     from exactk.bench.recipe import Recipe
@@ -318,7 +318,11 @@ def _files(stores: tuple[str, ...]) -> list[Path]:
         if store.is_dir():
             inside = sorted(store.glob("*.jsonl"))
             if not inside:
-                raise InputError(f"the folder {str(store)!r} has no store: no file *.jsonl in it")
+                below = sorted({str(path.parent) for path in store.glob("*/*.jsonl")})
+                hint = f"; those of {listing(below)} are named by that folder" if below else ""
+                raise InputError(
+                    f"the folder {str(store)!r} has no store: no file *.jsonl in it{hint}"
+                )
             files += inside
         elif store.exists():
             files.append(store)

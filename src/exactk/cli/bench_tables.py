@@ -21,6 +21,8 @@ Record = dict[str, Any]
 
 # A table longer than this is shown as means over k.
 LINES = 60
+# A deviation smaller than this share of its mean is none.
+ROUNDING = 1e-9
 
 
 def render(records: Sequence[Record], style: str) -> str:
@@ -85,6 +87,8 @@ def _text(study: Study, rows: Sequence[Row], printed: Sequence[Comparison]) -> s
     statuses = Counter(cell["status"] for cell in study.cells)
     counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in statuses.items())
     heading = f"{study.name}: {study.definition.get('title', '')}".rstrip(": ")
+    if study.definition.get("small"):
+        heading += ", small version"
     blocks = [f"{heading} ({counts or 'no cells'})"]
     if beside:
         blocks.append(_published(beside))
@@ -92,15 +96,9 @@ def _text(study: Study, rows: Sequence[Row], printed: Sequence[Comparison]) -> s
     shown = [measure for view in views for measure in view.measures]
     known = dict.fromkeys(row.measure for row in mine)
     measures = [m for m in dict.fromkeys(shown) if m in known] or list(known)
-    compared = {(one.measure, one.dataset, one.k, one.method) for one in beside}
-    other = [
-        row
-        for row in mine
-        if row.measure in measures and (row.measure, row.dataset, row.k, row.method) not in compared
-    ]
-    if other:
-        left = {row.measure for row in other}
-        blocks.append(_measured(other, [measure for measure in measures if measure in left]))
+    shown_rows = [row for row in mine if row.measure in measures]
+    if shown_rows:
+        blocks.append(_measured(shown_rows, measures))
     blocks += [_standings(study, view.measures) for view in views if view.kind == "ranks"]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -133,11 +131,12 @@ def _measured(rows: Sequence[Row], measures: Sequence[str]) -> str:
     for row in rows:
         place = found.setdefault((row.dataset, 0 if pooled else row.k), {})
         place.setdefault(row.method, {}).setdefault(row.measure, []).append(row)
-    table = [["data", "k", "method", *measures]]
+    table = [["data", "k", "method", *measures, "n"]]
     for (dataset, k), by_method in found.items():
         for method, by_measure in by_method.items():
             figures = [_mean(by_measure.get(measure, [])) for measure in measures]
-            table.append([dataset, "mean" if pooled else str(k), method, *figures])
+            repeats = max(row.n for some in by_measure.values() for row in some)
+            table.append([dataset, "mean" if pooled else str(k), method, *figures, str(repeats)])
     return _aligned(table, left=3)
 
 
@@ -176,6 +175,8 @@ def _standings(study: Study, measures: Sequence[str]) -> str:
 
 
 def _figure(mean: float | None, sd: float | None) -> str:
+    if mean is not None and sd is not None and abs(sd) < ROUNDING * abs(mean):
+        sd = 0.0
     return _number(mean) + (f" ± {_number(sd)}" if sd is not None else "")
 
 

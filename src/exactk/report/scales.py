@@ -9,7 +9,7 @@ from math import ceil, floor, log10
 
 from exactk.report.numbers import MINUS, SUPERSCRIPTS
 
-__all__ = ["Scale", "linear", "logarithmic", "whole_numbers"]
+__all__ = ["Scale", "linear", "logarithmic", "whole_numbers", "with_ends"]
 
 # Slack for floating point when ticks are counted.
 SLACK = 1e-9
@@ -144,6 +144,28 @@ def whole_numbers(values: Iterable[float], start: float, end: float) -> Scale:
     if len(given) < 2 or near:
         return scale
     return replace(scale, ticks=tuple((value, f"{value:g}") for value in given))
+
+
+def with_ends(scale: Scale) -> Scale:
+    """Return the scale with a tick at both ends; ticks too near to them give way.
+
+    Examples
+    --------
+    >>> [text for _, text in with_ends(linear([0.001, 3.0], 0, 300, tight=True)).ticks]
+    ['0.001', '1', '2', '3']
+    """
+    ends = [scale.low, scale.high]
+    inner = [
+        (value, f"{float(text):g}" if _is_plain(text) else text)
+        for value, text in scale.ticks
+        if all(abs(scale(value) - scale(end)) > TICK_ROOM for end in ends)
+    ]
+    low, high = ((end, f"{end:.4g}".replace("-", MINUS)) for end in ends)
+    return replace(scale, ticks=(low, *inner, high))
+
+
+def _is_plain(text: str) -> bool:
+    return text.replace(".", "", 1).isdecimal()
 
 
 def _step(least: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from exactk.bench.recipe import ALL_FEATURES
 from exactk.bench.summary import OF_RESULT, Comparison, Failure, Row, compare, failures, summarise
-from exactk.report.numbers import finite
+from exactk.report.numbers import finite, plural
 
 __all__ = ["Published", "Study", "Summary", "View"]
 
@@ -93,17 +93,54 @@ class Study:
     definition: Mapping[str, Any]
     cells: Sequence[Record]
 
+    @property
+    def title(self) -> str:
+        """What to call it in headings."""
+        title = str(self.definition.get("title") or self.name)
+        return f"{title} (small version)" if self.small else title
+
+    @property
+    def small(self) -> bool:
+        """Whether it is the small version of the recipe, of ``--quick``."""
+        return bool(self.definition.get("small"))
+
     @cached_property
-    def datasets(self) -> list[str]:
+    def asked_datasets(self) -> list[str]:
         """Names in the order of the recipe, then those that the store alone knows."""
         asked = [str(name) for name in self.definition.get("datasets") or ()]
         return _unique([*asked, *(str(cell["dataset"]) for cell in self.cells)])
 
     @cached_property
-    def methods(self) -> list[str]:
+    def asked_methods(self) -> list[str]:
         """Labels in the order of the recipe, then those that the store alone knows."""
         asked = [str(entry.get("label", "")) for entry in self.definition.get("methods") or ()]
         return _unique([*asked, *(str(cell["method"]) for cell in self.cells)])
+
+    @cached_property
+    def datasets(self) -> list[str]:
+        """Those of `asked_datasets` that have a cell, finished or not."""
+        have = {str(cell["dataset"]) for cell in self.cells}
+        return [name for name in self.asked_datasets if name in have]
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """Those of `asked_methods` that have a cell, finished or not."""
+        have = {str(cell["method"]) for cell in self.cells}
+        return [name for name in self.asked_methods if name in have]
+
+    @property
+    def folds(self) -> int:
+        """Folds of a repeat; 0 where rows are not split into folds."""
+        return int((self.definition.get("split") or {}).get("folds") or 0)
+
+    def trials(self, count: int) -> str:
+        """Say over what a mean of so many numbers is taken: repeats, or folds of them."""
+        if not self.folds:
+            return plural(count, "repeat")
+        several, rest = divmod(count, self.folds)
+        if several > 1 and not rest:
+            return f"{several} × {self.folds} folds"
+        return plural(count, "fold")
 
     @cached_property
     def rivals(self) -> list[str]:
@@ -188,11 +225,12 @@ class Study:
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
-        """What papers print beside what was measured."""
+        """What papers print beside what was measured, for data sets and sizes that were run."""
         if not self.definition.get("published"):
             return []
         record = {"type": "recipe", "name": self.name, "definition": self.definition}
-        return compare([record, *self.cells])
+        found = compare([record, *self.cells])
+        return [one for one in found if one.dataset in self.datasets and one.k in self.sizes]
 
     def results(self, dataset: str, method: str, k: int) -> list[Mapping[str, Any]]:
         """Return the results of all repeats, in their order."""

@@ -35,13 +35,13 @@ def shape(slot: int) -> str:
     return SHAPES[slot % len(SHAPES)]
 
 
-def key(slot: int) -> Markup:
+def key(slot: int, *, heavy: bool = False) -> Markup:
     """Return the line and point of a method for a legend."""
     return tag(
         "svg",
         tag("path", class_="line", d="M1 7H33", stroke_dasharray=dashes(slot)),
         tag("path", class_="pt", d=shape(slot), transform="translate(17 7)"),
-        class_=f"key c{slot % COLOURS}",
+        class_=f"key c{slot % COLOURS}{' heavy' if heavy else ''}",
         viewBox="0 0 34 14",
         aria_hidden="true",
     )

@@ -23,12 +23,17 @@ __all__ = [
     "Plot",
     "Point",
     "cut",
+    "layers",
     "number",
     "y_range",
 ]
 
 WIDTH, HEIGHT = 400.0, 268.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 388.0, 24.0, 236.0
+# Length of a dash of lines that lie on each other.
+STRIPE = 6.0
+# Two lines lie on each other where they are less than this apart, on most of their points.
+TOUCHING = 0.75
 # Beyond so many points on a line, only some of them get a shape.
 SHAPES_A_LINE = 24
 
@@ -114,8 +119,9 @@ class Plot:
         marks += [
             tag("path", class_="axis", d=f"M{number(left)} {number(bottom)}H{number(right)}"),
             tag("text", cut(y_name, 56), class_="name", x="4", y=number(top - 10)),
-            tag("text", cut(x_name, 40), class_="name", x=number(right), y=number(bottom + 30),
-                text_anchor="end"),
+            # In the middle: below the last tick it would read as the unit of its number.
+            tag("text", cut(x_name, 40), class_="name", x=number((left + right) / 2),
+                y=number(bottom + 30), text_anchor="middle"),
         ]  # fmt: skip
         self.parts.append(tag("g", *marks, class_="frame"))
 
@@ -132,6 +138,8 @@ class Plot:
         spread: str = "band",
         steps: bool = False,
         published: Sequence[Point] = (),
+        heavy: bool = False,
+        shared: tuple[int, int] = (0, 1),
     ) -> None:
         """Draw one method: its line, its spread, its points and what a paper prints of it.
 
@@ -149,7 +157,13 @@ class Plot:
             Draw a staircase.
         published : sequence of Point
             Hollow points.
+        heavy : bool
+            Draw a thicker line.
+        shared : (int, int)
+            Its number among so many lines at the same place, drawn in this order: each leaves a
+            part of those below uncovered.
         """
+        layer, layers = shared
         drawn: list[Markup] = []
         runs = _runs(points)
         for run in runs:
@@ -158,15 +172,22 @@ class Plot:
             places = [(self.x(p.x), self.y(p.y)) for p in run if p.y is not None]
             if len(places) > 1:
                 path = _staircase(places) if steps else _polyline(places)
+                # The lowest is whole, and the one above it leaves one stripe of it, and so on.
+                stripes = f"{STRIPE * (layers - layer):g} {STRIPE * layer:g}" if layer else None
                 drawn.append(
-                    tag("path", class_="line", d=path, stroke_dasharray=styles.dashes(slot))
+                    tag(
+                        "path",
+                        class_="line",
+                        d=path,
+                        stroke_dasharray=stripes or styles.dashes(slot),
+                    )
                 )
         seen = [point for run in runs for point in run]
-        every = max(1, -(-len(seen) // SHAPES_A_LINE))
+        every = max(layers, -(-len(seen) // SHAPES_A_LINE))
         # Methods put their shapes at different points, so that they do not cover each other.
-        offset = slot % every
+        offset = (layer if layers > 1 else slot) % every
         for i, point in enumerate(seen):
-            shaped = i % every == offset or len(seen) == 1
+            shaped = i % every == offset % len(seen)
             if spread == "bars" and shaped:
                 drawn += self._whisker(point)
             drawn.append(self._point(point, styles.shape(slot) if shaped else "M0 0h0", "pt"))
@@ -176,8 +197,43 @@ class Plot:
             for part in (*self._whisker(point), self._point(point, styles.shape(slot), "pt hollow"))
         ]
         self.parts.append(
-            tag("g", *drawn, class_=f"series c{slot % styles.COLOURS}", data_m=method)
+            tag(
+                "g",
+                *drawn,
+                class_=f"series c{slot % styles.COLOURS}{' heavy' if heavy else ''}",
+                data_m=method,
+            )
         )
+
+    def level(
+        self, value: float, text: str, tip: str, slot: int, method: int, *, above: float
+    ) -> None:
+        """Draw a dashed line across, for what does not depend on x, and write its name on it.
+
+        Parameters
+        ----------
+        value : float
+        text, tip : str
+            Written at its right end; said when it is pointed at.
+        slot : int
+            Style of the method.
+        method : int
+            Number of the method for the filters of the page.
+        above : float
+            Where the foot of the text is.
+        """
+        place = number(self.y(value))
+        path = f"M{number(self.x.start)} {place}H{number(self.x.end)}"
+        self.parts.append(
+            tag(
+                "g",
+                tag("path", tag("title", tip), class_="line level", d=path),
+                tag("text", text, tag("title", tip), class_="level-name", x=number(self.x.end),
+                    y=number(above), text_anchor="end"),
+                class_=f"series c{slot % styles.COLOURS}",
+                data_m=method,
+            )
+        )  # fmt: skip
 
     def reference(self, path: str, tip: str) -> None:
         """Draw a line to compare with, such as the ideal."""
@@ -231,6 +287,30 @@ class Plot:
     def markup(self) -> Markup:
         """Return the picture as markup."""
         return Markup(str(self))
+
+
+def layers(plot: Plot, lines: dict[str, list[Point]]) -> dict[str, tuple[int, int]]:
+    """Find lines that lie on each other.
+
+    Returns
+    -------
+    dict of str to (int, int)
+        For each line its number within its group, and how many there are in it.
+    """
+    places = {
+        name: {p.x: plot.y(p.y) for p in line if p.y is not None} for name, line in lines.items()
+    }
+    groups: list[list[str]] = []
+    for name, own in places.items():
+        for group in groups:
+            other = places[group[0]]
+            near = sum(abs(y - other[x]) < TOUCHING for x, y in own.items() if x in other)
+            if len(own) > 1 and 2 * near > max(len(own), len(other)):
+                group.append(name)
+                break
+        else:
+            groups.append([name])
+    return {name: (i, len(group)) for group in groups for i, name in enumerate(group)}
 
 
 def y_range(points: Sequence[Point], floor: float | None = None) -> list[float]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from exactk.evaluate import CLASSIFIERS
+from exactk.report.numbers import SUPERSCRIPTS
 
-__all__ = ["PAPERS", "higher_is_better", "name_of"]
+__all__ = ["PAPERS", "capital", "higher_is_better", "name_of", "symbol"]
 
 PAPERS = {
     "cdlsr": "Xu, Wang, Nie & Li, Efficient top-k feature selection using coordinate descent "
@@ -36,6 +37,12 @@ NAMES = {
     "weights": "entries of v, sorted",
 }
 
+GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η",
+    "theta": "θ", "kappa": "κ", "lam": "λ", "lambda": "λ", "lambda_": "λ", "mu": "μ", "nu": "ν",
+    "rho": "ρ", "sigma": "σ", "tau": "τ",
+}  # fmt: skip
+
 
 def name_of(measure: str, *, percent: bool = False) -> str:
     """Return what to call a measure on an axis.
@@ -44,14 +51,41 @@ def name_of(measure: str, *, percent: bool = False) -> str:
     --------
     >>> name_of("1nn", percent=True)
     '1-NN accuracy, %'
-    >>> name_of("sparsity@0.001"), name_of("my own")
-    ('rows with norm above 0.001', 'my own')
+    >>> name_of("sparsity@1e-06"), name_of("sparsity@0.25"), name_of("my own")
+    ('rows with norm above 10⁻⁶', 'rows with norm above 0.25', 'my own')
     """
     if measure == "sparsity" or measure.startswith("sparsity@"):
-        text = f"rows with norm above {measure.partition('@')[2] or 'the tolerance'}"
+        text = f"rows with norm above {_power(measure.partition('@')[2]) or 'the tolerance'}"
     else:
         text = NAMES.get(measure, measure)
     return f"{text}, %" if percent else text
+
+
+def _power(text: str) -> str:
+    """A tolerance as papers write it: 10⁻³ for 0.001."""
+    try:
+        mantissa, exponent = f"{float(text):.6e}".split("e")
+    except ValueError:
+        return text
+    if float(mantissa) == 1.0 and int(exponent) < -1:
+        return f"10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+    return text
+
+
+def capital(text: str) -> str:
+    """Return a text as the start of a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def symbol(option: str) -> str:
+    """Return an option as papers write it: a Greek letter where its name is one.
+
+    Examples
+    --------
+    >>> symbol("gamma"), symbol("lam"), symbol("n_starts")
+    ('γ', 'λ', 'n_starts')
+    """
+    return GREEK.get(option, option)
 
 
 def higher_is_better(measure: str) -> bool | None:

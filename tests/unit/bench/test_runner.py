@@ -300,3 +300,11 @@ def test_numbers_are_not_classified(tmp_path):
     asked = recipe(protocol="classify", split={"train": 0.5}, datasets=["wine", "diabetes"])
     with says("'diabetes'", "numbers as target", "protocol 'regress'"):
         plan(asked, Store(tmp_path / "none.jsonl"))
+
+
+def test_a_method_whose_library_is_absent_is_left_out_and_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("exactk.deep.need.find_spec", lambda name: None)
+    deep = [{"label": "CAE", "method": "cae"}, {"label": "fine", "method": "fisher"}]
+    found = plan(recipe(methods=deep), Store(tmp_path / "a.jsonl"))
+    assert {cell.variant.label for cell in found.todo.values()} == {"fine"}
+    assert found.left_out == {"CAE": 'pip install "exactk[deep]"'}

@@ -90,11 +90,13 @@ def test_a_cell_that_ran_again_counts_once() -> None:
 def test_printed_beside_measured_in_per_cent() -> None:
     records = [definition(svm={"digits": {"2": {"A": [60.0, 10.0], "B": 50.0, "C": 1.0}}})]
     records += [cell("A", value, repeat=i) for i, value in enumerate((0.5, 0.7, 0.9))]
-    a, b = compare(records)
+    a, b, c = compare(records)
     assert a.difference == pytest.approx(10.0)
     assert a.within_deviation
     assert a.standard_errors == pytest.approx(10.0 / sqrt(100.0 / 4 + 400.0 / 3))
     assert (b.measured, b.difference, b.within_deviation, b.n) == (None, None, None, 0)
+    # A method that was not asked for is there, to be set beside those that were.
+    assert (c.method, c.published, c.measured) == ("C", 1.0, None)
 
 
 def test_a_single_repeat_has_no_standard_error() -> None:
@@ -133,3 +135,16 @@ def test_recipes_that_saw_other_data_of_the_same_name():
     found = {row.recipe: row.mean for row in summarise(records) if row.measure == "nogueira"}
     assert found["new"] == 1.0
     assert found["old"] < 1.0
+
+
+def test_rows_are_in_the_order_of_the_recipe_and_not_of_the_cells() -> None:
+    records = [definition(), cell("B", 0.1, k=5), cell("B", 0.1), cell("A", 0.1, dataset="wine")]
+    records += [cell("A", 0.1), cell("A", 0.1, k=5)]
+    found = [(row.dataset, row.k, row.method) for row in summarise(records) if row.measure == "svm"]
+    assert found == [
+        ("digits", 2, "A"),
+        ("digits", 2, "B"),
+        ("digits", 5, "A"),
+        ("digits", 5, "B"),
+        ("wine", 2, "A"),
+    ]

@@ -7,14 +7,20 @@ from dataclasses import dataclass, field
 
 from exactk.evaluate import CLASSIFIERS
 from exactk.report import styles
-from exactk.report.markup import Markup, label, tag
+from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import percent, plural, short
 from exactk.report.study import Published, Study, Summary, View
+from exactk.report.words import capital
 
-__all__ = ["Panel", "Sheet", "missing_note", "tip", "value_of"]
+__all__ = ["Gaps", "Panel", "Sheet", "everywhere", "gap", "missing_note", "tip", "value_of"]
 
-# With more lines than this in a panel, a band shows only when its method is pointed at.
+# By method: k, a word and a reason for each number that is not there.
+Gaps = dict[str, list[tuple[int, str, str]]]
+
+# With so many lines in a panel, a band shows only when its method is pointed at.
 MANY = 8
+# What is nobody's fault.
+HARMLESS = ("no number", "no trace", "not run", "not measured")
 # So many reasons are written out below a panel; the section on failures has all.
 NOTED = 4
 
@@ -34,6 +40,37 @@ class Sheet:
     def method(self, name: str) -> int:
         """Return the number of a method for the filters."""
         return self.register.methods[name]
+
+    def heavy(self, method: str) -> bool:
+        """Whether a method has the thick line: the one that all others are compared with."""
+        return self.study.families.get(method) == "exchange"
+
+    def key(self, method: str) -> Markup:
+        """Return the line and point of a method."""
+        return styles.key(self.slot(method), heavy=self.heavy(method))
+
+    def means(self, drawn: str, counts: Iterable[int], spread: str = "") -> str:
+        """Say what is drawn: of which numbers, with which spread.
+
+        Parameters
+        ----------
+        drawn : str
+            What stands for the number.
+        counts : iterable of int
+            How many numbers are behind each.
+        spread : str
+            What stands for its deviation; empty if nothing does.
+        """
+        numbers = set(counts)
+        if max(numbers, default=0) < 2:
+            return f"{drawn}: {self.study.trials(1)}."
+        over = self.study.trials(max(numbers))
+        if len(numbers) > 1:
+            over = f"up to {over}"
+        if self.view.statistic != "mean":
+            return f"{drawn}: the {self.view.statistic} over {over}."
+        end = f"; {spread}: ± one standard deviation" if spread else ""
+        return f"{drawn}: mean over {over}{end}."
 
     def text(self, value: float | None, digits: int = 4) -> str:
         """Return a number in the form of the view."""
@@ -63,7 +100,7 @@ class Sheet:
     ) -> Markup:
         """Put panels under one heading with one legend."""
         classes = (
-            f"figure{' many' if len(methods) > MANY else ''}{' one' if len(panels) == 1 else ''}"
+            f"figure{' many' if len(methods) >= MANY else ''}{' one' if len(panels) == 1 else ''}"
         )
         return tag(
             "section",
@@ -78,7 +115,7 @@ class Sheet:
     def legend(self, methods: Iterable[str]) -> Markup:
         """Return the methods of a figure with their lines."""
         items = [
-            tag("li", styles.key(self.slot(name)), label(name), data_m=self.method(name))
+            tag("li", self.key(name), label(name), data_m=self.method(name))
             for name in methods
         ]
         return tag("ul", *items, class_="legend")
@@ -144,7 +181,49 @@ def value_of(found: Summary, statistic: str) -> float:
     return {"min": found.low, "max": found.high}.get(statistic, found.mean)
 
 
-def missing_note(sheet: Sheet, gaps: dict[str, list[tuple[int, str, str]]]) -> list[Markup]:
+def gap(word: str, reason: str = "") -> Markup:
+    """Return what stands in place of a number; red only if something went wrong."""
+    kind = "gap mild" if word in HARMLESS else "gap"
+    return tag("span", word, title=reason or None, class_=kind)
+
+
+def all_not_run(gaps: Gaps, count: int) -> bool:
+    """Whether of so many methods nothing was run here, so that there is nothing to say."""
+    words = {word for found in gaps.values() for _, word, _ in found}
+    return len(gaps) == count and words <= {"not run"}
+
+
+def everywhere(sheet: Sheet, panels: Sequence[Gaps]) -> tuple[list[Gaps], Markup]:
+    """Take out of the panels the methods that never have this measure, to be named once.
+
+    Returns
+    -------
+    gaps : list of mapping
+        What is left for each panel.
+    note : Markup
+        On those taken out.
+    """
+    found: dict[str, list[str]] = {}
+    for method in sheet.study.methods:
+        words = {word for gaps in panels for _, word, _ in gaps.get(method, ())}
+        counts = {len(gaps.get(method, ())) for gaps in panels}
+        if len(words) == len(counts) == 1 and words <= {"no number", "no trace"}:
+            found.setdefault(words.pop(), []).append(method)
+    gone = {method for methods in found.values() for method in methods}
+    left = [{m: lacking for m, lacking in gaps.items() if m not in gone} for gaps in panels]
+    notes = [
+        part
+        for word, methods in found.items()
+        for part in (
+            f" {capital(word)}: ",
+            *(piece for method in methods for piece in (", ", label(method)))[1:],
+            ".",
+        )
+    ]
+    return left, join(*notes)
+
+
+def missing_note(sheet: Sheet, gaps: Gaps) -> list[Markup]:
     """Say which methods lack values in a panel and why.
 
     Parameters
@@ -160,7 +239,7 @@ def missing_note(sheet: Sheet, gaps: dict[str, list[tuple[int, str, str]]]) -> l
         notes.append(
             tag(
                 "span",
-                tag("i", word, class_="gap"), ": ", label(method), f" ({where})",
+                gap(word), ": ", label(method), f" ({where})",
                 data_m=sheet.method(method),
                 title=reason,
                 class_=None if place < NOTED else "further",
