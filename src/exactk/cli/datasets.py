@@ -16,6 +16,7 @@ from exactk.errors import ExactkError, InputError, listing
 if TYPE_CHECKING:
     from exactk.datasets import Entry
     from exactk.datasets.fetching import Transfer
+    from exactk.datasets.own import OwnSet
 
 __all__ = ["datasets"]
 
@@ -34,7 +35,9 @@ FIELDS = (
     "licence",
     "checksum",
     "note",
+    "checked",
 )
+YOURS = "your folder"
 
 folder_option = click.option(
     "--folder",
@@ -60,12 +63,17 @@ def datasets() -> None:
 @folder_option
 @list_format
 def list_sets(paper: str | None, here: bool, folder: str | None, style: str) -> None:
-    """List the data sets, with their shape, papers, and whether they are here."""
+    """List the data sets, with their shape, papers, and whether they are here.
+
+    Files of your own in the data folders come last; a large one is not read for its shape.
+    """
     from exactk.datasets import available, find
+    from exactk.datasets.own import own_sets
 
     entries = _entries(paper)
     present = set(available([entry.name for entry in entries], folder=folder)[0])
     entries = [entry for entry in entries if entry.name in present or not here]
+    own = own_sets(folder) if paper is None else []
     if style == "json":
         rows = [
             {field: getattr(entry, field) for field in FIELDS}
@@ -76,9 +84,12 @@ def list_sets(paper: str | None, here: bool, folder: str | None, style: str) -> 
             }
             for entry in entries
         ]
+        rows += [_own_facts(mine) for mine in own]
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
-    lines = [("name", "rows", "columns", "classes", "papers", "here", "source")]
+    lines: list[tuple[str, ...]] = [
+        ("name", "rows", "columns", "classes", "papers", "here", "source")
+    ]
     lines += [
         (
             entry.name,
@@ -87,10 +98,11 @@ def list_sets(paper: str | None, here: bool, folder: str | None, style: str) -> 
             "-" if entry.classes is None else str(entry.classes),
             " ".join(entry.papers) or "-",
             "yes" if entry.name in present else "no",
-            entry.repository or entry.origin,
+            _source(entry),
         )
         for entry in entries
     ]
+    lines += [_own_line(mine) for mine in own]
     widths = [max(len(line[column]) for line in lines) for column in range(6)]
     for line in lines:
         cells = [
@@ -142,6 +154,11 @@ def fetch_sets(
                 failures.append((name, error))
             else:
                 click.echo(str(path))
+                if (checked := describe(name).checked) != "checksum":
+                    click.echo(
+                        f"exactk: no checksum of {name!r} is known: {checked} alone were checked.",
+                        err=True,
+                    )
     _report(failures, wanted)
 
 
@@ -150,7 +167,8 @@ def fetch_sets(
 @folder_option
 def path_of(name: str | None, folder: str | None) -> None:
     """Print the folders that are looked into, or the file of the set with NAME."""
-    from exactk.datasets import describe, find, folders
+    from exactk.datasets import describe, find, folders, names
+    from exactk.datasets.loading import not_here
 
     if name is None:
         for place in folders(folder):
@@ -160,10 +178,9 @@ def path_of(name: str | None, folder: str | None) -> None:
     if path is not None:
         click.echo(str(path))
         return
-    if (entry := describe(name)).origin != "file":
+    if name in names() and (entry := describe(name)).origin != "file":
         raise InputError(f"data set {name!r} has no file: it comes from {entry.source}")
-    looked = " or ".join(repr(str(place)) for place in folders(folder))
-    raise InputError(f"data set {name!r} is not in {looked}; see 'exactk datasets fetch'")
+    raise InputError(not_here(name, folder))
 
 
 def _entries(paper: str | None) -> list[Entry]:
@@ -171,6 +188,39 @@ def _entries(paper: str | None) -> list[Entry]:
 
     entries = [describe(name) for name in names()]
     return [entry for entry in entries if paper is None or paper in entry.papers]
+
+
+def _source(entry: Entry) -> str:
+    unknown = entry.origin == "file" and not entry.checksum
+    return (entry.repository or entry.origin) + (" (checksum unknown)" if unknown else "")
+
+
+def _own_line(mine: OwnSet) -> tuple[str, ...]:
+    sizes = ("?" if size is None else str(size) for size in (mine.n, mine.d))
+    classes = "-" if mine.task == "regression" else str(mine.classes or "?")
+    return (mine.name, *sizes, classes, "-", "yes", YOURS)
+
+
+def _own_facts(mine: OwnSet) -> dict[str, Any]:
+    """Return the same keys as for a set of the catalogue; null or empty where nothing is known."""
+    known: dict[str, Any] = {
+        "name": mine.name,
+        "n": mine.n,
+        "d": mine.d,
+        "task": mine.task,
+        "classes": mine.classes,
+        "outputs": None,
+        "papers": [],
+        "origin": YOURS,
+        "paths": [],
+    }
+    return {
+        **dict.fromkeys(FIELDS, ""),
+        **known,
+        "here": True,
+        "file": str(mine.path),
+        "fetchable": False,
+    }
 
 
 def _report(failures: Sequence[tuple[str, ExactkError]], wanted: Sequence[str]) -> None:

@@ -8,9 +8,9 @@ Examples
 ((178, 13), 'classification')
 """
 
-from exactk.datasets.catalogue import Entry, describe, names
+from exactk.datasets.catalogue import Entry, describe
 from exactk.datasets.fetching import fetch
-from exactk.datasets.folders import available, find, folders
+from exactk.datasets.folders import available, find, folders, names
 from exactk.datasets.loading import load
 from exactk.datasets.model import Dataset, checksum
 from exactk.datasets.synthetic import make_genes, make_outliers, make_planted

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from exactk.datasets.model import Kind
 from exactk.errors import InputError, listing, nearest
 
-__all__ = ["PAPERS", "Entry", "describe", "names"]
+__all__ = ["PAPERS", "Entry", "describe", "known"]
 
 PAPERS = ("cdlsr", "ipfs", "rpfs", "nmapg", "gsrfs")
 RAW = "https://raw.githubusercontent.com"
@@ -84,20 +84,23 @@ class Entry:
         paths = self.paths if len(self.paths) <= 5 else (self.paths[0], "…", self.paths[-1])
         return f"github.com/{self.repository} at {self.commit[:7]}: {', '.join(paths)}"
 
+    @property
+    def checked(self) -> str:
+        """What of a file is held against the catalogue; empty where there is no file."""
+        if self.origin != "file":
+            return ""
+        if self.checksum:
+            return "checksum"
+        return "shape and class sizes" if self.counts else "shape and number of classes"
+
     def addresses(self, base: str = RAW) -> tuple[str, ...]:
         """Where its files can be downloaded; `base` replaces the address of the server."""
         root = f"{base.rstrip('/')}/{self.repository}/{self.commit}"
         return tuple(f"{root}/{quote(path)}" for path in self.paths)
 
 
-def names() -> list[str]:
-    """Names of all data sets of the catalogue.
-
-    Examples
-    --------
-    >>> "srbct" in names(), "wine" in names(), "gsrfs-synthetic-10" in names()
-    (True, True, True)
-    """
+def known() -> list[str]:
+    """Names of all data sets of the catalogue."""
     return list(_entries())
 
 
@@ -118,9 +121,9 @@ def describe(name: str) -> Entry:
         raise InputError(f"the name of a data set must be text, not {name!r}")
     entries = _entries()
     if name not in entries:
-        known = list(entries)
+        others = list(entries)
         raise InputError(
-            f"no data set named {name!r}{nearest(name, known) or f'; known are {listing(known)}'}"
+            f"no data set named {name!r}{nearest(name, others) or f'; known are {listing(others)}'}"
         )
     return entries[name]
 

@@ -16,6 +16,7 @@ from exactk.datasets.builders import BUILDERS
 from exactk.datasets.catalogue import RAW, Entry, describe
 from exactk.datasets.download import FIRST_PAUSE, FetchError, download
 from exactk.datasets.folders import find, target_folder
+from exactk.datasets.formats import Content
 from exactk.datasets.loading import catalogued, load, where_to_get
 from exactk.datasets.model import Dataset
 from exactk.errors import InputError
@@ -57,13 +58,15 @@ def fetch(
     """Download a data set of the catalogue, check it, and keep it as NAME.npz.
 
     A download that was cut goes on where it stopped at the next call. Nothing takes the place
-    of NAME.npz before its content has the checksum of the catalogue.
+    of NAME.npz before its content has the checksum of the catalogue. Where none is known
+    (lung, gli85), shape and class sizes alone are checked: `Entry.checked` says which.
 
     Parameters
     ----------
     name : str
     folder : path-like, optional
-        Where to put it; by default $EXACTK_DATA, or the cache folder if that is not set.
+        Where to put it; by default the first folder of $EXACTK_DATA, or the cache folder if that
+        is not set. It is made if it does not exist.
     force : bool
         Download although the set is here.
     base : str, optional
@@ -102,17 +105,14 @@ def fetch(
     Number("(0, inf)")("timeout", timeout)
     Whole(0)("retries", retries)
     Number("[0, inf)")("pause", pause)
+    place = target_folder(folder)
+    # Before the search: a folder of $EXACTK_DATA that does not exist would end it.
+    _make(place)
     if not force and (here := find(name, folder=folder)) is not None:
         load(name, folder=folder)
         return here
-    place = target_folder(folder)
     workshop = place / f".fetch-{name}"
-    try:
-        workshop.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"folder {str(place)!r} cannot be written ({error.strerror}); choose another folder"
-        ) from error
+    _make(workshop)
     try:
         files = _download_all(
             entry, place, workshop, base or RAW, timeout, retries, pause, on_progress
@@ -122,7 +122,7 @@ def fetch(
         if not any(file.stat().st_size for file in workshop.iterdir()):
             shutil.rmtree(workshop, ignore_errors=True)
     try:
-        made = catalogued(entry, *BUILDERS[entry.build](files, entry), files[0])
+        made = catalogued(entry, Content(*BUILDERS[entry.build](files, entry)), files[0])
     except InputError as error:
         shutil.rmtree(workshop, ignore_errors=True)
         raise InputError(
@@ -131,6 +131,15 @@ def fetch(
     path = _keep(made, workshop, place / f"{name}.npz")
     shutil.rmtree(workshop, ignore_errors=True)
     return path
+
+
+def _make(place: Path) -> None:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"folder {str(place)!r} cannot be written ({error.strerror}); choose another folder"
+        ) from error
 
 
 def _check_fetchable(entry: Entry, place: Path) -> None:

@@ -9,14 +9,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from exactk.datasets.catalogue import Entry, describe, names
+from exactk.datasets.catalogue import Entry, describe, known
 from exactk.errors import InputError
 
-__all__ = ["Located", "available", "find", "folders", "locate", "target_folder"]
+__all__ = [
+    "Located",
+    "available",
+    "find",
+    "folders",
+    "locate",
+    "names",
+    "own_files",
+    "target_folder",
+]
 
 VARIABLE = "EXACTK_DATA"
 TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq")
 SUFFIXES = (".npz", ".mat", *TABLES)
+NAME = re.compile(r"\w[\w.+-]*")
 
 
 @dataclass(frozen=True)
@@ -45,7 +55,8 @@ def folders(folder: str | os.PathLike[str] | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        ``folder`` alone if given; else $EXACTK_DATA, if set, and the cache folder of the user.
+        ``folder`` alone if given; else those of $EXACTK_DATA, if set (several are separated as in
+        $PATH: by ":", on Windows by ";"), and then the cache folder of the user.
 
     Examples
     --------
@@ -54,10 +65,9 @@ def folders(folder: str | os.PathLike[str] | None = None) -> list[Path]:
     """
     if folder is not None:
         return [_expanded(folder)]
-    named = os.environ.get(VARIABLE)
     cache = _cache_folder()
-    if named:
-        return [_expanded(named)] + ([cache] if cache else [])
+    if named := _named_folders():
+        return named + ([cache] if cache else [])
     if cache is None:
         raise InputError(
             f"there is no home folder to keep data sets in; set {VARIABLE} to a folder of yours"
@@ -68,6 +78,24 @@ def folders(folder: str | os.PathLike[str] | None = None) -> list[Path]:
 def target_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     """Where a fetched set is put: the first of `folders`."""
     return folders(folder)[0]
+
+
+def names(*, own: bool = False, folder: str | os.PathLike[str] | None = None) -> list[str]:
+    """Names of all data sets of the catalogue, and of one's own files if wanted.
+
+    Parameters
+    ----------
+    own : bool
+        Whether the names of other files that `load` reads follow those of the catalogue.
+    folder : path-like, optional
+        Where these files are; as in `load`.
+
+    Examples
+    --------
+    >>> "srbct" in names(), "wine" in names(), "gsrfs-synthetic-10" in names()
+    (True, True, True)
+    """
+    return known() + (list(own_files(folder)) if own else [])
 
 
 def find(name: str, *, folder: str | os.PathLike[str] | None = None) -> Path | None:
@@ -105,7 +133,7 @@ def available(
         raise InputError(f"wanted must be a list of names, such as [{wanted!r}], not a name alone")
     here: list[str] = []
     missing: list[str] = []
-    for name in names() if wanted is None else wanted:
+    for name in known() if wanted is None else wanted:
         (here if _is_here(name, folder) else missing).append(name)
     return here, missing
 
@@ -114,31 +142,75 @@ def locate(name: str, folder: str | os.PathLike[str] | None = None) -> Located |
     """Find the files of a set: NAME.npz, the source's own files, NAME.mat, or a table."""
     if not isinstance(name, str):
         raise InputError(f"the name of a data set must be text, not {name!r}")
-    if not re.fullmatch(r"\w[\w.+-]*", name):
+    if not NAME.fullmatch(name):
         raise InputError(f"data set name {name!r} must be a plain file name without its ending")
-    entry = describe(name) if name in names() else None
+    entry = describe(name) if name in known() else None
     if entry is not None and entry.origin != "file":
         return None
-    for place in folders(folder):
-        if place.is_dir() and (located := _in_folder(name, entry, place)):
+    for place in _searched(folder):
+        if located := _in_folder(name, entry, place):
             return located
     return None
 
 
+def own_files(folder: str | os.PathLike[str] | None = None) -> dict[str, Path]:
+    """Names and files of the sets that are here without being in the catalogue, by name."""
+    entries = [describe(name) for name in known()]
+    # A file of a source belongs to the set of the catalogue that is made of it.
+    sources = {_plain(Path(path).name) for entry in entries if entry.build for path in entry.paths}
+    taken = {_plain(entry.name) for entry in entries}
+    found: dict[str, Path] = {}
+    for place in _searched(folder):
+        ranked: dict[str, list[tuple[int, str, Path]]] = {}
+        for path in _content(place):
+            rank = next((i for i, s in enumerate(SUFFIXES) if _plain(path.name).endswith(s)), None)
+            if rank is None or _plain(path.name) in sources:
+                continue
+            name = path.name[: -len(SUFFIXES[rank])]
+            if NAME.fullmatch(name) and _plain(name) not in taken and path.is_file():
+                ranked.setdefault(_plain(name), []).append((rank, name, path))
+        for files in ranked.values():
+            best = min(rank for rank, _, _ in files)
+            found |= {name: path for rank, name, path in files if rank == best}
+        # What an earlier folder has hides the same name in a later one.
+        taken |= set(ranked)
+    return dict(sorted(found.items()))
+
+
 def _is_here(name: str, folder: str | os.PathLike[str] | None) -> bool:
-    if name in names() and describe(name).origin != "file":
+    if name in known() and describe(name).origin != "file":
         return True
     return locate(name, folder) is not None
+
+
+def _searched(folder: str | os.PathLike[str] | None) -> list[Path]:
+    """Return the folders that exist; one that the user named but that does not is an error."""
+    for place in _named_folders() if folder is None else ():
+        if not place.is_dir():
+            what = "is no folder" if place.exists() else "does not exist"
+            raise InputError(
+                f"{VARIABLE} names {str(place)!r}, which {what}; make that folder, or set "
+                f"{VARIABLE} to one that exists (several are separated by {os.pathsep!r})"
+            )
+    return [place for place in folders(folder) if place.is_dir()]
+
+
+def _named_folders() -> list[Path]:
+    parts = os.environ.get(VARIABLE, "").split(os.pathsep)
+    return [_expanded(part) for part in parts if part]
+
+
+def _content(place: Path) -> list[Path]:
+    try:
+        return sorted(place.iterdir())
+    except OSError as error:
+        raise InputError(f"folder {str(place)!r} cannot be read: {error.strerror}") from error
 
 
 def _in_folder(name: str, entry: Entry | None, place: Path) -> Located | None:
     # Case and dashes differ between copies of the same file: GLI-85.mat, GLI_85.mat.
     present: dict[str, Path] = {}
-    try:
-        paths = sorted(place.iterdir())
-    except OSError as error:
-        raise InputError(f"folder {str(place)!r} cannot be read: {error.strerror}") from error
-    for path in paths:
+    for path in _content(place):
         # Of several, the one that is spelt as it was asked for.
         if path.name.startswith(f"{name}."):
             present[_plain(path.name)] = path

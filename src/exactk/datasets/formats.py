@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,27 @@ from scipy import sparse
 from exactk.datasets.folders import TABLES
 from exactk.errors import InputError, listing
 
-__all__ = ["Arrays", "check_arrays", "dense", "read_any", "read_mat", "read_npz", "read_variables"]
+__all__ = [
+    "Arrays",
+    "Content",
+    "check_arrays",
+    "dense",
+    "read_any",
+    "read_mat",
+    "read_npz",
+    "read_variables",
+]
 
 Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+
+
+class Content(NamedTuple):
+    """A matrix and a target as a file has them, and the names of the columns of a table."""
+
+    X: npt.NDArray[Any]
+    y: npt.NDArray[Any]
+    columns: tuple[str, ...] | None = None
+
 
 # How public files call the matrix and the labels, compared in lower case.
 MATRIX_NAMES = ("x", "fea", "data", "features", "samples")
@@ -25,13 +43,13 @@ TARGET_NAMES = ("y", "gnd", "label", "labels", "target", "targets", "class", "cl
 SPARSE_PARTS = ("X_data", "X_indices", "X_indptr", "X_shape")
 
 
-def read_any(path: Path, shape: tuple[int, int] | None = None) -> Arrays:
+def read_any(path: Path, shape: tuple[int, int] | None = None) -> Content:
     """Read a file by its suffix; `shape` is that of X, where it is known."""
     name = path.name.lower()
     if name.endswith(".npz"):
-        return read_npz(path)
+        return Content(*read_npz(path))
     if name.endswith(".mat"):
-        return read_mat(path, shape)
+        return Content(*read_mat(path, shape))
     if name.endswith(TABLES):
         return _read_table(path)
     raise InputError(f"{str(path)!r} is neither .npz, .mat nor a table")
@@ -185,7 +203,7 @@ def _array(stored: Any, name: str) -> npt.NDArray[Any]:
     return found
 
 
-def _read_table(path: Path) -> Arrays:
+def _read_table(path: Path) -> Content:
     from exactk.sources.files import read_table, split_table
 
     table = read_table(path)
@@ -199,10 +217,15 @@ def _read_table(path: Path) -> Arrays:
         parts = split_table(table, target)
     except InputError as error:
         # Said for the command that takes any table; there is nothing to drop with here.
-        words = re.sub(r"(, or )?leave (the column )?out with --drop(, or )?", "", str(error))
+        words = re.sub(
+            r"leave ((?:it |the column )?)out with --drop(?: '')?",
+            r"remove \1from the file",
+            str(error),
+        ).replace(", weights and drops", "")
         raise InputError(f"{str(path)!r}: {words}") from error
     columns = [column.to_numpy() for column in parts.features.columns]
-    return np.column_stack(columns).astype(np.float64), parts.target
+    X = np.column_stack(columns).astype(np.float64)
+    return Content(X, parts.target, tuple(parts.features.column_names))
 
 
 def _is_row(names: Sequence[str]) -> bool:

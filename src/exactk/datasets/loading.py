@@ -6,6 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.datasets.builders import BUILDERS
-from exactk.datasets.catalogue import Entry, describe, names
-from exactk.datasets.folders import SUFFIXES, folders, locate, target_folder
-from exactk.datasets.formats import check_arrays, read_any
+from exactk.datasets.catalogue import Entry, describe, known
+from exactk.datasets.folders import SUFFIXES, folders, locate, names, target_folder
+from exactk.datasets.formats import Content, check_arrays, read_any
 from exactk.datasets.model import Dataset, checksum
 from exactk.datasets.synthetic import make_genes, make_outliers, make_planted
 from exactk.errors import InputError, nearest
 
-__all__ = ["catalogued", "code_labels", "load", "where_to_get"]
+__all__ = [
+    "catalogued",
+    "code_labels",
+    "has_classes",
+    "load",
+    "not_here",
+    "read_own",
+    "where_to_get",
+]
 
 SYNTHETIC: dict[str, Callable[[], Dataset]] = {
     "gsrfs-synthetic-0": lambda: make_outliers(outliers=0.0),
@@ -45,7 +54,8 @@ def load(
         classes or numbers as `exactk.TopKSelector` takes it, and whole numbers of which most
         are rare for numbers.
     folder : path-like, optional
-        Where the file is; by default $EXACTK_DATA and then the cache folder, see `folders`.
+        Where the file is; by default the folders of $EXACTK_DATA and then the cache folder, see
+        `folders`.
     verify : bool
         Whether the content must be that of the catalogue.
 
@@ -58,38 +68,38 @@ def load(
     Raises
     ------
     InputError
-        No such set; its file is not here, cannot be read, or holds something else.
+        No such set; its file is not here, cannot be read, or holds something else; or
+        $EXACTK_DATA names a folder that does not exist, and the set is no built-in one.
 
     Examples
     --------
     >>> data = load("digits")
     >>> data.X.shape, data.n_classes
     ((1797, 64), 10)
+    >>> load("iris").classes
+    ('setosa', 'versicolor', 'virginica')
     """
-    entry = describe(name) if name in names() else None
+    entry = describe(name) if name in known() else None
     if entry is not None and entry.origin == "synthetic":
-        made = SYNTHETIC[name]()
-        return Dataset(name, made.X, made.y, made.task, made.checksum, made.informative)
+        return replace(SYNTHETIC[name](), name=name)
     if entry is not None and entry.origin == "scikit-learn":
         return _from_sklearn(entry)
     located = locate(name, folder)
     if located is None:
-        raise InputError(_not_here(name, entry, folder))
+        raise InputError(not_here(name, folder))
     path = located.files[0]
     if entry is None:
-        return _own(name, path)
+        return read_own(name, path)
     if located.raw:
-        X, y = BUILDERS[entry.build](located.files, entry)
+        content = Content(*BUILDERS[entry.build](located.files, entry))
     else:
-        X, y = read_any(path, (entry.n, entry.d))
-    return catalogued(entry, X, y, path, verify=verify)
+        content = read_any(path, (entry.n, entry.d))
+    return catalogued(entry, content, path, verify=verify)
 
 
-def catalogued(
-    entry: Entry, X: npt.NDArray[Any], y: npt.NDArray[Any], path: Path, *, verify: bool = True
-) -> Dataset:
+def catalogued(entry: Entry, content: Content, path: Path, *, verify: bool = True) -> Dataset:
     """Bring the content of a file to the form of the catalogue, and check that it is that."""
-    X, y = check_arrays(X, y, path)
+    X, y = check_arrays(content.X, content.y, path)
     with np.errstate(over="ignore"):
         rounded = np.ascontiguousarray(X, dtype=np.float32)
     X, _ = check_arrays(rounded, y, path)
@@ -97,7 +107,15 @@ def catalogued(
     found = checksum(X, codes)
     if verify:
         _check_content(entry, X, codes, found, path)
-    return Dataset(entry.name, X.astype(np.float64), codes, entry.task, found)
+    return Dataset(
+        entry.name,
+        X.astype(np.float64),
+        codes,
+        entry.task,
+        found,
+        feature_names=content.columns,
+        classes=_label_names(y, content),
+    )
 
 
 def _check_content(
@@ -130,6 +148,19 @@ def code_labels(y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return np.unique(y, return_inverse=True)[1].astype(np.int64)
 
 
+def _label_names(y: npt.NDArray[Any], content: Content) -> tuple[str, ...] | None:
+    """Names of the labels in the order of `code_labels`; None for the numbers of arrays.
+
+    A table is written for readers, and what its labels are called is meant; an array of
+    numbers says no more than which rows are alike.
+    """
+    if content.columns is None and y.dtype.kind not in "UO":
+        return None
+    return tuple(
+        f"{label:g}" if isinstance(label, float) else str(label) for label in np.unique(y).tolist()
+    )
+
+
 def where_to_get(entry: Entry, folder: Path) -> str:
     """Say which file to download by hand, and where to put it."""
     addresses = entry.addresses()
@@ -143,13 +174,16 @@ def where_to_get(entry: Entry, folder: Path) -> str:
     return f"download {files} and put it into {str(folder)!r}"
 
 
-def _not_here(name: str, entry: Entry | None, folder: str | os.PathLike[str] | None) -> str:
+def not_here(name: str, folder: str | os.PathLike[str] | None = None) -> str:
+    """Say that a set is not in the folders, and how it could come there."""
+    entry = describe(name) if name in known() else None
     looked = " or ".join(repr(str(place)) for place in folders(folder))
     if entry is None:
         endings = ", ".join(SUFFIXES)
+        hint = nearest(name, names(own=True, folder=folder))
         return (
-            f"no data set named {name!r}{nearest(name, names())}; see 'exactk datasets list', or "
-            f"put a file {name} with one of {endings} into {looked}"
+            f"no data set named {name!r}{f'{hint} See' if hint else '; see'} 'exactk datasets "
+            f"list', or put a file {name} with one of {endings} into {looked}"
         )
     by_hand = where_to_get(entry, target_folder(folder))
     fetch = f"run 'exactk datasets fetch {name}', or " if entry.build else ""
@@ -159,30 +193,53 @@ def _not_here(name: str, entry: Entry | None, folder: str | os.PathLike[str] | N
 def _from_sklearn(entry: Entry) -> Dataset:
     from sklearn import datasets
 
-    X, y = getattr(datasets, f"load_{entry.name}")(return_X_y=True)
-    X = np.ascontiguousarray(X, dtype=np.float64)
-    y = code_labels(y) if entry.task == "classification" else np.asarray(y, dtype=np.float64)
-    return Dataset(entry.name, X, y, entry.task, checksum(X, y))
+    bunch = getattr(datasets, f"load_{entry.name}")()
+    X = np.ascontiguousarray(bunch.data, dtype=np.float64)
+    columns = tuple(map(str, bunch.feature_names))
+    if entry.task == "regression":
+        y = np.asarray(bunch.target, dtype=np.float64)
+        return Dataset(entry.name, X, y, entry.task, checksum(X, y), feature_names=columns)
+    labels = code_labels(bunch.target)
+    return Dataset(
+        entry.name,
+        X,
+        labels,
+        entry.task,
+        checksum(X, labels),
+        feature_names=columns,
+        classes=tuple(map(str, bunch.target_names)),
+    )
 
 
-def _own(name: str, path: Path) -> Dataset:
+def read_own(name: str, path: Path) -> Dataset:
     """Read a set that is not in the catalogue; what its target is goes by its values."""
-    X, y = check_arrays(*read_any(path), path)
+    content = read_any(path)
+    X, y = check_arrays(content.X, content.y, path)
     X = np.ascontiguousarray(X, dtype=np.float64)
     try:
-        classes = _is_classes(y)
+        classes = has_classes(y)
     except InputError as error:
         # To name the task is for those who call the selector; a file cannot.
-        words = re.sub(r"; give task=.* if it is meant$", "", str(error))
+        words = re.sub(
+            r"; give task=.* if it is meant$|, as task=\S+ with 2-d y needs", "", str(error)
+        )
         raise InputError(f"{str(path)!r}: {words}") from error
     if classes:
-        y = code_labels(y)
-        return Dataset(name, X, y, "classification", checksum(X, y))
+        codes = code_labels(y)
+        return Dataset(
+            name,
+            X,
+            codes,
+            "classification",
+            checksum(X, codes),
+            feature_names=content.columns,
+            classes=_label_names(y, content),
+        )
     y = y.astype(np.float64)
-    return Dataset(name, X, y, "regression", checksum(X, y))
+    return Dataset(name, X, y, "regression", checksum(X, y), feature_names=content.columns)
 
 
-def _is_classes(y: npt.NDArray[Any]) -> bool:
+def has_classes(y: npt.NDArray[Any]) -> bool:
     """Guess as the selector does; where it refuses to guess, numbers are amounts."""
     from exactk.targets import MANY_CLASSES, code_target
 

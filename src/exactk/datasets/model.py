@@ -31,11 +31,25 @@ class Dataset:
         SHA-256 of the content, see `checksum`.
     informative : ndarray of intp or None
         Columns that the target was made of, ascending; known for synthetic data only.
+    feature_names : tuple of str or None
+        Names of the columns of X; known for tables and for sets of scikit-learn.
+    classes : tuple of str or None
+        Names of the labels 0, 1, …; known for tables, for sets of scikit-learn, and wherever the
+        labels are text.
 
     Examples
     --------
-    >>> Dataset("two", np.eye(2), np.array([0, 1]), "classification", "").n_classes
-    2
+    >>> Dataset("two", np.eye(2), np.array([0, 1]), "classification", "")
+    Dataset('two', 2 rows × 2 columns, 2 classes)
+
+    The names of the columns that are selected:
+
+    >>> from exactk import Problem, solve
+    >>> from exactk.datasets import load
+    >>> wine = load("wine")
+    >>> best = solve(Problem.from_arrays(wine.X, wine.y), 3, "exchange")
+    >>> [wine.feature_names[column] for column in best.support]
+    ['flavanoids', 'color_intensity', 'proline']
     """
 
     name: str
@@ -44,6 +58,17 @@ class Dataset:
     task: Kind
     checksum: str
     informative: npt.NDArray[np.intp] | None = None
+    feature_names: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        rows, columns = self.X.shape
+        if self.n_classes is not None:
+            target = _count(self.n_classes, "class", "classes")
+        else:
+            target = _count(1 if self.y.ndim == 1 else self.y.shape[1], "output", "outputs")
+        table = f"{_count(rows, 'row', 'rows')} × {_count(columns, 'column', 'columns')}"
+        return f"{type(self).__name__}({self.name!r}, {table}, {target})"
 
     @property
     def n_classes(self) -> int | None:
@@ -83,3 +108,7 @@ def checksum(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> str:
         # Adding zero turns -0.0 into 0.0: a sparse file cannot keep the difference.
         digest.update(np.ascontiguousarray(values + values.dtype.type(0)).tobytes())
     return digest.hexdigest()
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"

@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 from exactk.bench.summary import Comparison
 from exactk.evaluate import CLASSIFIERS
-from exactk.report import styles
-from exactk.report.figures.panels import Sheet
+from exactk.report.figures.panels import Sheet, gap
 from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, percent, plural, short, signed
-from exactk.report.tables import cell, head, table
+from exactk.report.tables import cell, head, name_cell, table
 from exactk.report.words import higher_is_better, name_of
 
 __all__ = ["comparison"]
@@ -18,7 +17,12 @@ __all__ = ["comparison"]
 
 def comparison(sheet: Sheet, measure: str) -> Markup:
     """Return what the paper prints beside what was measured, in the units of the paper."""
-    found = [one for one in sheet.study.comparisons if one.measure == measure]
+    # Methods that were not run stand beside the others in the table of means.
+    found = [
+        one
+        for one in sheet.study.comparisons
+        if one.measure == measure and one.method in sheet.study.methods
+    ]
     if not found:
         return Markup()
     rows = [_compared(sheet, one) for one in found]
@@ -52,16 +56,18 @@ def _compared(sheet: Sheet, one: Comparison) -> Markup:
     measured_text: object = _with_spread(write, one.measured, sd)
     if one.measured is None:
         word, reason = sheet.study.missing(one.dataset, one.method, one.k)
-        measured_text = tag("span", word, title=reason, class_="gap")
+        if word == "not run":
+            word, reason = "not measured", "the paper prints it, and it was not run here"
+        measured_text = gap(word, reason)
     errors = one.standard_errors
     return tag(
         "tr",
         tag("td", label(one.dataset)),
         cell(one.k, one.k),
-        tag("th", styles.key(sheet.slot(one.method)), label(one.method), scope="row"),
+        name_cell(sheet, one.method),
         cell(_with_spread(write, one.published, one.published_sd), one.published),
         cell(measured_text, one.measured),
-        cell(one.n, one.n),
+        cell(one.n or DASH, one.n or None),
         cell(signed(write(one.difference)), one.difference),
         cell(DASH if errors is None else signed(f"{errors:.1f}".replace("-", "−")), errors),
         _verdict(one),

@@ -152,10 +152,15 @@ def _anchors(found: Iterable[Study]) -> dict[str, str]:
 def _count(found: list[Study]) -> Markup:
     cells = sum(len(study.cells) for study in found)
     troubles = sum(len(study.troubles) for study in found)
-    words = f"{plural(len(found), 'recipe')}, {plural(cells, 'cell')}"
-    end = f"{troubles} of them did not finish" if troubles else "all of them finished"
+    words = f"{plural(len(found), 'recipe')}, {plural(cells, 'cell')} run"
+    if cells:
+        words += f", {troubles} of them did not finish" if troubles else ", all of them finished"
+    # What was run may have finished without being all that the recipes ask for.
+    gone = sum(len(study.asked_datasets) - len(study.datasets) for study in found if study.cells)
+    if gone:
+        words += f"; {plural(gone, 'data set')} of the recipes not run"
     return join(
-        tag("p", f"{words}, {end if cells else 'none of them run'}.", class_="lead"),
+        tag("p", f"{words}.", class_="lead"),
         tag("p", id="filtered", class_="filtered", role="status", hidden=True),
     )
 
@@ -166,7 +171,7 @@ def _side(found: list[Study], register: styles.Register, anchors: dict[str, str]
             "li",
             tag(
                 "a",
-                label(study.definition.get("title") or study.name),
+                label(study.title),
                 href=f"#{anchors[study.name]}",
             ),
         )

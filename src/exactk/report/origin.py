@@ -21,8 +21,8 @@ __all__ = ["command", "origin"]
 def command(study: Study) -> str:
     """Return the command that runs this recipe again: same data, methods, sizes, repeats, seed.
 
-    What is as in the recipe that comes with exactk is not written out. A recipe of one's own is
-    named as a file.
+    What is as in the recipe that comes with exactk, or in its small version if that was run, is not
+    written out. A recipe of one's own is named as a file.
 
     Examples
     --------
@@ -33,20 +33,25 @@ def command(study: Study) -> str:
     ...     "methods": [{"label": "A B"}],
     ... }
     >>> command(Study("mine", definition, []))
-    "exactk bench run mine.toml --datasets iris --methods 'A B' --sizes 2-4 --repeats 3"
+    "exactk bench run PATH/TO/mine.toml --datasets iris --methods 'A B' --sizes 2-4 --repeats 3"
     """
     definition = study.definition
     try:
-        shipped: Mapping[str, Any] = read_recipe(study.name).to_dict()
+        recipe = read_recipe(study.name)
+        shipped: Mapping[str, Any] = recipe.restrict(quick=study.small).to_dict()
+        labels = [variant["label"] for variant in shipped["methods"]]
         words = ["exactk", "bench", "run", study.name]
     except InputError:
-        shipped = {}
-        words = ["exactk", "bench", "run", f"{study.name}.toml"]
+        # Of a recipe of one's own the store has the small version alone.
+        shipped = (definition.get("quick") or {}) if study.small else {}
+        labels = list(shipped.get("methods") or ())
+        words = ["exactk", "bench", "run", f"PATH/TO/{study.name}.toml"]
+    if study.small:
+        words.append("--quick")
     sizes = [int(k) for k in definition.get("sizes") or study.sizes]
-    labels = [variant["label"] for variant in shipped.get("methods") or ()]
     for option, usual, values in (
-        ("--datasets", shipped.get("datasets"), study.datasets),
-        ("--methods", labels, study.methods),
+        ("--datasets", shipped.get("datasets"), study.asked_datasets),
+        ("--methods", labels, study.asked_methods),
         ("--sizes", shipped.get("sizes"), sizes),
     ):
         if values and list(values) != list(usual or ()):

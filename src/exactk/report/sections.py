@@ -23,11 +23,14 @@ __all__ = ["section"]
 
 # Numbers behind a figure are written out up to so many.
 MOST_NUMBERS = 3000
+SMALL = (
+    "Small version (--quick): fewer data sets, sizes, methods and repeats than the text below "
+    "speaks of."
+)
 
 
 def section(study: Study, register: styles.Register, anchor: str) -> Markup:
     """Return the section of a recipe."""
-    title = study.definition.get("title") or study.name
     parts = [_view(Sheet(study, view, register)) for view in study.views] if study.cells else []
     compared = {
         measure for view in study.views if view.kind == "table" for measure in view.measures
@@ -38,7 +41,8 @@ def section(study: Study, register: styles.Register, anchor: str) -> Markup:
     parts += [comparison(plain, name) for name in printed if name not in compared]
     return tag(
         "section",
-        tag("h2", label(title)),
+        tag("h2", label(study.title)),
+        tag("p", SMALL, class_="banner") if study.small else "",
         _about(study),
         *parts,
         _endings(plain) if study.cells else tag("p", "Nothing was run yet.", class_="empty"),
@@ -55,14 +59,31 @@ def _about(study: Study) -> Markup:
         ("paper", PAPERS.get(paper, paper)),
         ("shows", _names(definition.get("shows") or ())),
         ("setting", _setting(study)),
-        ("data sets", _names(study.datasets)),
+        ("data sets", _names(study.datasets or study.asked_datasets)),
         ("cells", _progress(study)),
     ]
     entries = [tag("div", tag("dt", name), tag("dd", _one(text))) for name, text in facts if text]
     paragraphs = [
         tag("p", part) for part in str(definition.get("about") or "").split("\n\n") if part.strip()
     ]
-    return join(*paragraphs, tag("dl", *entries, class_="facts"))
+    return join(*paragraphs, tag("dl", *entries, class_="facts"), _not_run(study))
+
+
+def _not_run(study: Study) -> Markup:
+    """What the recipe asks for and the store has nothing of, in a line."""
+    if not study.cells:
+        return Markup()
+    lacking = (
+        (study.asked_datasets, study.datasets, "no data there"),
+        (study.asked_methods, study.methods, "what they need is not installed"),
+    )
+    return join(
+        *(
+            tag("p", "Not run: ", _names(gone), f" ({why}, or not asked for)", class_="not-run")
+            for asked, have, why in lacking
+            if (gone := [name for name in asked if name not in have])
+        )
+    )
 
 
 def _one(text: str) -> Markup:
@@ -82,17 +103,19 @@ def _setting(study: Study) -> str:
         "classify": "accuracy on rows held out",
         "regress": "error on rows held out",
     }
-    found = [words.get(str(definition.get("protocol")), "")]
+    protocol = str(definition.get("protocol"))
+    found = [words.get(protocol, "")]
+    measure: Mapping[str, Any] | None = definition.get("measure")
+    if protocol == "classify" and measure is not None and not measure.get("classifiers"):
+        found = ["features chosen on the training rows"]
     split: Mapping[str, Any] = definition.get("split") or {}
     if split.get("train"):
         found.append(f"{100 * float(split['train']):g} % of the rows for training")
-    if split.get("folds"):
-        found.append(f"{split['folds']} folds")
     if definition.get("repeats"):
-        found.append(plural(int(definition["repeats"]), "repeat"))
+        found.append(study.trials(int(definition["repeats"]) * (study.folds or 1)))
     if study.sizes:
         found.append(_sizes(study.sizes))
-    found.append(plural(len(study.methods), "method"))
+    found.append(plural(len(study.methods or study.asked_methods), "method"))
     return ", ".join(word for word in found if word)
 
 
@@ -117,7 +140,7 @@ def _view(sheet: Sheet) -> Markup:
     if view.kind == "ranks":
         body = _ranks(sheet)
     elif view.kind == "curve" and view.x not in ("k", "iteration"):
-        body = against_parameter(sheet)
+        body = join(against_parameter(sheet), _numbers(sheet))
     elif view.kind == "table":
         body = join(*(_table(sheet, measure) for measure in view.measures))
     else:

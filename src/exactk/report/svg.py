@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from exactk.report import styles
 from exactk.report.markup import Markup, join, tag
@@ -32,7 +33,7 @@ WIDTH, HEIGHT = 400.0, 268.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 388.0, 24.0, 236.0
 # Length of a dash of lines that lie on each other.
 STRIPE = 6.0
-# Two lines lie on each other where they are less than this apart, on most of their points.
+# Two lines lie on each other where they are less than this apart, on half of their way or more.
 TOUCHING = 0.75
 # Beyond so many points on a line, only some of them get a shape.
 SHAPES_A_LINE = 24
@@ -42,7 +43,8 @@ SHAPES_A_LINE = 24
 class Point:
     """A value in a picture; y is None where there is none, which breaks the line.
 
-    Points of one line may be of several methods, which the filters then tell apart.
+    Points of one line may be of several methods, which the filters then tell apart. n says how many
+    numbers are behind it.
     """
 
     x: float
@@ -50,6 +52,7 @@ class Point:
     sd: float | None = None
     tip: str = ""
     method: int | None = None
+    n: int = 0
 
 
 def number(value: float) -> str:
@@ -304,8 +307,9 @@ def layers(plot: Plot, lines: dict[str, list[Point]]) -> dict[str, tuple[int, in
     for name, own in places.items():
         for group in groups:
             other = places[group[0]]
-            near = sum(abs(y - other[x]) < TOUCHING for x, y in own.items() if x in other)
-            if len(own) > 1 and 2 * near > max(len(own), len(other)):
+            near = [x in other and abs(y - other[x]) < TOUCHING for x, y in own.items()]
+            together = sum(a and b for a, b in pairwise(near))
+            if together and 2 * together >= max(len(own), len(other)) - 1:
                 group.append(name)
                 break
         else:

@@ -8,29 +8,41 @@ from math import isclose
 
 from exactk.bench.summary import Failure
 from exactk.evaluate import CLASSIFIERS
-from exactk.report import styles
-from exactk.report.figures.panels import Sheet, value_of
+from exactk.report.figures.panels import Sheet, gap, value_of
 from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, exact, percent, plural, short
 from exactk.report.ranks import Ranking
 from exactk.report.study import Study, Summary
-from exactk.report.words import higher_is_better, name_of
+from exactk.report.words import capital, higher_is_better, name_of
 
-__all__ = ["cell", "endings", "head", "measured", "standings", "table", "troubles"]
+__all__ = [
+    "cell",
+    "endings",
+    "head",
+    "measured",
+    "name_cell",
+    "standings",
+    "table",
+    "troubles",
+]
 
 # A table of more columns than this is split by data set.
 MOST_COLUMNS = 40
 # So many repeats are named one by one.
 NAMED_REPEATS = 8
+# One number for all repeats together.
+STABILITIES = ("jaccard", "nogueira")
 
 
 def table(rows: Sequence[Markup], *heads: Markup, caption: object = "", kind: str = "") -> Markup:
-    """Put rows under one or more rows of headings, in a box that scrolls sideways."""
-    return tag(
+    """Put rows under one or more rows of headings, in a box that scrolls sideways.
+
+    The caption stands outside the box: inside it would be as wide as the table.
+    """
+    box = tag(
         "div",
         tag(
             "table",
-            tag("caption", caption) if caption else "",
             tag("thead", *(tag("tr", one) for one in heads)),
             tag("tbody", *rows),
             class_=f"sortable {kind}".strip(),
@@ -39,8 +51,9 @@ def table(rows: Sequence[Markup], *heads: Markup, caption: object = "", kind: st
         # What scrolls must be reachable by keyboard.
         tabindex="0",
         role="region",
-        aria_label="Table",
+        aria_label=caption or "Table",
     )
+    return tag("div", tag("p", caption, class_="caption") if caption else "", box, class_="tabled")
 
 
 def head(text: object, *, numeric: bool = True, **attributes: object) -> Markup:
@@ -58,7 +71,7 @@ def cell(text: object, value: float | None = None, **attributes: object) -> Mark
 
 def name_cell(sheet: Sheet, method: str) -> Markup:
     """Return the first column: a method with its line."""
-    return tag("th", styles.key(sheet.slot(method)), label(method), scope="row")
+    return tag("th", sheet.key(method), label(method), scope="row")
 
 
 def measured(sheet: Sheet, measure: str) -> Markup:
@@ -127,15 +140,48 @@ def _wide(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> Markup:
         )
         for method in study.methods
     ]
+    prints = _prints(sheet, measure, columns)
+    rows += prints
     named = name_of(measure, percent=sheet.view.scale == "percent")
-    which = "mean ± standard deviation" if sheet.view.statistic == "mean" else sheet.view.statistic
+    which = sheet.view.statistic
+    if which == "mean" and any(one.sd is not None for one in found.values() if one):
+        which = "mean ± standard deviation"
+    over = f"{which} over {study.trials(usual)}"
+    if measure in STABILITIES:
+        over = f"between {study.trials(2).partition(' ')[2]}"
+    elif usual == 1 and len(counts) == 1:
+        over = f"a single {'fold' if study.folds else 'repeat'}"
     k = "" if several else f", k = {columns[0][1]}"
     bold = "; best in bold" if any(one is not None for one in best.values()) else ""
     caption = (
-        f"{named[:1].upper()}{named[1:]}{k}: {which} over {plural(usual, 'repeat')}"
+        f"{capital(named)}{k}: {over}"
         f"{', unless n says otherwise' if len(counts) > 1 else ''}{bold}."
+        f"{' Grey: printed in the paper, not measured here.' if prints else ''}"
     )
     return table(rows, *heads, caption=caption, kind="wide")
+
+
+def _prints(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> list[Markup]:
+    """Rows of what the paper prints of methods that were not run."""
+    comparisons = [one for one in sheet.study.comparisons if one.measure == measure]
+    methods = dict.fromkeys(one.method for one in comparisons)
+    rows = []
+    for method in methods:
+        found = [sheet.published(dataset, method, k, measure) for dataset, k in columns]
+        if method in sheet.study.methods or not any(found):
+            continue
+        cells = []
+        for (dataset, _), one in zip(columns, found, strict=True):
+            mark = sheet.register.datasets[dataset]
+            if one is None:
+                cells.append(cell(DASH, data_d=mark))
+                continue
+            spread = "" if one.sd is None else tag("small", f" ± {sheet.text(one.sd, 2)}")
+            cells.append(cell(join(sheet.text(one.value), spread), one.value, data_d=mark))
+        name = tag("th", label(method), " ", tag("small", "not measured"), scope="row")
+        number = sheet.register.methods.get(method)
+        rows.append(tag("tr", name, *cells, class_="unmeasured", data_m=number))
+    return rows
 
 
 def _best(sheet: Sheet, measure: str, column: list[Summary | None]) -> float | None:
@@ -159,7 +205,7 @@ def _value(
     mark = sheet.register.datasets[dataset]
     if found is None:
         word, reason = sheet.study.missing(dataset, method, k)
-        return cell(tag("span", word, title=reason, class_="gap"), data_d=mark)
+        return cell(gap(word, reason), data_d=mark)
     value = value_of(found, sheet.view.statistic)
     # The same columns graded in another order of summation are as good.
     is_best = best is not None and isclose(value, best, rel_tol=1e-9)
@@ -223,9 +269,9 @@ def troubles(sheet: Sheet) -> Markup:
             tag(
                 "tr",
                 tag("td", label(dataset)),
-                tag("th", styles.key(sheet.slot(method)), label(method), scope="row"),
+                name_cell(sheet, method),
                 cell(_span(sizes), sizes[0] if sizes else None),
-                tag("td", tag("span", status.replace("_", " "), class_="gap")),
+                tag("td", gap(status.replace("_", " "))),
                 cell(len(cells), len(cells), title=f"repeats {repeats}{more}"),
                 tag("td", label(reason), class_="reason"),
                 data_m=sheet.method(method),

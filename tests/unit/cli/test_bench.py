@@ -123,11 +123,14 @@ def test_a_run_prints_published_beside_measured(finished):
     mean = sum(objectives) / 2
     head, _, names, line, *_ = out.splitlines()
     assert head == "own: Two methods on two tables (10 done)"
-    assert names.split()[-5:] == ["published", "measured", "difference", "within", "sd"]
+    shown = " ".join(names.split()[4:])
+    assert shown == "published measured difference within sd standard errors"
     assert line.split()[:7] == ["objective", "wine", "2", "CD-LSR", "40", "±", "1"]
     assert f"{mean:.4g} ± " in line
     assert f"{mean - 40:+.4g}" in line
-    assert line.endswith("no")
+    sd = abs(objectives[0] - objectives[1]) / 2**0.5
+    errors = (mean - 40) / (1 / 2 + sd**2 / 2) ** 0.5
+    assert line.split()[-2:] == ["no", f"{errors:+.1f}"]
     assert "Fisher (1, 2)" in out, "what no paper prints is shown as well"
     assert "own: 10 cells run, 0 recorded before" in err
     assert "left out: lung (how to get it: exactk datasets fetch lung)" in err

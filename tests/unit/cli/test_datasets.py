@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ def nowhere(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("EXACTK_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("sys.platform", "linux")
+    (tmp_path / "data").mkdir()
     return tmp_path / "data"
 
 
@@ -36,7 +38,6 @@ def test_list(run, nowhere):
 
 
 def test_list_as_json(run, nowhere):
-    nowhere.mkdir()
     np.savez(nowhere / "colon.npz", X=np.eye(2), y=[0, 1])
     rows = json.loads(run("datasets", "list", "--format", "json").out)
     assert [row["name"] for row in rows] == names()
@@ -48,6 +49,54 @@ def test_list_as_json(run, nowhere):
     assert len(by_name["srbct"]["checksum"]) == 64
     assert by_name["srbct"]["licence"] == "no licence stated by the repository"
     assert (by_name["srbct"]["fetchable"], by_name["lung56"]["fetchable"]) == (True, False)
+
+
+def test_list_marks_what_no_checksum_is_known_of(run, nowhere):
+    marked = {
+        line.split()[0]
+        for line in run("datasets", "list").out.splitlines()
+        if line.endswith("jundongl/scikit-feature (checksum unknown)")
+    }
+    assert marked == {"lung", "gli85"}
+    rows = json.loads(run("datasets", "list", "--format", "json").out)
+    assert {row["name"] for row in rows if row["here"] is False and not row["checksum"]} == marked
+    checked = {row["name"]: row["checked"] for row in rows}
+    assert (checked["lung"], checked["colon"]) == ("shape and class sizes", "checksum")
+
+
+def test_ones_own_files_are_listed(run, nowhere, tmp_path, monkeypatch):
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.setenv("EXACTK_DATA", os.pathsep.join([str(nowhere), str(other)]))
+    np.savez(nowhere / "cells.npz", X=np.eye(6, 4), y=list("abcabc"))
+    np.savez(nowhere / "broken.npz", X=np.eye(6))
+    (other / "flowers.csv").write_text("a,b,y\n1,2,0.5\n3,4,0.7\n5,7,0.1\n")
+    for here in ([], ["--here"]):
+        lines = [line.split() for line in run("datasets", "list", *here).out.splitlines()[-3:]]
+        assert lines == [
+            ["broken", "?", "?", "?", "-", "yes", "your", "folder"],
+            ["cells", "6", "4", "3", "-", "yes", "your", "folder"],
+            ["flowers", "3", "2", "-", "-", "yes", "your", "folder"],
+        ]
+    rows = json.loads(run("datasets", "list", "--here", "--format", "json").out)
+    assert {tuple(row) for row in rows} == {tuple(rows[0])}, "all have the same keys"
+    cells, flowers = rows[-2:]
+    assert (cells["n"], cells["d"], cells["classes"], cells["here"]) == (6, 4, 3, True)
+    assert (flowers["task"], flowers["classes"]) == ("regression", None)
+    assert (flowers["origin"], flowers["file"]) == ("your folder", str(other / "flowers.csv"))
+    assert "cells" not in run("datasets", "list", "--paper", "cdlsr").out
+    only = run("datasets", "list", "--folder", str(other)).out
+    assert "flowers" in only
+    assert "cells" not in only
+
+
+def test_a_data_folder_that_does_not_exist(run, nowhere):
+    nowhere.rmdir()
+    for args in (["list"], ["path", "colon"]):
+        result = run("datasets", *args)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith(f"exactk: EXACTK_DATA names {str(nowhere)!r}, which does not")
+    assert run("datasets", "path").out.startswith(f"{nowhere}\n")
 
 
 def test_list_of_a_paper_and_of_what_is_here(run, nowhere):
@@ -71,7 +120,6 @@ def test_path(run, nowhere, tmp_path):
         str(tmp_path / "cache" / "exactk"),
     ]
     assert run("datasets", "path", "--folder", "x").out == "x\n"
-    nowhere.mkdir()
     (nowhere / "mine.csv").write_text("a,y\n1,2\n")
     assert run("datasets", "path", "mine").out == f"{nowhere / 'mine.csv'}\n"
 
@@ -127,6 +175,17 @@ def test_fetch_prints_the_files(run, monkeypatch):
         "timeout": 30.0,
         "on_progress": None,
     }
+
+
+def test_fetch_says_what_was_checked_without_a_checksum(run, monkeypatch):
+    Fetches(monkeypatch)
+    result = run("datasets", "fetch", "lung", "colon", "gli85")
+    assert result.code == 0
+    assert result.out == "there/lung.npz\nthere/colon.npz\nthere/gli85.npz\n"
+    assert result.err == (
+        "exactk: no checksum of 'lung' is known: shape and class sizes alone were checked.\n"
+        "exactk: no checksum of 'gli85' is known: shape and number of classes alone were checked.\n"
+    )
 
 
 def test_fetch_of_a_paper_and_of_all(run, monkeypatch):

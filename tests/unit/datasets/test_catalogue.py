@@ -33,7 +33,14 @@ def test_a_file_has_a_source_a_licence_note_and_a_way(name):
     assert entry.build in BUILDERS or entry.how
     assert set(entry.papers) <= set(PAPERS)
     if name not in ("lung", "gli85"):
+        assert entry.checked == "checksum"
         assert re.fullmatch(r"[0-9a-f]{64}", entry.checksum)
+
+
+def test_what_is_checked_where_no_checksum_is_known():
+    assert describe("lung").checked == "shape and class sizes"
+    assert describe("gli85").checked == "shape and number of classes"
+    assert describe("wine").checked == describe("genes").checked == ""
 
 
 def test_every_paper_has_sets():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from exactk.datasets import available, describe, find, folders, load
+from exactk.datasets import available, describe, fetch, find, folders, load, names
+from exactk.datasets.folders import own_files
 from tests.support import says
 
 
@@ -40,12 +42,83 @@ def test_the_order_is_folder_or_variable_and_cache(elsewhere, monkeypatch, tmp_p
     in_cache = touch(elsewhere / "mine.npz")
     assert find("mine") == in_cache
     monkeypatch.setenv("EXACTK_DATA", str(tmp_path / "data"))
-    assert find("mine") == in_cache, "a folder that does not exist holds nothing"
+    (tmp_path / "data").mkdir()
+    assert find("mine") == in_cache
     named = touch(tmp_path / "data" / "mine.npz")
     assert find("mine") == named
     assert find("mine", folder=tmp_path / "other") is None
     given = touch(tmp_path / "other" / "mine.csv")
     assert find("mine", folder=tmp_path / "other") == given
+
+
+def several(monkeypatch, *places: Path) -> None:
+    monkeypatch.setenv("EXACTK_DATA", os.pathsep.join(map(str, places)))
+
+
+def test_several_folders_are_searched_in_their_order(elsewhere, monkeypatch, tmp_path):
+    a, b = tmp_path / "a", tmp_path / "b"
+    several(monkeypatch, a, b)
+    assert folders() == [a, b, elsewhere]
+    only = touch(b / "mine.csv")
+    a.mkdir()
+    assert find("mine") == only
+    # The folder decides before the form of the file does.
+    first = touch(a / "mine.parquet")
+    touch(b / "mine.npz")
+    assert find("mine") == first
+    touch(elsewhere / "kept.npz")
+    assert available(["mine", "kept", "colon"]) == (["mine", "kept"], ["colon"])
+    monkeypatch.setenv("EXACTK_DATA", f"{os.pathsep}{a}{os.pathsep}")
+    assert folders() == [a, elsewhere]
+
+
+def test_a_named_folder_that_does_not_exist_is_said(elsewhere, monkeypatch, tmp_path):
+    here, gone = tmp_path / "here", tmp_path / "gone"
+    touch(here / "mine.npz")
+    touch(elsewhere / "mine.npz")
+    several(monkeypatch, here, gone)
+    for ask in (find, load, lambda name: available([name]), lambda _: names(own=True)):
+        with says(f"EXACTK_DATA names {str(gone)!r}", "does not exist", "make that folder"):
+            ask("mine")
+    # What needs no file needs no folder; neither does another folder that is given.
+    assert available(["wine", "planted"])[0] == ["wine", "planted"]
+    assert load("iris").X.shape == (150, 4)
+    assert names()
+    assert folders()[1] == gone
+    assert find("mine", folder=here) is not None
+    gone.write_text("a file")
+    with says(str(gone), "is no folder"):
+        find("mine")
+
+
+def test_fetch_makes_the_first_named_folder_and_no_other(elsewhere, monkeypatch, tmp_path):
+    several(monkeypatch, tmp_path / "new", tmp_path / "gone")
+    with says(str(tmp_path / "gone"), "does not exist"):
+        fetch("colon")
+    assert (tmp_path / "new").is_dir()
+    assert not (tmp_path / "gone").exists()
+
+
+def test_names_of_ones_own_files(elsewhere, monkeypatch, tmp_path):
+    a, b = tmp_path / "a", tmp_path / "b"
+    several(monkeypatch, a, b)
+    for file in ("flowers.csv", "Cells.tsv.gz", "v1.2.npz", "twice.npz", "twice.csv"):
+        touch(a / file)
+    # Of the catalogue, of its sources, of no form that is read, no name, no file.
+    for file in ("colon.csv", "COIL20.mat", "SRBCTML.mat", "Isolet3.mat", "notes.txt", "my x.csv"):
+        touch(a / file)
+    for file in (".hidden.npz", "wine.npz"):
+        touch(a / file)
+    (a / "folder.csv").mkdir()
+    for file in ("Flowers.npz", "late.parquet"):
+        touch(b / file)
+    touch(elsewhere / "kept.mat")
+    found = own_files()
+    assert list(found) == ["Cells", "flowers", "kept", "late", "twice", "v1.2"]
+    for name, path in found.items():
+        assert find(name) == path
+    assert names(own=True) == names() + list(found)
+    assert names(own=True, folder=b) == [*names(), "Flowers", "late"]
 
 
 @pytest.mark.parametrize(

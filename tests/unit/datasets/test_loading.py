@@ -180,6 +180,64 @@ class TestOnesOwn:
             load("own", folder=tmp_path)
 
 
+class TestNames:
+    def test_of_scikit_learn(self):
+        for name in ("digits", "breast_cancer", "wine", "iris", "diabetes"):
+            data = load(name)
+            X, y = getattr(sklearn_datasets, f"load_{name}")(return_X_y=True, as_frame=True)
+            assert data.feature_names == tuple(X.columns)
+            assert data.checksum == checksum(X.to_numpy(), y.to_numpy())
+            if data.task == "regression":
+                assert data.classes is None
+            else:
+                assert len(data.classes) == data.n_classes
+        assert load("digits").classes == tuple("0123456789")
+        assert load("breast_cancer").classes == ("malignant", "benign")
+
+    def test_of_a_table(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        (tmp_path / "text.csv").write_text("wing,kind,leg\n1,2,wren\n3,4,finch\n5,6,wren\n")
+        data = load("text", folder=tmp_path)
+        assert data.feature_names == ("wing", "kind")
+        assert (data.classes, data.y.tolist()) == (("finch", "wren"), [1, 0, 1])
+        (tmp_path / "number.csv").write_text("a,y,b\n1,9,2\n3,4,4\n5,9,6\n")
+        data = load("number", folder=tmp_path)
+        assert (data.feature_names, data.classes) == (("a", "b"), ("4", "9"))
+        (tmp_path / "amount.csv").write_text("a,b,y\n1,2,7.5\n3,4,8.1\n5,6,9.3\n")
+        data = load("amount", folder=tmp_path)
+        assert (data.feature_names, data.classes) == (("a", "b"), None)
+        for name, y in (("half", [1.0, 2.0, 1.0]), ("bool", [True, False, True])):
+            parquet.write_table(pa.table({"a": [1, 2, 3], "y": y}), tmp_path / f"{name}.parquet")
+        assert load("half", folder=tmp_path).classes == ("1", "2")
+        assert load("bool", folder=tmp_path).classes == ("False", "True")
+
+    def test_of_a_table_of_the_catalogue(self, small, tmp_path):
+        forms(small, tmp_path)
+        data = load("small", folder=tmp_path / "csv")
+        assert data.feature_names == tuple("abcdefgh")
+        assert data.classes == ("p", "q")
+        assert data.checksum == small.entry.checksum
+
+    def test_elsewhere_there_are_none_but_labels_that_are_text(self, tmp_path):
+        np.savez(tmp_path / "text.npz", X=np.eye(3), y=["b", "a", "b"])
+        np.savez(tmp_path / "number.npz", X=np.eye(3), y=[5, 3, 5])
+        for name, classes in (("text", ("a", "b")), ("number", None)):
+            data = load(name, folder=tmp_path)
+            assert (data.feature_names, data.classes) == (None, classes)
+        assert load("genes").feature_names is None
+
+
+def test_a_file_of_ones_own_is_suggested(elsewhere):
+    elsewhere.mkdir(parents=True)
+    np.savez(elsewhere / "flowers.npz", X=np.eye(2), y=[0, 1])
+    with says("no data set named 'flwers'; did you mean 'flowers'? See"):
+        load("flwers")
+    with says("no data set named 'flwers'; see"):
+        load("flwers", folder=elsewhere / "none")
+
+
 def savez(**arrays):
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
@@ -299,16 +357,34 @@ def test_a_table_without_a_header_does_not_lose_its_first_row(tmp_path):
     assert load("mine", folder=tmp_path).X.shape == (8, 3)
 
 
-@pytest.mark.parametrize("bad", ["a,b,y\n1,,0\n2,3,1\n", "a,b,y\nx,1,0\n2,3,1\n"])
-def test_a_table_is_named_and_no_option_that_is_not_there(tmp_path, bad):
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ("a,b,y\n1,,0\n2,3,1\n", "'b' has 1 missing value; fill or remove these, or remove the"),
+        ("a,b,y\nx,1,0\n2,3,1\n", "not numeric (string): 'a'; remove from the file, or recode"),
+        ("a,,y\n1,2,0\n2,3,1\n", "column 2 of the table has no name; name it, or remove it from"),
+        ("y\n0\n1\n", "no feature columns besides the target"),
+        ("a,a,y\n1,2,0\n", "more than one column named 'a'"),
+        ("a,b,y\n1,2\n", "row 2"),
+        ("a,y\n1,\n2,1\n", "target column 'y' has 1 missing value"),
+        ("a,y\n1,2020-01-01\n2,2020-01-02\n", "target column 'y' is date"),
+        ("a,y\n1,q\n2,q\n", "1 class, 'q'"),
+    ],
+    ids=["hole", "text", "no name", "no feature", "twice", "ragged", "target", "date", "class"],
+)
+def test_a_table_is_named_and_no_option_that_is_not_there(tmp_path, bad, words):
+    pytest.importorskip("pyarrow")
     (tmp_path / "mine.csv").write_text(bad)
-    with says("mine.csv", "column") as error:
+    with says("mine.csv", words) as error:
         load("mine", folder=tmp_path)
-    assert "--drop" not in str(error.value)
+    for option in ("--", "drop", "task="):
+        assert option not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    "y", [np.zeros(40, dtype=int), np.arange(40).astype(str)], ids=["same", "names"]
+    "y",
+    [np.zeros(40, dtype=int), np.arange(40).astype(str), np.full((40, 2), "a")],
+    ids=["same", "names", "two columns"],
 )
 def test_a_target_of_no_use_names_its_file(tmp_path, y):
     np.savez(tmp_path / "mine.npz", X=np.arange(80.0).reshape(40, 2), y=y)

@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from exactk.datasets import checksum
+from exactk.datasets import Dataset, checksum
 
 X = np.array([[1.5, -2.0, 0.0], [4.0, 5.25, 1e-3]])
 Y = np.array([3, 7])
@@ -47,3 +47,25 @@ def test_the_form_does_not_matter(same):
 )
 def test_the_content_does(other):
     assert checksum(*other) != checksum(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (
+            Dataset("it's", np.zeros((900, 1)), np.arange(900) % 3, "classification", ""),
+            """Dataset("it's", 900 rows × 1 column, 3 classes)""",
+        ),
+        (
+            Dataset("a", np.zeros((1, 2)), np.zeros(1), "regression", ""),
+            "Dataset('a', 1 row × 2 columns, 1 output)",
+        ),
+        (
+            Dataset("a", np.zeros((2, 2)), np.zeros((2, 4)), "regression", ""),
+            "Dataset('a', 2 rows × 2 columns, 4 outputs)",
+        ),
+    ],
+    ids=["classes", "one output", "outputs"],
+)
+def test_it_is_shown_in_one_line(data, line):
+    assert repr(data) == line

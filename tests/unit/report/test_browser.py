@@ -259,6 +259,39 @@ def test_the_page_is_not_wider_than_the_screen(visit, name, width):
     assert view.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_captions_are_within_a_small_screen(visit):
+    view = visit("many", viewport={"width": 420, "height": 800})
+    ends = view.evaluate(
+        "[...document.querySelectorAll('.tabled > .caption')]"
+        ".filter(e => e.getClientRects().length).map(e => e.getBoundingClientRect().right)"
+    )
+    assert len(ends) >= 1
+    assert max(ends) <= 420
+    # The table itself is wider, or the test would show nothing.
+    assert view.locator(".standings").first.evaluate("e => e.scrollWidth") > 420
+
+
+def test_names_and_numbers_of_the_rank_diagram_are_apart(visit):
+    view = visit("many")
+    gaps = view.locator(".diagram").evaluate(
+        "d => [...d.querySelectorAll('.series')].map(g => {"
+        " const [a, b] = ['.tick', '.row-name'].map(s => g.querySelector(s).getBBox());"
+        " return Math.max(b.x - a.x - a.width, a.x - b.x - b.width); })"
+    )
+    assert len(gaps) == 32
+    assert min(gaps) >= 6
+
+
+def test_the_band_of_one_of_many_shows_when_its_method_is_held(visit):
+    view = visit("many")
+    figure = view.locator(".figure.many").first
+    opacity = "e => getComputedStyle(e).opacity"
+    first = figure.locator(".series .band").first
+    assert first.evaluate(opacity) == "0"
+    figure.locator(".legend li").first.click()
+    assert float(figure.locator(".series.lit .band").first.evaluate(opacity)) > 0.1
+
+
 def test_without_a_script_it_is_a_page_all_the_same(visit):
     view = visit("all", java_script_enabled=False)
     assert not view.locator("#controls").is_visible()

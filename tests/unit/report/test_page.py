@@ -27,6 +27,11 @@ STORES = {
     "32 methods": stores.many_methods,
     "hostile": stores.hostile,
 }
+FIGURES = [
+    {"kind": "curve", "measure": "svm"},
+    {"kind": "trace", "measure": "own", "x": "iteration"},
+    {"kind": "bars", "measure": "seconds", "scale": "log"},
+]
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +77,11 @@ def table_rows(text: str, kind: str) -> list[list[str]]:
         ]
         for row in re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.S)
     ]
+
+
+def view_of(text: str, kind: str) -> str:
+    """The first view of a kind, up to the next one."""
+    return text.split(f'<section class="view {kind}">')[1].split('<section class="view ')[0]
 
 
 @pytest.mark.parametrize("name", STORES)
@@ -205,8 +215,9 @@ def test_fewer_repeats_than_usual_are_counted():
 
 def test_how_it_was_made(pages):
     text = pages["every view"]
-    for words in ("Example 3000", "1.26.0", "exactk bench run cdlsr-all.toml", "1000, 1001, 1002",
-                  hashlib.sha256(b"srbct").hexdigest(), "2026-11-16T07:00:00Z"):  # fmt: skip
+    for words in ("Example 3000", "1.26.0", "exactk bench run PATH/TO/cdlsr-all.toml",
+                  "1000, 1001, 1002", hashlib.sha256(b"srbct").hexdigest(),
+                  "2026-11-16T07:00:00Z"):  # fmt: skip
         assert words in text
 
 
@@ -229,7 +240,7 @@ def test_the_last_record_of_a_cell_counts():
 def test_cells_without_their_recipe_get_tables():
     text = page([stores.cell("lost", "a", "A", r, [5]) for r in range(2)])
     assert text.count('class="sortable wide"') > 5
-    assert "exactk bench run lost.toml" in text
+    assert "exactk bench run PATH/TO/lost.toml" in text
 
 
 def test_a_recipe_without_cells_says_so():
@@ -335,16 +346,17 @@ def test_what_differs_by_rounding_is_equally_good_and_has_no_deviation():
     assert text.count("<b>9</b>") == 2
 
 
-def test_a_data_set_without_any_number_is_named_with_the_reason():
-    line = stores.definition("r", [{"kind": "curve", "measure": "svm"}], repeats=1)
+def test_a_data_set_where_every_method_failed_says_so():
+    line = stores.definition("r", FIGURES, repeats=1)
     lacking = [("orl", method) for method in ("CD-LSR", "exchange", "RPFS")]
-    text = page([line, *stores.cells_of(line, without=lacking)])
-    panel = re.search(
-        r"<figure[^>]*><figcaption><b><bdi>orl</bdi></b></figcaption>(.*?)</figure>", text
-    )
-    assert "No numbers." in panel[1]
-    assert panel[1].count("not run") == 3
-    assert "<svg" not in panel[1]
+    records = [line, *stores.cells_of(line, without=lacking)]
+    records += [stores.failed("r", *place, 0, sizes=[5, 10, 20]) for place in lacking]
+    for kind in ("curve", "trace", "bars"):
+        text = view_of(page(records), kind)
+        panels = re.findall(r"<figcaption><b><bdi>orl</bdi></b>.*?</figure>", text)
+        assert panels, kind
+        for panel in panels:
+            assert len(re.findall('class="gap"[^>]*>failed', panel)) == 3, kind
 
 
 def test_short_and_long_traces_share_a_log_axis():

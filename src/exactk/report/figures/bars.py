@@ -5,11 +5,11 @@ from __future__ import annotations
 from statistics import median
 
 from exactk.report import styles, svg
-from exactk.report.figures.panels import Panel, Sheet, published_tip, tip, value_of
+from exactk.report.figures.panels import HARMLESS, Panel, Sheet, published_tip, tip, value_of
 from exactk.report.markup import Markup, join, tag
 from exactk.report.scales import Scale, linear, logarithmic
 from exactk.report.study import Published, Summary
-from exactk.report.words import name_of
+from exactk.report.words import capital, name_of
 
 __all__ = ["bars"]
 
@@ -20,6 +20,8 @@ LEFT, RIGHT = 132.0, 332.0
 NAME_LENGTH = 22
 # More panels than this are folded away behind one that sums them up.
 MOST_PANELS = 16
+# On a linear scale panels whose longest bars differ by more than this have axes of their own.
+UNLIKE = 5.0
 
 
 def bars(sheet: Sheet) -> Markup:
@@ -29,7 +31,12 @@ def bars(sheet: Sheet) -> Markup:
 
 def _bars(sheet: Sheet, measure: str) -> Markup:
     study = sheet.study
-    places = [(dataset, k) for dataset in study.datasets for k in study.sizes]
+    places = [
+        (dataset, k)
+        for dataset in study.datasets
+        for k in study.sizes
+        if any(study.missing(dataset, method, k)[0] != "not run" for method in study.methods)
+    ]
     found = {
         place: {m: sheet.summary(place[0], m, place[1], measure) for m in study.methods}
         for place in places
@@ -38,29 +45,26 @@ def _bars(sheet: Sheet, measure: str) -> Markup:
         place: {m: sheet.published(place[0], m, place[1], measure) for m in study.methods}
         for place in places
     }
-    # One scale for all panels, so that bars can be compared across them.
-    scale = _scale(
-        sheet,
-        [one for by_method in found.values() for one in by_method.values() if one],
-        [one for by_method in paper.values() for one in by_method.values() if one],
-    )
+    scales = _scales(sheet, found, paper)
     panels = []
     for dataset, k in places:
         values, prints = found[dataset, k], paper[dataset, k]
         heading = f"k = {k}" if len(study.sizes) > 1 else ""
-        picture = _picture(sheet, scale, dataset, k, measure, values, prints)
+        picture = _picture(sheet, scales[dataset, k], dataset, k, measure, values, prints)
         panels.append(Panel(dataset, picture, heading))
     hollow = any(one for prints in paper.values() for one in prints.values())
-    note = "Bar: mean over the repeats; whisker: ± one standard deviation."
-    if sheet.view.statistic != "mean":
-        note = f"Bar: the {sheet.view.statistic} over the repeats."
+    numbers = [one for values in found.values() for one in values.values() if one]
+    spread = "whisker" if any(one.sd for one in numbers) else ""
+    note = sheet.means("Bar", {one.n for one in numbers}, spread)
+    if len(set(scales.values())) > 1:
+        note += " Each panel has an axis of its own."
     if hollow:
         note += " Hollow points: published."
-    named = name_of(measure, percent=sheet.view.scale == "percent")
-    title = named[:1].upper() + named[1:]
+    title = capital(name_of(measure, percent=sheet.view.scale == "percent"))
     if len(panels) <= MOST_PANELS:
         return sheet.figure(title, panels, [], note)
     middle = {m: _median([found[place][m] for place in places]) for m in study.methods}
+    scale = _scale(sheet, [one for one in middle.values() if one], [])
     picture = _picture(sheet, scale, "all data sets", None, measure, middle, {})
     overview = Panel(None, picture, "median over data sets and sizes that have a number")
     rest = tag("summary", f"{title}: one panel for each data set and k ({len(panels)})")
@@ -76,6 +80,25 @@ def _median(found: list[Summary | None]) -> Summary | None:
     if not means:
         return None
     return Summary(len(means), median(means), min(means), max(means), None)
+
+
+def _scales(
+    sheet: Sheet,
+    found: dict[tuple[str, int], dict[str, Summary | None]],
+    paper: dict[tuple[str, int], dict[str, Published | None]],
+) -> dict[tuple[str, int], Scale]:
+    """One scale for all panels, so that bars can be compared, unless some would be too short."""
+    numbers = {place: [one for one in found[place].values() if one] for place in found}
+    prints = {place: [one for one in paper[place].values() if one] for place in paper}
+    largest = [max(abs(one.mean) for one in values) for values in numbers.values() if values]
+    if sheet.view.scale != "log" and largest and max(largest) > UNLIKE * min(largest):
+        return {place: _scale(sheet, numbers[place], prints[place]) for place in found}
+    common = _scale(
+        sheet,
+        [one for values in numbers.values() for one in values],
+        [one for values in prints.values() for one in values],
+    )
+    return dict.fromkeys(found, common)
 
 
 def _scale(sheet: Sheet, found: list[Summary], paper: list[Published]) -> Scale:
@@ -148,8 +171,9 @@ def _row(
         word, reason = "no number", "on any data set"
         if k is not None:
             word, reason = sheet.study.missing(dataset, method, k)
+        kind = "gap mild" if word in HARMLESS else "gap"
         parts.append(
-            tag("text", word, tag("title", f"{method}: {reason}"), class_="gap", x=LEFT + 6,
+            tag("text", word, tag("title", f"{method}: {reason}"), class_=kind, x=LEFT + 6,
                 y=svg.number(middle), dy="0.34em")
         )  # fmt: skip
     else:

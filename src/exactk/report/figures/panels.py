@@ -12,7 +12,18 @@ from exactk.report.numbers import percent, plural, short
 from exactk.report.study import Published, Study, Summary, View
 from exactk.report.words import capital
 
-__all__ = ["Gaps", "Panel", "Sheet", "everywhere", "gap", "missing_note", "tip", "value_of"]
+__all__ = [
+    "Gaps",
+    "Panel",
+    "Sheet",
+    "all_not_run",
+    "everywhere",
+    "gap",
+    "missing_note",
+    "published_tip",
+    "tip",
+    "value_of",
+]
 
 # By method: k, a word and a reason for each number that is not there.
 Gaps = dict[str, list[tuple[int, str, str]]]
@@ -63,7 +74,7 @@ class Sheet:
         """
         numbers = set(counts)
         if max(numbers, default=0) < 2:
-            return f"{drawn}: {self.study.trials(1)}."
+            return f"A single {'fold' if self.study.folds else 'repeat'}."
         over = self.study.trials(max(numbers))
         if len(numbers) > 1:
             over = f"up to {over}"
@@ -115,8 +126,7 @@ class Sheet:
     def legend(self, methods: Iterable[str]) -> Markup:
         """Return the methods of a figure with their lines."""
         items = [
-            tag("li", self.key(name), label(name), data_m=self.method(name))
-            for name in methods
+            tag("li", self.key(name), label(name), data_m=self.method(name)) for name in methods
         ]
         return tag("ul", *items, class_="legend")
 
@@ -211,15 +221,10 @@ def everywhere(sheet: Sheet, panels: Sequence[Gaps]) -> tuple[list[Gaps], Markup
             found.setdefault(words.pop(), []).append(method)
     gone = {method for methods in found.values() for method in methods}
     left = [{m: lacking for m, lacking in gaps.items() if m not in gone} for gaps in panels]
-    notes = [
-        part
-        for word, methods in found.items()
-        for part in (
-            f" {capital(word)}: ",
-            *(piece for method in methods for piece in (", ", label(method)))[1:],
-            ".",
-        )
-    ]
+    notes: list[object] = []
+    for word, methods in found.items():
+        names = [part for method in methods for part in (", ", label(method))]
+        notes += [f" {capital(word)}: ", *names[1:], "."]
     return left, join(*notes)
 
 

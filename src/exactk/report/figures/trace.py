@@ -7,9 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from exactk.report import svg
-from exactk.report.figures.curve import y_scale
-from exactk.report.figures.panels import Panel, Sheet, missing_note
-from exactk.report.markup import Markup
+from exactk.report.figures.curve import EMPTY, y_scale
+from exactk.report.figures.panels import (
+    Gaps,
+    Panel,
+    Sheet,
+    all_not_run,
+    everywhere,
+    missing_note,
+)
+from exactk.report.markup import Markup, join
 from exactk.report.scales import linear, logarithmic
 
 __all__ = ["pooled", "traces"]
@@ -40,36 +47,47 @@ def pooled(runs: Sequence[Sequence[float]]) -> tuple[list[float], list[float | N
 def traces(sheet: Sheet) -> Markup:
     """Return one panel for every data set and k."""
     study = sheet.study
-    panels = []
-    shown: set[str] = set()
+    drawn: list[tuple[str, int, dict[str, list[svg.Point]]]] = []
+    every_gap: list[Gaps] = []
+    counts: set[int] = set()
     longest = 0
     for dataset in study.datasets:
         for k in study.sizes:
             lines: dict[str, list[svg.Point]] = {}
-            gaps: dict[str, list[tuple[int, str, str]]] = {}
+            gaps: Gaps = {}
             for method in study.methods:
                 runs = _finite_runs(study.results(dataset, method, k))
                 if runs:
                     lines[method] = _points(sheet, method, runs)
                     longest = max(longest, *map(len, runs))
+                    counts.add(len(runs))
                 else:
                     word, reason = study.missing(dataset, method, k)
                     if word == "no number":
                         word, reason = "no trace", "the method keeps none, or it is not finite"
                     gaps[method] = [(k, word, reason)]
-            if lines:
-                shown |= set(lines)
-                picture = _picture(sheet, dataset, k, lines)
-                heading = f"k = {k}" if len(study.sizes) > 1 else ""
-                panels.append(Panel(dataset, picture, heading, notes=missing_note(sheet, gaps)))
-    note = (
-        "Points: mean over the repeats; error bars: ± one standard deviation. "
-        "A run that ended keeps its last value."
-    )
+            if lines or not all_not_run(gaps, len(study.methods)):
+                drawn.append((dataset, k, lines))
+                every_gap.append(gaps)
+    left, lacking = everywhere(sheet, every_gap)
+    panels = [
+        Panel(
+            dataset,
+            _picture(sheet, dataset, k, lines) if lines else EMPTY,
+            f"k = {k}" if len(study.sizes) > 1 else "",
+            notes=missing_note(sheet, gaps),
+        )
+        for (dataset, k, lines), gaps in zip(drawn, left, strict=True)
+    ]
+    every_point = [p for _, _, lines in drawn for line in lines.values() for p in line]
+    note = sheet.means("Points", counts, "error bars" if any(p.sd for p in every_point) else "")
+    if max(counts, default=0) > 1:
+        note += " A run that ended keeps its last value."
     if longest > MOST_POINTS:
         note += f" Of more than {MOST_POINTS} iterations, some are drawn."
+    shown = {name for _, _, lines in drawn for name in lines}
     methods = [name for name in study.methods if name in shown]
-    return sheet.figure("Objective against iteration", panels, methods, note)
+    return sheet.figure("Objective against iteration", panels, methods, join(note, lacking))
 
 
 def _finite_runs(results: Sequence[object]) -> list[list[float]]:
@@ -118,5 +136,8 @@ def _picture(sheet: Sheet, dataset: str, k: int, lines: dict[str, list[svg.Point
     )  # fmt: skip
     plot.axes("iteration, log scale" if log else "iteration", "objective, the method’s own")
     for method, line in lines.items():
-        plot.series(line, sheet.slot(method), sheet.method(method), spread="bars")
+        plot.series(
+            line, sheet.slot(method), sheet.method(method), spread="bars",
+            heavy=sheet.heavy(method),
+        )  # fmt: skip
     return plot.markup()
