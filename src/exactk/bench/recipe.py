@@ -10,7 +10,7 @@ from typing import Any
 
 from exactk import registry
 from exactk.checks import Given, Several, Whole
-from exactk.errors import ExactkError, InputError, MissingExtraError, nearest
+from exactk.errors import ExactkError, InputError, MissingExtraError, listing, nearest
 from exactk.methods.base import Method
 
 __all__ = ["ALL_FEATURES", "Measure", "Recipe", "Split", "Variant", "View", "method_class"]
@@ -252,6 +252,7 @@ class Recipe:
         *,
         quick: bool = False,
         methods: Sequence[str] = (),
+        without: Sequence[str] = (),
         datasets: Sequence[str] = (),
         repeats: int | None = None,
         sizes: Sequence[int] = (),
@@ -265,6 +266,8 @@ class Recipe:
         methods : sequence of str
             Labels or names of methods, in any case of letters; a registered method (or
             ``module:Class``) that the recipe does not have joins with its defaults.
+        without : sequence of str
+            Methods to leave out, by label or name.
         datasets : sequence of str
             Any names; those outside the recipe join it.
         repeats : int or None
@@ -287,6 +290,8 @@ class Recipe:
         if methods:
             # A label named on purpose counts even where the small version leaves it out.
             recipe = replace(recipe, methods=self._find_methods(methods))
+        if without:
+            recipe = replace(recipe, methods=recipe._all_but(without))
         changes: dict[str, Any] = {
             "datasets": list(datasets),
             "sizes": list(sizes),
@@ -296,6 +301,20 @@ class Recipe:
         if repeats is not None:
             Whole(1)("repeats", repeats)
         return recipe
+
+    def _all_but(self, unwanted: Sequence[str]) -> list[Variant]:
+        left = list(self.methods)
+        for name in unwanted:
+            known = [word for v in self.methods for word in (v.label, v.method)]
+            if name.lower() not in [word.lower() for word in known]:
+                raise InputError(
+                    f"recipe {self.name!r} has no method {name!r} to leave out"
+                    f"{nearest(name, known)} (it has {listing([v.label for v in self.methods])})"
+                )
+            left = [v for v in left if name.lower() not in (v.label.lower(), v.method.lower())]
+        if not left:
+            raise InputError(f"nothing is left of recipe {self.name!r} without all its methods")
+        return left
 
     def _find_methods(self, wanted: Sequence[str]) -> list[Variant]:
         found: list[Variant] = []

@@ -78,6 +78,13 @@ def list_recipes(style: str) -> None:
     help="Only these: labels of the recipe or names of methods; others join with their defaults.",
 )
 @click.option(
+    "--without",
+    multiple=True,
+    callback=words,
+    metavar="A,B",
+    help="All but these methods, by label or name.",
+)
+@click.option(
     "--datasets", multiple=True, callback=words, metavar="A,B", help="These data sets instead."
 )
 @click.option("--repeats", type=click.IntRange(min=1), help="So many repeats instead.")
@@ -117,6 +124,7 @@ def run(
     recipes: tuple[str, ...],
     quick: bool,
     methods: list[str],
+    without: list[str],
     datasets: list[str],
     repeats: int | None,
     sizes: list[int],
@@ -138,7 +146,12 @@ def run(
 
     chosen = [
         recipe.restrict(
-            quick=quick, methods=methods, datasets=datasets, repeats=repeats, sizes=sizes
+            quick=quick,
+            methods=methods,
+            without=without,
+            datasets=datasets,
+            repeats=repeats,
+            sizes=sizes,
         )
         for recipe in _recipes(recipes)
     ]

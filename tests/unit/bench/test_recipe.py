@@ -317,3 +317,13 @@ def test_a_file_with_a_byte_order_mark(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     assert read_recipe(path).name == "mine"
+
+
+def test_leaving_methods_out_by_label_or_name() -> None:
+    labels = [v.label for v in recipe().restrict(without=["GSRFS", "fisher"]).methods]
+    assert labels == ["ours"]
+    assert len(recipe().restrict(without=["gsr-fs (p=1)"]).methods) == 3
+    with says("'grsfs'", "gsrfs", "'ours'"):
+        recipe().restrict(without=["grsfs"])
+    with says("'small'", "nothing is left"):
+        recipe().restrict(without=["exchange", "gsrfs", "fisher"])
