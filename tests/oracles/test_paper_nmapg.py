@@ -192,7 +192,8 @@ def test_the_gradient_by_finite_differences(name: str, mu: float) -> None:
     own, X, Y = copied(name)
     rng, gamma, h = np.random.default_rng(1), 0.7, 1e-6
     # Without ρ the proximal step is a gradient step.
-    of = _Objective(standard_table(own, "one-hot", robust=True), gamma, 0.0, "spectral", False)
+    method = NMAPG(gamma=gamma, rho=0.0)
+    of = _Objective(standard_table(own, "one-hot", robust=True), method)
     at = of.smoothed(mu, 2)
     for size in (0.02, 1.0):
         W = size * rng.normal(size=(X.shape[1], Y.shape[1]))
@@ -213,7 +214,8 @@ def test_both_lipschitz_constants_hold_and_the_spectral_one_is_the_smaller(
     own, X, Y = copied(name)
     rng, gamma, constants = np.random.default_rng(2), 0.7, {}
     for step in ("spectral", "paper"):
-        of = _Objective(standard_table(own, "one-hot", robust=True), gamma, 0.0, step, False)
+        method = NMAPG(gamma=gamma, rho=0.0, step=step)
+        of = _Objective(standard_table(own, "one-hot", robust=True), method)
         at = of.smoothed(mu, 2)
         constants[step] = at.lipschitz
         steepest = 0.0

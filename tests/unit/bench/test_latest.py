@@ -91,7 +91,7 @@ def test_stores_are_read_together(tmp_path):
 def test_a_setup_is_what_a_method_is_measured_by():
     def setups(**changes):
         values = {
-            "name": "r", "title": "", "protocol": "fit", "datasets": ["iris", "wine"],
+            "name": "r", "title": "t", "protocol": "fit", "datasets": ["iris", "wine"],
             "sizes": [1, 2], "repeats": 2, "methods": [{"label": "A", "method": "gsrfs"}],
         }  # fmt: skip
         found = {setup_of(cell) for cell in cells(Recipe.from_dict(values | changes))}

@@ -68,6 +68,10 @@ def finished(tmp_path_factory):
     return folder / "exactk-bench" / "own.jsonl", out, err
 
 
+def heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def start(*args: object, cwd: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """Run the command in a group of its own; nothing of it is left when the block ends."""
@@ -79,6 +83,8 @@ def start(*args: object, cwd: Path, **environment: str) -> Iterator[subprocess.P
         cwd=cwd,
         env={**os.environ, **environment},
         start_new_session=True,
+        # Ignored in what a script starts in the background, and so in all that it starts.
+        preexec_fn=heed_interrupts if os.name == "posix" else None,
     )
     with process:
         try:

@@ -264,7 +264,9 @@ def test_process_keeps_streams_apart(wine_csv):
 def test_interrupt_gives_the_best_so_far(wine_csv):
     args = ["select", str(wine_csv), "--target", "cultivar", "-k", "4", *NO_ID]
     code = (
-        "import _thread\n"
+        "import _thread, signal\n"
+        # Ignored in what a script starts in the background, and so in all that it starts.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from exactk.cli import main\n"
         "from exactk.monitor import Monitor\n"
         "Monitor.report = lambda *progress: _thread.interrupt_main()\n"
