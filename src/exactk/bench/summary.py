@@ -231,14 +231,21 @@ def _by_recipe(records: Sequence[Record]) -> Callable[[tuple[Any, ...]], tuple[i
     return place
 
 
-def compare(records: Iterable[Record]) -> list[Comparison]:
+def compare(records: Iterable[Record], rows: Iterable[Row] | None = None) -> list[Comparison]:
     """Return every printed figure of the recipes beside the measured one.
 
     Those of data sets and sizes that were not asked for are left out; methods that were not run are
     there without a measured figure, to be set beside those that were.
+
+    Parameters
+    ----------
+    records : iterable of mapping
+    rows : iterable of Row or None
+        What `summarise` gives for them, where it is at hand.
     """
     records = list(records)
-    rows = {(r.recipe, r.measure, r.dataset, r.k, r.method): r for r in summarise(records)}
+    rows = summarise(records) if rows is None else rows
+    by_place = {(r.recipe, r.measure, r.dataset, r.k, r.method): r for r in rows}
     found = []
     for name, recipe in definitions(records).items():
         for measure, by_set in recipe.get("published", {}).items():
@@ -247,7 +254,7 @@ def compare(records: Iterable[Record]) -> list[Comparison]:
                     if dataset not in recipe["datasets"] or int(k) not in recipe["sizes"]:
                         continue
                     for label, printed in by_label.items():
-                        row = rows.get((name, measure, dataset, int(k), label))
+                        row = by_place.get((name, measure, dataset, int(k), label))
                         found.append(
                             _beside(name, measure, dataset, int(k), label, printed, row, recipe)
                         )

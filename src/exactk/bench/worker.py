@@ -117,7 +117,7 @@ def describe(error: BaseException) -> str:
     """
     try:
         words = " ".join(str(error).split())
-    except Exception:
+    except Exception:  # the text of an error of one's own may fail in any way
         words = "it cannot say why"
     if len(words) > MOST_WORDS:
         words = f"{words[:MOST_WORDS]}…"

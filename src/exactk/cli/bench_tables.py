@@ -36,7 +36,8 @@ def render(records: Sequence[Record], style: str) -> str:
     """
     from exactk.bench.summary import compare, failures, summarise
 
-    rows, printed = summarise(records), compare(records)
+    rows = summarise(records)
+    printed = compare(records, rows)
     if style == "csv":
         return _csv(rows, printed)
     if style == "json":

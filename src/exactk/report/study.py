@@ -229,7 +229,7 @@ class Study:
         if not self.definition.get("published"):
             return []
         record = {"type": "recipe", "name": self.name, "definition": self.definition}
-        found = compare([record, *self.cells])
+        found = compare([record], self._rows.values())
         return [one for one in found if one.dataset in self.datasets and one.k in self.sizes]
 
     def results(self, dataset: str, method: str, k: int) -> list[Mapping[str, Any]]:

@@ -28,7 +28,6 @@ def run_cell(cell: Cell, time_limit: float | None = None) -> dict[str, Any]:
 
     dataset = dataset_of(cell.dataset)
     rows, features = dataset.X.shape
-    classes = len(set(dataset.y.tolist())) if dataset.task == "classification" else None
     protocol = import_module(f"exactk.bench.protocols.{cell.protocol}")
     results, seconds = protocol.run(cell, dataset, list(cell.sizes), time_limit)
     found = [result["k"] for result in results]
@@ -38,7 +37,7 @@ def run_cell(cell: Cell, time_limit: float | None = None) -> dict[str, Any]:
     return {
         "rows": rows,
         "features": features,
-        "classes": classes,
+        "classes": dataset.n_classes,
         "checksum": dataset.checksum,
         "status": "time_limit" if ended else "done",
         "reason": "the time limit ended the search" if ended else reason,
