@@ -15,6 +15,9 @@ TORCH ?= optional
 # The tests of the report open it in Chromium. Without one they are left out and named;
 # BROWSER=required makes that an error.
 BROWSER ?= optional
+# The tests of Spark tables start a session of their own, for which the machine needs Java.
+# Without it they are left out and named; SPARK=required makes that an error.
+SPARK ?= optional
 TORCH_BUILD := torch==2.13.0$(if $(filter Linux,$(shell uname -s)),+cpu)
 
 VENV := .venv
@@ -22,7 +25,8 @@ LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check -q
 # One process a core, each with one thread: small products do not gain by more.
-PYTEST := -m pytest -q -n auto
+# Tests that start a cluster or a Spark session stay together in one of the processes.
+PYTEST := -m pytest -q -n auto --dist loadgroup
 SINGLE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # What an installation is made of besides Python files, which are read in place.
 SETUP := pyproject.toml $(wildcard hatch_build.py src/exactk/*.h src/exactk/*/*.c)
@@ -42,7 +46,7 @@ lint: $(VENV)/.dev
 test: lint test-lowest $(VENV)/.torch
 	@echo "== newest versions"
 # With SCIPY_ARRAY_API scikit-learn also runs its array API check of the selector.
-	@SCIPY_ARRAY_API=1 EXACTK_BROWSER=$(BROWSER) $(SINGLE) $(BIN)/python $(PYTEST)
+	@SCIPY_ARRAY_API=1 EXACTK_BROWSER=$(BROWSER) EXACTK_SPARK=$(SPARK) $(SINGLE) $(BIN)/python $(PYTEST)
 	@[ -e $(VENV)/.torch ] || echo "left out: the deep methods, $(TORCH_BUILD) could not be installed" \
 		"(PIP_EXTRA_INDEX_URL may name an index that has it)"
 ifeq ($(PYTHON_LOWEST),)
@@ -56,7 +60,7 @@ else
 # Old releases warn about what newer ones changed; that is theirs to mend, not ours.
 test-lowest: $(LOWEST)/.test
 	@echo "== lowest versions"
-	@$(SINGLE) $(LOWEST)/bin/python $(PYTEST) -m "not slow" -W default::DeprecationWarning -W default::FutureWarning
+	@EXACTK_SPARK=$(SPARK) $(SINGLE) $(LOWEST)/bin/python $(PYTEST) -m "not slow" -W default::DeprecationWarning -W default::FutureWarning
 endif
 
 bench: $(VENV)/.bench

@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 # Not deep: its lower bound is the one version that `make test` installs anyway.
-EXTRAS = ("cli", "pandas", "polars", "arrow")
+EXTRAS = ("cli", "pandas", "polars", "arrow", "dask", "spark")
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
@@ -22,7 +22,7 @@ def pins(pyproject: Path = PYPROJECT) -> list[str]:
         wanted += project["optional-dependencies"][extra]
     found = {}
     for line in wanted:
-        match = re.fullmatch(r"([\w-]+)>=([\w.]+)", line)
+        match = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?>=([\w.]+)", line)
         if match is None:
             raise SystemExit(f"pyproject.toml: {line!r} must read 'name>=version'")
         name, version = match.groups()

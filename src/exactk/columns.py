@@ -19,6 +19,8 @@ Indices = npt.NDArray[np.intp]
 CONSTANT = 16 * np.finfo(np.float64).eps
 # Sums of squares below this have lost digits to underflow.
 TINY_SQUARE = 1e-290
+# Values of columns that are compared with each other at once.
+PAIR_VALUES = 2**20
 
 
 def usable_columns(
@@ -95,16 +97,24 @@ class UnitColumns:
         right = rng.standard_normal((self._rows.n_rows, 1)) / np.sqrt(self._rows.n_rows)
         if self._weights is not None:
             right *= np.sqrt(self._weights)[:, None]
+        self._held.passes += 1
         product = self._rows.products(right)[0] - right.sum() * self._mean
         return product * self._scale * unit
 
-    def correlate(self, p: int, others: Indices) -> Floats:
-        """Return the correlations of column p with others."""
+    def correlate(self, first: Indices, second: Indices) -> Floats:
+        """Return the correlation of each column in `first` with that beside it in `second`."""
+        out = np.empty(len(first))
         if self._rows is None:
-            row = self._held.column(p)[others]
-            return row / (self._size[p] * self._size[others])
-        z = self._unit(np.concatenate([[p], others]))
-        return z[:, 0] @ z[:, 1:]
+            out[:] = self._held.whole()[first, second]
+            return out / (self._size[first] * self._size[second])
+        step = max(1, PAIR_VALUES // self._rows.n_rows)
+        for start in range(0, len(first), step):
+            part = slice(start, start + step)
+            # Many pairs have a column in common, which is read once.
+            columns, place = np.unique([first[part], second[part]], return_inverse=True)
+            z, (one, other) = self._unit(columns), place.reshape(2, -1)
+            out[part] = np.einsum("ij,ij->j", z[:, one], z[:, other])
+        return out
 
     def _unit(self, columns: Indices) -> Floats:
         assert self._rows is not None

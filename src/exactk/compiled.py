@@ -1,15 +1,20 @@
-"""Opening what the build compiled: plain C libraries beside the module that calls them."""
+"""Opening what the build compiled, plain C beside the module that calls it, and its threads."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
 from pathlib import Path
+from threading import local
 from typing import Any
 
-__all__ = ["open_library", "path_beside"]
+__all__ = ["open_library", "path_beside", "side_by_side", "threads_allowed"]
+
+_thread = local()
 
 
 def path_beside(module: str) -> Path:
@@ -41,3 +46,47 @@ def open_library(
         return loaded if function() == wanted else None
     except (OSError, AttributeError):
         return None
+
+
+def threads_allowed() -> int:
+    """Threads that the process may use; `OMP_NUM_THREADS` is honoured."""
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    try:
+        threads = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        threads = os.cpu_count() or 1
+    return min(threads, int(allowed)) if allowed.isdigit() and int(allowed) else threads
+
+
+def side_by_side(tasks: Iterable[Callable[[], None]]) -> None:
+    """Run tasks in as many threads as the process may use.
+
+    When one fails, or Ctrl-C ends the wait, those not begun are dropped and those under way are
+    waited for: none writes to an array after this has returned.
+    """
+    threads = threads_allowed()
+    todo = list(tasks)
+    # A task that waits for a thread of the pool may hold the last one itself.
+    if threads == 1 or len(todo) == 1 or getattr(_thread, "is_ours", False):
+        for task in todo:
+            task()
+        return
+    pool, given = _pool(os.getpid(), threads), list[Future[None]]()
+    try:
+        for task in todo:
+            given.append(pool.submit(task))
+        for done in given:
+            done.result()
+    except BaseException:
+        wait([one for one in given if not one.cancel()])
+        raise
+
+
+@cache
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """Threads that wait for work; a process that was forked has none of its parent's."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="exactk", initializer=_mark_thread)
+
+
+def _mark_thread() -> None:
+    _thread.is_ours = True

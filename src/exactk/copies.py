@@ -20,8 +20,6 @@ Indices = npt.NDArray[np.intp]
 
 # Agreement of two copies: rounding of their sums is far below, other columns far above.
 SAME = 1e-10
-# Columns read at once for the closer look.
-BLOCK = 64
 
 
 def find_copies(
@@ -29,7 +27,7 @@ def find_copies(
     size: Floats,
     total: float,
     shadows: Callable[[], Floats],
-    correlate: Callable[[int, Indices], Floats],
+    correlate: Callable[[Indices, Indices], Floats],
 ) -> tuple[Indices, Indices]:
     """Return the columns that copy one of lower index, and which one each copies.
 
@@ -45,7 +43,7 @@ def find_copies(
         Gives the product of every column, centred and of norm one, with a fixed random vector of
         about norm one; asked only if the target leaves doubt.
     correlate : callable
-        Gives the correlations of a column with others.
+        Gives the correlation of each column of a list with that at its place in another.
 
     Returns
     -------
@@ -60,7 +58,13 @@ def find_copies(
     >>> y, g = np.array([[1.0, 2.0, -3.0]]), np.array([0.6, 0.0, 0.8])
     >>> norms = np.linalg.norm(X, axis=0)
     >>> Z = X / norms
-    >>> find_copies(y @ X, norms, 14.0, lambda: g @ Z, lambda p, others: Z[:, p] @ Z[:, others])
+    >>> find_copies(
+    ...     y @ X,
+    ...     norms,
+    ...     14.0,
+    ...     lambda: g @ Z,
+    ...     lambda first, second: (Z[:, first] * Z[:, second]).sum(axis=0),
+    ... )
     (array([2]), array([0]))
     """
     alive = np.flatnonzero(size > 0)
@@ -74,11 +78,7 @@ def find_copies(
     step = 2.0 * shadow.max() + 1.0
     rounding = 4.0 * np.finfo(np.float64).eps * step * group.max()
     members, group = _groups(members, shadow + step * group, SAME + float(rounding))
-    found: dict[int, int] = {}
-    for number in range(1, int(group.max(initial=0)) + 1):
-        found |= _copies_among(np.sort(members[group == number]), correlate)
-    copies = np.array(sorted(found), dtype=np.intp)
-    return copies, np.array([found[p] for p in copies.tolist()], dtype=np.intp)
+    return _copies_among(members[group > 0], group[group > 0], correlate)
 
 
 def _groups(items: Indices, values: Floats, slack: float) -> tuple[Indices, Indices]:
@@ -96,13 +96,22 @@ def _groups(items: Indices, values: Floats, slack: float) -> tuple[Indices, Indi
     return items[order], np.where(together, np.cumsum(starts), 0)
 
 
-def _copies_among(group: Indices, correlate: Callable[[int, Indices], Floats]) -> dict[int, int]:
-    """Compare with the first; what is no copy of it is compared among itself."""
-    found: dict[int, int] = {}
-    while len(group) > 1:
-        first, others = int(group[0]), group[1:]
-        parts = [others[i : i + BLOCK] for i in range(0, len(others), BLOCK)]
-        same = np.concatenate([np.abs(correlate(first, part)) > 1.0 - SAME for part in parts])
-        found |= dict.fromkeys(others[same].tolist(), first)
-        group = others[~same]
-    return found
+def _copies_among(
+    members: Indices, group: Indices, correlate: Callable[[Indices, Indices], Floats]
+) -> tuple[Indices, Indices]:
+    """Compare each with the first of its group; what is no copy of it is compared among itself."""
+    order = np.lexsort((members, group))
+    members, group = members[order], group[order]
+    copies, originals = [members[:0]], [members[:0]]
+    while members.size:
+        leads = np.ones(len(members), dtype=bool)
+        leads[1:] = group[1:] != group[:-1]
+        first = members[leads][np.cumsum(leads) - 1]
+        members, group, first = members[~leads], group[~leads], first[~leads]
+        same = np.abs(correlate(first, members)) > 1.0 - SAME
+        copies.append(members[same])
+        originals.append(first[same])
+        members, group = members[~same], group[~same]
+    found = np.concatenate(copies)
+    order = np.argsort(found)
+    return found[order], np.concatenate(originals)[order]

@@ -5,28 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from exactk.columns import TINY_SQUARE, UnitColumns, column_scales, usable_columns
+from exactk.columns import UnitColumns, column_scales, usable_columns
 from exactk.copies import find_copies
+from exactk.doors import Doors, reading
 from exactk.errors import InputError, listing
 from exactk.gram import Gram, GramMode, WholeGram, choose_gram, column_gram, scale_in_place
 from exactk.linalg import least_squares, solve_unit_diagonal, wide_least_squares
 from exactk.moments import Margins, Moments
+from exactk.problem_checks import check_one_hot, check_ridge, check_total, matching_weights
 from exactk.sources import Rows, check_names, open_rows
+from exactk.sources.dense import DenseRows
+from exactk.streams import Stream
+from exactk.streams.coding import Coding
+from exactk.streams.collect import check_unchanged, collect_rows
+from exactk.streams.resample import Resample, SampledStream, SampleKind
 from exactk.targets import Target, Task, code_target, code_weights
 
-__all__ = ["MEMORY_LIMIT", "Fit", "Problem", "check_ridge"]
+__all__ = ["MEMORY_LIMIT", "Fit", "Problem"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 MEMORY_LIMIT = 2**30
-# A larger ridge would only overflow; at this one every coefficient is zero to the last digit.
-MOST_RIDGE = 1e100
 # A fit on nearly dependent columns goes back to the rows unless there are more values to read.
 FEW_VALUES = 2**24
 
@@ -55,10 +60,11 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Doors):
     """The problem (P): pick k columns with the least ``‖HY − HX_S W‖² + ridge·‖W‖²``.
 
-    Make one with `from_arrays` or `from_moments`; it is not changed by anything afterwards.
+    Make one with `from_arrays`, of a table too large for that with `from_files`, `from_parquet`,
+    `from_dask` or `from_spark`, or with `from_moments`; it is not changed by anything afterwards.
     Columns are standardised (mean 0, standard deviation 1 with n − 1) unless ``scale=False``;
     constant columns are never candidates. In the notation of the docs, A = XᵀHX with the ridge
     on its diagonal and B = XᵀHY, both of standardised columns.
@@ -114,6 +120,7 @@ class Problem:
     target: Target | None
     weights: Floats | None
     memory_limit: int
+    stream: Stream | None = None
 
     @classmethod
     def from_arrays(
@@ -157,7 +164,7 @@ class Problem:
         """
         rows = open_rows(X, feature_names)
         weights = code_weights(sample_weight, rows.n_rows)
-        target = code_target(y, task, _matching(weights, y))
+        target = code_target(y, task, matching_weights(weights, y))
         if target.n_rows != rows.n_rows:
             raise InputError(
                 f"Found input variables with inconsistent numbers of samples: X has "
@@ -190,6 +197,7 @@ class Problem:
         else:
             held = column_gram(rows, target, weights, read, x_scale, gram, memory_limit)
             scatter = read.scatter * x_scale**2
+        held.passes = 1
         return cls._build(
             read, usable, x_scale, scatter, held, ridge=ridge, scale=scale,
             names=rows.feature_names, rows=rows, target=target, weights=weights,
@@ -205,17 +213,21 @@ class Problem:
         ridge: float = 0.0,
         scale: bool = True,
         feature_names: Sequence[str] | None = None,
+        overwrite: bool = False,
     ) -> Problem:
         """Make a problem of moments, wherever they were accumulated.
 
         Parameters
         ----------
         moments : Moments
-            Not changed: its Gram matrix is copied.
         classes : array-like or None
-            Labels of the outputs if they are one-hot classes.
-        ridge, scale, feature_names
+            Labels of the outputs if they are one-hot classes; None takes those of the moments.
+        ridge, scale
             As in `from_arrays`.
+        feature_names : sequence of str or None
+            None takes those of the moments.
+        overwrite : bool
+            Take the Gram matrix over instead of copying it; the moments must not be used again.
 
         Returns
         -------
@@ -224,8 +236,10 @@ class Problem:
         moments = moments.checked()
         usable = usable_columns(moments)
         x_scale = column_scales(moments, usable, scale)
-        held = WholeGram(scale_in_place(moments.xx.copy(order="K"), x_scale))
-        names = check_names(feature_names)
+        matrix = moments.xx if overwrite else moments.xx.copy(order="K")
+        held = WholeGram(scale_in_place(matrix, x_scale))
+        names = check_names(moments.feature_names if feature_names is None else feature_names)
+        classes = moments.classes if classes is None else classes
         if names is not None and len(names) != len(moments.x_mean):
             raise InputError(
                 f"feature_names has {len(names)} names, the moments {len(moments.x_mean)} columns"
@@ -237,7 +251,7 @@ class Problem:
                 f"classes has {len(labels)} labels, the moments {len(moments.y_mean)} outputs"
             )
         if labels is not None:
-            _check_one_hot(moments, labels)
+            check_one_hot(moments, labels)
         return cls._build(
             moments, usable, x_scale, held.whole().diagonal().copy(), held, ridge=ridge,
             scale=scale, names=names, rows=None,
@@ -264,7 +278,7 @@ class Problem:
     ) -> Problem:
         if not isinstance(scale, (bool, np.bool_)):
             raise InputError(f"scale must be True or False, not {scale!r}")
-        total = _check_total(float(np.trace(read.yy)), target)
+        total = check_total(float(np.trace(read.yy)), target)
         cross = np.ascontiguousarray(read.xy.T * x_scale)
         with np.errstate(over="ignore", invalid="ignore"):
             too_large = not np.isfinite((cross**2).sum())
@@ -369,6 +383,11 @@ class Problem:
         """Gram columns fetched by a pass over the table so far (0 when it was whole at once)."""
         return self.gram.columns_read
 
+    @property
+    def passes(self) -> int:
+        """Passes over the whole table so far, the first reading included."""
+        return self.gram.passes
+
     def with_ridge(self, ridge: float) -> Problem:
         """Return the same problem with another ridge; the Gram matrix is shared.
 
@@ -380,6 +399,74 @@ class Problem:
         0.1
         """
         return replace(self, ridge=check_ridge(ridge))
+
+    @property
+    def coding(self) -> Coding:
+        """How the target of its stream is read: as it was when the problem was made."""
+        return Coding(self.classes is not None, self.n_outputs, self.classes)
+
+    def in_memory(self, *, verbose: int = 0) -> Problem:
+        """Return the same problem with its rows in memory; itself, if they are there already.
+
+        Parameters
+        ----------
+        verbose : int
+            1 shows how many rows were read.
+
+        Raises
+        ------
+        InputError
+            The rows take more than `memory_limit`, or the problem was made of moments alone.
+        """
+        if self.rows is not None:
+            return self
+        stream = self._stream_to("read")
+        with reading(verbose) as show:
+            read = collect_rows(stream, self.coding, limit=self.memory_limit, on_rows=show)
+        check_unchanged(len(read.X), self.n_rows)
+        task: Any = self.task
+        target = Target(task, self.classes, read.codes, read.values)
+        rows = DenseRows(read.X, self.given_names)
+        return replace(self, rows=rows, target=target, weights=read.weights, stream=None)
+
+    def resampled(self, seed: int, kind: SampleKind = "bootstrap") -> Problem:
+        """Return the problem of a random sample of the rows, made by weights in one more pass.
+
+        Classes, ridge, scaling and memory limit stay; means and deviations are the sample's.
+
+        Parameters
+        ----------
+        seed : int
+            The same seed, the same sample; of a stream it goes with the parts it comes in and
+            the numbers of the rows there. A Spark table whose rows have no fixed order, as after
+            a shuffle, must be written out or cached first.
+        kind : {"bootstrap", "half", "other half"}
+            Rows with replacement, each one time on average; each with probability one half; or
+            those that "half" with the same seed leaves out.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
+        >>> problem.resampled(0, "half").n_rows + problem.resampled(0, "other half").n_rows
+        150
+        """
+        sample = Resample(seed, kind).checked()
+        common: Any = {"ridge": self.ridge, "scale": self.scaled, "memory_limit": self.memory_limit}
+        if self.rows is not None and self.target is not None:
+            weights = sample.counts(0, 0, self.rows.n_rows)
+            weights = weights if self.weights is None else weights * self.weights
+            return self.from_rows(self.rows, self.target, weights, **common)
+        stream, task = SampledStream(self._stream_to("sample"), sample), cast(Task, self.task)
+        return self.from_stream(stream, task=task, classes=self.classes, **common)
+
+    def _stream_to(self, verb: str) -> Stream:
+        if self.stream is None:
+            raise InputError(
+                f"this problem was made of moments and has no rows to {verb}; make it of the "
+                f"table: Problem.from_arrays, from_files, from_dask or from_spark"
+            )
+        return self.stream
 
     def gram_rows(self, indices: Any) -> Floats:
         """Return columns of A, ridge included, as the rows of a new m × d array."""
@@ -490,54 +577,3 @@ class Problem:
                 f"k <= {self.n_usable}"
             )
         return int(k)
-
-
-def check_ridge(ridge: Any) -> float:
-    """Return the ridge as a float, or say what it must be."""
-    if isinstance(ridge, bool) or not isinstance(ridge, (int, float, np.integer, np.floating)):
-        way = (
-            "; TopKSelector and exactk.resolve_ridge make a number of 'auto' and 'cv'"
-            if ridge in ("auto", "cv")
-            else ""
-        )
-        raise InputError(f"ridge must be a number that is zero or more, not {ridge!r}{way}")
-    try:
-        value = float(ridge)
-    except OverflowError:
-        value = np.inf
-    if not 0 <= value <= MOST_RIDGE:
-        raise InputError(f"ridge must be zero or more, and at most {MOST_RIDGE:g}, not {ridge!r}")
-    return value
-
-
-def _check_one_hot(moments: Moments, labels: npt.NDArray[Any]) -> None:
-    """Raise where the outputs cannot be classes, one a row."""
-    if len(set(labels.tolist())) != len(labels):
-        raise InputError(f"classes names a label twice: {listing(map(str, labels.tolist()))}")
-    share, n = moments.y_mean, moments.weight
-    # Of zeros and ones with a single one in each row the scatter follows from the means.
-    wanted = n * (np.diag(share) - np.outer(share, share))
-    if share.min() < -1e-9 or not np.allclose(moments.yy, wanted, rtol=0, atol=1e-6 * n):
-        raise InputError(
-            "classes was given, but the outputs of these moments are not one-hot classes, one a "
-            "row: make them of zeros and ones, or leave classes out"
-        )
-
-
-def _check_total(total: float, target: Target) -> float:
-    if not np.isfinite(total):
-        raise InputError("the values of y are too large for float64 sums of squares; rescale y")
-    if total < TINY_SQUARE:
-        values = target.values
-        if values is not None and (values != values[:1]).any():
-            raise InputError("y varies too little for sums of squares in float64; rescale y")
-        raise InputError("y is the same in every row: there is nothing to predict")
-    return total
-
-
-def _matching(weights: Floats | None, y: Any) -> Floats | None:
-    """Weights, if as many as targets: the lengths are compared, with a message, later."""
-    try:
-        return weights if weights is None or len(weights) == len(y) else None
-    except TypeError:
-        return None

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from exactk.monitor import Progress
 
-__all__ = ["bar"]
+__all__ = ["bar", "row_bar"]
 
 logger = logging.getLogger(__name__)
 
@@ -38,15 +38,21 @@ def bar(description: str) -> Iterator[Callable[[Progress], None]]:
     >>> with bar("exchange, k=5") as show:
     ...     show(Progress(done=1, total=10, objective=2.5))
     """
-    if sys.stderr.isatty() and find_spec("rich") is not None:
-        with _rich_bar(description) as show:
-            yield show
-    else:
-        yield _log_line(description)
+    if _has_terminal():
+        with _rich_bar(description) as draw:
+            yield lambda p: draw(p.done, p.total, f"objective {p.objective:.6g}")
+        return
+    log = _log_lines()
+
+    def show(progress: Progress) -> None:
+        of = "" if progress.total is None else f" of {progress.total}"
+        log(f"{description}: step {progress.done}{of}, objective {progress.objective:.6g}")
+
+    yield show
 
 
 @contextmanager
-def _rich_bar(description: str) -> Iterator[Callable[[Progress], None]]:
+def _rich_bar(description: str) -> Iterator[Callable[[int, int | None, str], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as RichProgress
@@ -54,34 +60,63 @@ def _rich_bar(description: str) -> Iterator[Callable[[Progress], None]]:
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[objective]}", markup=False),
+        TextColumn("{task.fields[words]}", markup=False),
         TimeElapsedColumn(),
     )
     with RichProgress(*columns, console=Console(stderr=True), transient=True) as display:
-        task = display.add_task(description, total=None, objective="")
+        task = display.add_task(description, total=None, words="")
 
-        def show(progress: Progress) -> None:
-            display.update(
-                task,
-                completed=progress.done,
-                total=progress.total,
-                objective=f"objective {progress.objective:.6g}",
-            )
+        def show(done: int, total: int | None, words: str) -> None:
+            display.update(task, completed=done, total=total, words=words)
 
         yield show
 
 
-def _log_line(description: str) -> Callable[[Progress], None]:
+def _log_lines() -> Callable[[str], None]:
+    """Return a function that logs what it is given, if the last line is some time ago."""
     last = time.monotonic()
 
-    def show(progress: Progress) -> None:
+    def log(line: str) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last >= LOG_EVERY:
             last = now
-            of = "" if progress.total is None else f" of {progress.total}"
-            logger.info(
-                "%s: step %d%s, objective %.6g", description, progress.done, of, progress.objective
-            )
+            logger.info(line)
 
-    return show
+    return log
+
+
+def _has_terminal() -> bool:
+    return sys.stderr.isatty() and find_spec("rich") is not None
+
+
+@contextmanager
+def row_bar(description: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Show how many rows were read until the block ends.
+
+    Parameters
+    ----------
+    description : str
+        Words in front of the bar.
+
+    Yields
+    ------
+    callable
+        Takes the rows read, and how many there are or None.
+
+    Examples
+    --------
+    >>> with row_bar("reading") as show:
+    ...     show(1_000, None)
+    """
+    if _has_terminal():
+        with _rich_bar(description) as draw:
+            yield lambda done, total: draw(done, total, f"{done:,} rows")
+        return
+    log = _log_lines()
+
+    def show(done: int, total: int | None) -> None:
+        of = "" if total is None else f" of {total:,}"
+        log(f"{description}: {done:,}{of} rows")
+
+    yield show

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,6 +19,7 @@ from exactk.methods.base import Method
 from exactk.problem import Problem
 from exactk.result import Path, Status
 from exactk.solve import solve, solve_path
+from exactk.sources.open import is_dask
 from exactk.targets import Task
 
 __all__ = ["TopKSelector"]
@@ -133,7 +135,10 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n, d)
+            A Dask array or dataframe is read where it is, in one pass for most methods; see
+            `Problem.from_dask`.
         y : array-like of shape (n,) or (n, c)
+            For a Dask table a Dask array or series, too.
         sample_weight : array-like of shape (n,) or None
 
         Returns
@@ -214,14 +219,49 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             verbose=self.verbose,
         )
 
+    def transform(self, X: Any) -> Any:
+        """Reduce a table to the selected features.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d)
+            Of a Dask array or dataframe nothing is computed.
+
+        Returns
+        -------
+        array, sparse matrix, or Dask collection of the same kind
+            The selected columns, in the order of the table.
+        """
+        if not is_dask(X):
+            return super().transform(X)
+        mask = self.get_support()
+        own = getattr(self, "_sklearn_output_config", {})
+        container = own.get("transform", get_config()["transform_output"])
+        if container != "default":
+            raise InputError(
+                f"set_output(transform={container!r}) would load a Dask table whole; choose "
+                f"'default', or compute the table first"
+            )
+        validate_data(self, _header(X), reset=False, skip_check_array=True)
+        if hasattr(type(X), "columns"):
+            return X[list(X.columns[mask])]
+        return X[:, np.flatnonzero(mask)]
+
     def _problem(self, X: Any, y: Any, sample_weight: Any, method: Method) -> Problem:
-        # Products of all pairs of columns are not made for a method that asks for few or none.
-        gram: GramMode = "auto" if method.uses_gram or self.ridge == "cv" else "columns"
-        problem = Problem.from_arrays(
-            X, y, sample_weight=sample_weight, scale=self.scale, task=self.task, gram=gram
-        )
+        if is_dask(X):
+            if isinstance(sample_weight, str):
+                raise InputError(f"sample_weight must be numbers, one a row, not {sample_weight!r}")
+            problem = Problem.from_dask(
+                X, y, weights=sample_weight, scale=self.scale, task=self.task
+            )
+        else:
+            # Products of all pairs of columns are not made for a method that asks for few or none.
+            gram: GramMode = "auto" if method.uses_gram or self.ridge == "cv" else "columns"
+            problem = Problem.from_arrays(
+                X, y, sample_weight=sample_weight, scale=self.scale, task=self.task, gram=gram
+            )
         # Values are checked by now; names and width are noted as scikit-learn does.
-        validate_data(self, X, skip_check_array=True)
+        validate_data(self, _header(X), skip_check_array=True)
         self.n_features_in_ = problem.n_features
         return problem
 
@@ -255,3 +295,10 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _header(X: Any) -> Any:
+    """What scikit-learn reads names and width from: of a Dask collection a table without rows."""
+    if not is_dask(X):
+        return X
+    return X._meta if hasattr(type(X), "columns") else np.empty((0, X.shape[1]))

@@ -20,6 +20,7 @@ from exactk.monitor import Monitor, Progress
 from exactk.problem import Problem
 from exactk.result import Answer, Path, Result, Status
 from exactk.search.descent import entry_order
+from exactk.streams.collect import TooLargeError
 
 __all__ = ["solve", "solve_path"]
 
@@ -79,9 +80,10 @@ def solve(
     """
     k = _check_problem(problem).check_k(k)
     chosen, name = _method(method, options)
-    _check_needs(problem, chosen, name)
+    limit = _check_time_limit(time_limit)
+    problem = _serve(problem, chosen, name, verbose)
     with _progress(f"{name}, k={k}", verbose) as show:
-        monitor = Monitor(_check_time_limit(time_limit), show, on_step)
+        monitor = Monitor(limit, show, on_step)
         answer = chosen.run(problem, k, monitor)
         seconds = monitor.seconds
     result = _grade(problem, k, answer, name, seconds)
@@ -127,10 +129,11 @@ def solve_path(
     """
     k_max = _check_problem(problem).check_k(k_max)
     chosen, name = _method(method, options)
-    _check_needs(problem, chosen, name)
+    limit = _check_time_limit(time_limit)
+    problem = _serve(problem, chosen, name, verbose)
     results = []
     with _progress(f"{name}, k=1..{k_max}", verbose) as show:
-        monitor = Monitor(_check_time_limit(time_limit), show)
+        monitor = Monitor(limit, show)
         before = 0.0
         for k, answer in enumerate(chosen.run_path(problem, k_max, monitor), start=1):
             results.append(_grade(problem, k, answer, name, monitor.seconds - before))
@@ -161,14 +164,38 @@ def _method(method: str | Method, options: dict[str, Any]) -> tuple[Method, str]
     return copy.set_params(**options), name
 
 
-def _check_needs(problem: Problem, method: Method, name: str) -> None:
-    """Refuse what cannot work before any work is done."""
+def _serve(problem: Problem, method: Method, name: str, verbose: int) -> Problem:
+    """Return the problem as the method needs it; what cannot work is refused before any work."""
     method.check()
-    if method.needs_rows and problem.rows is None:
+    if method.needs_rows and problem.rows is None and problem.stream is None:
         raise InputError(
             f"method {name!r} reads the rows of the table, and this problem was made of moments; "
             f"make it with Problem.from_arrays, or use a method of squared loss such as 'exchange'"
         )
+    _check_classes(problem, method, name)
+    method.check_problem(problem)
+    if method.needs_rows and problem.rows is None and not method.reads_streams:
+        return _in_memory(problem, name, verbose)
+    return problem
+
+
+def _in_memory(problem: Problem, name: str, verbose: int) -> Problem:
+    try:
+        return problem.in_memory(verbose=verbose)
+    except TooLargeError as error:
+        others = [other for other in registry.names() if _streams(other)]
+        raise InputError(
+            f"method {name!r} needs all rows in memory: {error}, or use a method that needs no "
+            f"more than passes over them: {', '.join(others)}"
+        ) from error
+
+
+def _streams(name: str) -> bool:
+    method = registry.method_class(name)
+    return method.reads_streams or not method.needs_rows
+
+
+def _check_classes(problem: Problem, method: Method, name: str) -> None:
     if method.needs_classes and problem.classes is None:
         if problem.task == "classification":
             what, way = "several labels a row", "give one column of y"
@@ -178,7 +205,6 @@ def _check_needs(problem: Problem, method: Method, name: str) -> None:
             f"method {name!r} needs classes, one a row, and y holds {what}; {way}, or use a method "
             f"for any target such as 'exchange'"
         )
-    method.check_problem(problem)
 
 
 def _check_time_limit(time_limit: object) -> float | None:

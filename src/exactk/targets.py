@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from exactk.errors import InputError, listing
 
-__all__ = ["Target", "Task", "code_target", "code_weights"]
+__all__ = ["Target", "Task", "code_target", "code_weights", "refuse_amounts"]
 
 Task = Literal["auto", "classification", "regression"]
 Floats = npt.NDArray[np.float64]
@@ -244,20 +244,22 @@ def _guess_task(values: npt.NDArray[Any]) -> Literal["classification", "regressi
 
 
 def _refuse_amounts(values: npt.NDArray[Any]) -> None:
+    if len(values) > MANY_CLASSES and values.dtype.kind in "iufU":
+        refuse_amounts(np.unique(values).size, len(values), numbers=values.dtype.kind != "U")
+
+
+def refuse_amounts(n_classes: int, n_rows: int, *, numbers: bool) -> None:
     """Raise where whole numbers, or labels, are too many to be classes without a word."""
-    if len(values) <= MANY_CLASSES:
-        return
-    n_classes = np.unique(values).size
     if n_classes <= MANY_CLASSES:
         return
-    if values.dtype.kind in "iuf" and n_classes * ROWS_PER_CLASS > len(values):
+    if numbers and n_classes * ROWS_PER_CLASS > n_rows:
         raise InputError(
-            f"y holds {n_classes} distinct whole numbers in {len(values)} rows: classes or "
+            f"y holds {n_classes} distinct whole numbers in {n_rows} rows: classes or "
             f"amounts? Say task='classification' or task='regression'"
         )
-    if values.dtype.kind == "U" and n_classes == len(values):
+    if not numbers and n_classes == n_rows:
         raise InputError(
-            f"y holds {n_classes} labels in {len(values)} rows, all different: that looks like a "
+            f"y holds {n_classes} labels in {n_rows} rows, all different: that looks like a "
             f"name of each row, not a class; give task='classification' if it is meant"
         )
 

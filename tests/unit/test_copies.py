@@ -86,3 +86,18 @@ def test_sparse_tables_stay_sparse() -> None:
     different = len(np.unique(X.indices))
     assert len(problem.candidates) == different
     assert len(solve(problem, 3, effort=0).support) == 3
+
+
+@pytest.mark.parametrize("at_once", [1, 2**20])
+def test_many_columns_each_with_copies_of_its_own(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exactk.columns.PAIR_VALUES", at_once)
+    rng = np.random.default_rng(2)
+    source = np.concatenate([np.arange(300), rng.integers(0, 300, 500)])[rng.permutation(800)]
+    X = rng.normal(size=(30, 300))[:, source] * rng.choice([-3.0, 0.5], 800) + rng.normal(size=800)
+    problem = Problem.from_arrays(X, rng.integers(0, 2, 30))
+    first = np.array([np.flatnonzero(source == s)[0] for s in source])
+    copies = np.flatnonzero(first != np.arange(800))
+    assert problem.copies.tolist() == copies.tolist()
+    assert problem.originals.tolist() == first[copies].tolist()

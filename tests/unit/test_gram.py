@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy import sparse
 
 from exactk import Problem
 from exactk.errors import InputError
-from exactk.gram import WholeGram, column_gram, scale_in_place
+from exactk.gram import ColumnGram, WholeGram, column_gram, scale_in_place
 from exactk.sources import open_rows
 from exactk.targets import code_target
 
@@ -93,6 +94,82 @@ def test_columns_read_are_counted_once_while_kept() -> None:
     assert problem.gram_columns_read == 3
     problem.with_ridge(1.0).gram_rows([3, 5, 7, 8])
     assert problem.gram_columns_read == 4
+
+
+def test_columns_asked_for_together_come_from_one_pass() -> None:
+    X, y = data()
+    problem = Problem.from_arrays(X, y, gram="columns")
+    assert problem.passes == 1, "the first reading"
+    problem.gram_rows([3, 5, 3, 7])
+    assert (problem.passes, problem.gram_columns_read) == (2, 3)
+    problem.gram_rows([7, 3])
+    assert (problem.passes, problem.gram_columns_read) == (2, 3)
+    problem.gram.prefetch(np.array([3, 8, 9, 9, 10]))
+    assert (problem.passes, problem.gram_columns_read) == (3, 6)
+    assert [problem.gram.holds(p) for p in (8, 9, 10, 11)] == [True, True, True, False]
+    np.testing.assert_allclose(problem.gram_column(9), expected(X)[9], rtol=1e-9)
+    assert problem.passes == 3
+    # A block is made of its own columns: no pass over the others.
+    asked = np.array([3, 11, 0])
+    block = problem.gram.block(asked)
+    np.testing.assert_allclose(block, expected(X)[np.ix_(asked, asked)], rtol=1e-9)
+    assert problem.passes == 3
+
+
+def test_passes_of_a_whole_matrix() -> None:
+    X, y = data()
+    whole = Problem.from_arrays(X, y, gram="full")
+    whole.gram.prefetch(np.array([1, 2]))
+    whole.gram_rows([1, 2])
+    assert whole.passes == 1
+    assert whole.gram.holds(4)
+    assert pickle.loads(pickle.dumps(whole)).passes == 1
+    bought = Problem.from_arrays(X, y, gram="columns")
+    bought.gram.whole()
+    assert bought.passes == 2
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    limit=st.integers(0, 8 * D * 9),
+    asked=st.lists(st.lists(st.integers(0, D - 1), min_size=1, max_size=9), max_size=6),
+)
+def test_batches_keep_to_the_memory_limit(limit: int, asked: list[list[int]]) -> None:
+    X, y = data()
+    problem, A = Problem.from_arrays(X, y, gram="columns", memory_limit=limit), expected(X)
+    most = max(1, limit // (8 * D))
+    for indices in asked:
+        problem.gram.prefetch(np.array(indices))
+        assert sum(problem.gram.holds(p) for p in range(D)) <= most
+        out = np.full((len(indices), D), np.nan)
+        assert problem.gram.take(np.array(indices), out) is out
+        np.testing.assert_allclose(out, A[indices], rtol=1e-10, atol=1e-9)
+        assert sum(problem.gram.holds(p) for p in range(D)) <= most
+
+
+def test_what_is_taken_into_an_array_of_the_caller_is_the_same() -> None:
+    X, y = data()
+    picked, out = np.array([4, 1, 4]), np.empty((3, D))
+    gram = Problem.from_arrays(X, y, gram="full").gram
+    assert gram.take(picked, out) is out
+    assert (out == gram.take(picked)).all()
+
+
+@pytest.mark.parametrize("kind", ["C", "f4", "csr"])
+def test_a_restricted_matrix_is_that_of_its_columns(kind: str) -> None:
+    X, y = data()
+    X[:, 4] += 1e6
+    X = X.astype("f4").astype("f8")
+    table: Any = {"C": X, "f4": X.astype("f4"), "csr": sparse.csr_array(X)}[kind]
+    w = np.random.default_rng(1).integers(0, 4, N).astype(float)
+    problem = Problem.from_arrays(table, y, sample_weight=w, gram="columns")
+    assert isinstance(problem.gram, ColumnGram)
+    picked = np.array([1, 4, 5, 10])
+    small, A = problem.gram.restricted(picked), expected(X, w)[np.ix_(picked, picked)]
+    assert problem.passes == 2
+    np.testing.assert_allclose(small.take(np.arange(4)), A, rtol=1e-7, atol=1e-7 * np.abs(A).max())
+    np.testing.assert_allclose(small.whole(), A, rtol=1e-7, atol=1e-7 * np.abs(A).max())
+    assert problem.passes == 2, "those of the small table are not counted"
 
 
 def test_the_least_recently_used_column_goes_first() -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from exactk import linalg
 from exactk.linalg import (
+    SYRK,
+    add_gram,
     largest,
     largest_eigenvalue,
     row_norms,
@@ -178,3 +183,38 @@ def test_wide_least_squares(weighted: bool, penalty: float) -> None:
         size = np.linalg.norm(X, axis=0)
         wanted = np.linalg.pinv(X / size) @ Y / size[:, None]
         np.testing.assert_allclose(V, wanted, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("way", ["direct", "wrapper"])
+def test_add_gram_adds_to_the_upper_half_alone(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way == "wrapper":
+        monkeypatch.setattr(linalg, "_syrk", lambda: None)
+    rng = np.random.default_rng(0)
+    X, before = np.asfortranarray(rng.normal(size=(9, 5))), rng.normal(size=(5, 5))
+    total = np.asfortranarray(before)
+    add_gram(total, X)
+    np.testing.assert_allclose(np.triu(total), np.triu(before + X.T @ X), rtol=1e-13)
+    assert (np.tril(total, -1) == np.tril(before, -1)).all()
+
+
+@pytest.mark.parametrize(
+    ("integer", "number", "fits"),
+    [("int", "double", True), ("int", "__pyx_t_5scipy_6linalg_11cython_blas_d", True),
+     ("int64_t", "double", False), ("__pyx_t_cython_blas_int", "double", False),
+     ("int", "float", False)],
+)  # fmt: skip
+def test_blas_is_called_directly_only_as_it_is_declared(
+    integer: str, number: str, fits: bool
+) -> None:
+    words = ["char", "char", *[integer] * 2, *[number] * 2, integer, *[number] * 2, integer]
+    declared = f"void ({', '.join(word + ' *' for word in words)})"
+    assert bool(SYRK.fullmatch(declared.encode())) is fits
+
+
+def test_another_declaration_leads_to_the_wrapper(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Never:
+        def fullmatch(self, text: bytes) -> Any:
+            return None
+
+    monkeypatch.setattr(linalg, "SYRK", Never())
+    assert linalg._syrk.__wrapped__() is None

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from exactk.choose.folds import make_folds
+from exactk.choose.folds import fold_by_fold
 from exactk.errors import InputError
 from exactk.methods.base import generator
-from exactk.problem import Problem, check_ridge
+from exactk.problem import Problem
+from exactk.problem_checks import check_ridge
 from exactk.result import Status
 from exactk.solve import solve
 
@@ -49,7 +50,9 @@ def cv_ridge(
     Parameters
     ----------
     problem : Problem
-        Made of a table; the table is read once for all folds.
+        Made of a table; the table is read once for all folds. Files, Dask collections and Spark
+        tables are split by the values of their rows, so the ridge may be another than that of the
+        same rows in memory, which are shuffled.
     k : int
     grid : sequence of float
     n_folds : int
@@ -71,7 +74,7 @@ def cv_ridge(
     if len(grid) == 0:
         raise InputError("the grid of ridges is empty")
     ridges = sorted(check_ridge(ridge) for ridge in grid)
-    folds = make_folds(problem, min(n_folds, problem.n_rows), generator(random_state))
+    folds = fold_by_fold(problem, min(n_folds, problem.n_rows), generator(random_state))
     errors = np.zeros(len(ridges))
     for fold in folds:
         size = min(problem.check_k(k), fold.train.n_usable)

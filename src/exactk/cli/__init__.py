@@ -1,4 +1,4 @@
-"""The command line: ``exactk select``, ``methods``, ``datasets`` and ``bench``."""
+"""The command line: ``exactk select``, ``stats``, ``methods``, ``datasets`` and ``bench``."""
 
 from __future__ import annotations
 

@@ -12,12 +12,20 @@ from exactk.cli.bench import bench
 from exactk.cli.datasets import datasets
 from exactk.cli.methods import methods
 from exactk.cli.select import select
+from exactk.cli.stats import stats
 from exactk.errors import ExactkError
 
 __all__ = ["app", "run"]
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+OPTIONS = (
+    (r"\btask='(\w+)'", r"--task \1"),
+    (r", as in Problem\.\w+\(memory_limit=\.\.\.\)", ""),
+    (r"\bmemory_limit in Problem\.\w+", "--memory-limit"),
+    (r"\bmemory_limit=", "--memory-limit "),
+    (r"\bmemory_limit\b", "--memory-limit"),
+)
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,6 +38,7 @@ def app(context: click.Context) -> None:
 
 
 app.add_command(select)
+app.add_command(stats)
 app.add_command(methods)
 app.add_command(datasets)
 app.add_command(bench)
@@ -56,9 +65,21 @@ def run(args: Sequence[str] | None = None) -> int:
         what = "write the result" if error.filename is None else f"use {str(error.filename)!r}"
         return _fail(f"cannot {what}: {error.strerror or error}", BAD_INPUT)
     except ExactkError as error:
-        # The library speaks of its parameters; here they are options.
-        return _fail(re.sub(r"\btask='(\w+)'", r"--task \1", str(error)), BAD_INPUT)
+        return _fail(_as_options(str(error)), BAD_INPUT)
     return code if isinstance(code, int) else 0
+
+
+def _as_options(message: str) -> str:
+    """The library speaks of its parameters; here they are options.
+
+    Examples
+    --------
+    >>> _as_options("more than memory_limit=80; raise memory_limit in Problem.from_arrays")
+    'more than --memory-limit 80; raise --memory-limit'
+    """
+    for words, option in OPTIONS:
+        message = re.sub(words, option, message)
+    return message
 
 
 def _fail(message: str, code: int) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exactk.cli.options import list_format, sizes_of, words
+from exactk.cli.output import check_output
 from exactk.errors import InputError, listing
 
 if TYPE_CHECKING:
@@ -220,17 +221,11 @@ def report(stores: tuple[str, ...], output: str, title: str | None) -> None:
     from exactk.bench.latest import gather
     from exactk.report import write_page
 
-    place = Path(output)
-    if place.is_dir():
-        raise InputError(f"--output {output!r} is a folder; give a file name")
-    if not place.parent.is_dir():
-        raise InputError(f"--output {output!r} cannot be written: its folder does not exist")
     files = _files(stores)
-    if place.exists() and any(place.samefile(file) for file in files):
-        raise InputError(f"--output {output!r} is the store itself; give another name")
+    check_output(output, "store", [str(file) for file in files])
     records = gather(files)
     names = [record["name"] for record in records if record["type"] == "recipe"]
-    write_page(records, place, title=title or f"exactk bench: {', '.join(names)}")
+    write_page(records, Path(output), title=title or f"exactk bench: {', '.join(names)}")
     _say(f"wrote {output}")
 
 

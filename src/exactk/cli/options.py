@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 import click
 
-__all__ = ["list_format", "sizes_of", "words"]
+__all__ = [
+    "byte_count",
+    "classes_option",
+    "columns_option",
+    "list_format",
+    "memory_option",
+    "only_one",
+    "sizes_of",
+    "words",
+]
 
 MOST_SIZES = 100_000
+
+UNITS = {unit: 2 ** (10 * power) for power, unit in enumerate(("", "K", "M", "G", "T"))}
+
 
 list_format = click.option(
     "--format",
@@ -18,6 +31,16 @@ list_format = click.option(
     show_default=True,
     help="How to print the list.",
 )
+
+
+def only_one(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str:
+    """Refuse a second target: taken for a feature it would leak into the answer."""
+    if len(values) > 1:
+        raise click.BadParameter(
+            f"given {len(values)} times ({', '.join(values)}); there is one target here, and the "
+            f"others need --drop (several outputs: exactk.Problem.from_arrays in Python)"
+        )
+    return values[0]
 
 
 def words(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> list[str]:
@@ -49,3 +72,35 @@ def sizes_of(
             raise click.BadParameter(f"{word!r} is {len(wanted)} sizes, more than can be run.")
         sizes.update(wanted)
     return sorted(sizes)
+
+
+def byte_count(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    """Read a number of bytes such as 4G or 500M; K, M, G and T are powers of 1024."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,9})?) *([KMGT]?)(?:I?B)?", value.upper())
+    if match is None:
+        raise click.BadParameter(f"{value!r} is not a number of bytes, such as 4G or 500M.")
+    return int(Fraction(match[1]) * UNITS[match[2]])
+
+
+columns_option = click.option(
+    "--columns",
+    multiple=True,
+    metavar="COLUMN,...",
+    callback=words,
+    help="Only these are features; repeatable.",
+)
+classes_option = click.option(
+    "--classes",
+    multiple=True,
+    metavar="LABEL,...",
+    callback=words,
+    help="The labels, where they are known, and no others; repeatable.",
+)
+memory_option = click.option(
+    "--memory-limit",
+    callback=byte_count,
+    metavar="BYTES",
+    help="What products of columns, or rows, may take in memory; for example 8G.",
+)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from exactk.cli.options import classes_option, columns_option, memory_option, only_one
+from exactk.cli.output import check_output, write_output
 from exactk.cli.render import STYLES, render
-from exactk.errors import InputError
+from exactk.cli.tables import Parts, open_problem
+from exactk.errors import InputError, nearest
 
 if TYPE_CHECKING:
     from exactk.problem import Problem
@@ -34,16 +37,6 @@ def _ridge(context: click.Context, parameter: click.Parameter, value: str) -> st
     if not 0 <= number < math.inf:
         raise click.BadParameter(f"{value!r} is neither 'auto', 'cv' nor a number of at least 0.")
     return number
-
-
-def _only_one(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str:
-    """Refuse a second target: taken for a feature it would leak into the answer."""
-    if len(values) > 1:
-        raise click.BadParameter(
-            f"given {len(values)} times ({', '.join(values)}); there is one target here, and the "
-            f"others need --drop (several outputs: exactk.Problem.from_arrays in Python)"
-        )
-    return values[0]
 
 
 def _settings(
@@ -78,15 +71,42 @@ def _value(text: str) -> Any:
     return int(number) if "." not in text and number.is_integer() else number
 
 
+def _table(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    _ask_or_take(context, parameter, value is not None)
+    return value
+
+
+def _target(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> str | None:
+    _ask_or_take(context, parameter, bool(values))
+    return only_one(context, parameter, values) if values else None
+
+
+def _ask_or_take(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    """Ask for what is not given, unless it is in the moments; refuse it if it is in both."""
+    in_moments = context.params.get("moments") is not None
+    if not in_moments and not given:
+        raise click.MissingParameter(ctx=context, param=parameter)
+    if in_moments and given:
+        raise click.UsageError(
+            f"--from-moments goes without {parameter.get_error_hint(context)}, which the moments "
+            f"were made of; give one of the two."
+        )
+
+
 @click.command()
-@click.argument("table", type=click.Path())
+@click.argument("table", type=click.Path(), required=False, metavar="TABLE", callback=_table)
 @click.option(
-    "--target",
-    required=True,
-    multiple=True,
-    metavar="COLUMN",
-    callback=_only_one,
-    help="Column to predict.",
+    "--from-moments",
+    "moments",
+    type=click.Path(),
+    is_eager=True,
+    metavar="FILE",
+    help="Moments made by exactk stats, in place of TABLE and --target.",
+)
+@click.option(
+    "--target", multiple=True, metavar="COLUMN", callback=_target, help="Column to predict."
 )
 @click.option("-k", type=click.IntRange(min=1), required=True, help="How many features to pick.")
 @click.option("--method", default="exchange", show_default=True, help="See: exactk methods.")
@@ -109,6 +129,7 @@ def _value(text: str) -> Any:
     metavar="SECONDS",
     help="Search until then, and give the best found.",
 )
+@columns_option
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
 @click.option("--weights", metavar="COLUMN", help="Column of row weights.")
 @click.option(
@@ -118,6 +139,8 @@ def _value(text: str) -> Any:
     show_default=True,
     help="What the target is; auto goes by its values.",
 )
+@classes_option
+@memory_option
 @click.option(
     "--format",
     "style",
@@ -126,7 +149,9 @@ def _value(text: str) -> Any:
     show_default=True,
     help="How to print the result.",
 )
-@click.option("--output", type=click.Path(), metavar="FILE", help="Write there, not to stdout.")
+@click.option(
+    "-o", "--output", type=click.Path(), metavar="FILE", help="Write there, not to stdout."
+)
 @click.option(
     "-O",
     "--option",
@@ -139,16 +164,20 @@ def _value(text: str) -> Any:
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the search.")
 @click.option("--quiet", is_flag=True, help="No progress bar, no warnings.")
 def select(
-    table: str,
-    target: str,
+    table: str | None,
+    moments: str | None,
+    target: str | None,
     k: int,
     method: str,
     ridge: str | float,
     effort: float | None,
     time_limit: float | None,
+    columns: list[str],
     drop: tuple[str, ...],
     weights: str | None,
     task: Task,
+    classes: list[str],
+    memory_limit: int | None,
     style: str,
     output: str | None,
     settings: dict[str, Any],
@@ -157,8 +186,10 @@ def select(
 ) -> int:
     """Pick exactly K columns of TABLE that predict the target best.
 
-    TABLE is a CSV or TSV file (.gz too) or a Parquet file. Every column that is not the
-    target, the weights or dropped is a feature, and must be numeric.
+    TABLE is a file, a folder or a quoted pattern: CSV or TSV (.gz too), Parquet, Arrow or
+    Feather. Every column that is not the target, the weights or dropped is a feature, and must be
+    numeric. Large tables are not read into memory but passed over. In place of TABLE and
+    --target, --from-moments takes what exactk stats has made of them, or of many tables.
     """
     from exactk.registry import create, method_class
 
@@ -172,12 +203,18 @@ def select(
         given["random_state"] = seed
     # What is wrong with the parameters is said before the table is read.
     create(method, **given).check()
-    _check_output(output, table)
+    if output is not None:
+        check_output(output, *(("table", [table]) if table else ("input", [str(moments)])))
+    if moments is not None:
+        _refuse_rows({"--weights": weights, "--task": task != "auto", "--classes": classes}, ridge)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        problem, result = _solve(
-            _problem(table, target, weights, drop, task), k, method, ridge, time_limit, quiet, given
-        )
+        if table is not None and target is not None:
+            parts = Parts(target, columns, drop, weights, task, classes)
+            problem = open_problem(table, parts, quiet=quiet, memory_limit=memory_limit)
+        else:
+            problem, target = _from_moments(str(moments), columns, drop, memory_limit)
+        problem, result = _solve(problem, k, method, ridge, time_limit, quiet, given)
     if not quiet:
         for message in dict.fromkeys(str(warning.message) for warning in caught):
             click.echo(f"exactk: {message}.", err=True)
@@ -185,8 +222,10 @@ def select(
         click.echo(f"exactk: {result.message}.", err=True)
     facts = {
         "table": table,
+        "moments": moments,
         "target": target,
         "weights": weights,
+        "columns": columns or None,
         "dropped": list(drop),
         "ridge_rule": ridge,
         "options": given,
@@ -194,18 +233,45 @@ def select(
         "n_rows": problem.n_rows,
         "n_features": problem.n_features,
     }
-    _write(render(result, problem, style, facts), output)
+    write_output(render(result, problem, style, facts), output)
     return INTERRUPTED if result.status == "interrupted" else 0
 
 
-def _problem(
-    table: str, target: str, weights: str | None, drop: tuple[str, ...], task: Task
-) -> Problem:
-    from exactk.problem import Problem
-    from exactk.sources.files import read_table, split_table
+def _refuse_rows(options: dict[str, Any], ridge: str | float) -> None:
+    """Raise for options that ask for rows where there are only their moments."""
+    for option, given in options.items():
+        if given:
+            raise click.UsageError(
+                f"--from-moments goes without {option}: give it to exactk stats build."
+            )
+    if ridge == "cv":
+        raise click.UsageError(
+            "--ridge cv splits the rows of a table, and moments have none; give --ridge auto or a "
+            "number."
+        )
 
-    parts = split_table(read_table(table), target, weights=weights, drop=drop)
-    return Problem.from_arrays(parts.features, parts.target, sample_weight=parts.weights, task=task)
+
+def _from_moments(
+    file: str, columns: Sequence[str], drop: Sequence[str], memory_limit: int | None
+) -> tuple[Problem, str]:
+    """The problem, and the name of its target."""
+    from exactk.moments import Moments
+    from exactk.problem import Problem
+
+    moments = Moments.load(file)
+    if columns or drop:
+        names = moments.feature_names or ()
+        for name in (*columns, *drop):
+            if name not in names:
+                raise InputError(f"column {name!r} is not in {file!r}{nearest(name, names)}")
+        kept = tuple(name for name in (columns or names) if name not in drop)
+        if not kept:
+            raise InputError(f"{file!r} has no feature columns besides those that are dropped")
+        moments = moments.with_columns(kept)
+    problem = Problem.from_moments(moments, overwrite=True)
+    if memory_limit is not None:
+        problem = replace(problem, memory_limit=memory_limit)
+    return problem, moments.target or "y"
 
 
 def _solve(
@@ -225,31 +291,3 @@ def _solve(
     )
     result = solve(problem, k, method, time_limit=time_limit, verbose=0 if quiet else 1, **options)
     return problem, result
-
-
-def _check_output(output: str | None, table: str) -> None:
-    """Refuse a place that cannot be written, before the work and not after it."""
-    if output is None:
-        return
-    place = Path(output)
-    if place.is_dir():
-        raise InputError(f"--output {output!r} is a folder; give a file name")
-    if place.exists():
-        if Path(table).exists() and place.samefile(table):
-            raise InputError(f"--output {output!r} is the table itself; give another name")
-        if not os.access(place, os.W_OK):
-            raise InputError(f"--output {output!r} cannot be written: no permission")
-    elif not place.parent.is_dir():
-        raise InputError(f"--output {output!r} cannot be written: its folder does not exist")
-    elif not os.access(place.parent, os.W_OK | os.X_OK):
-        raise InputError(f"--output {output!r} cannot be written: no permission in its folder")
-
-
-def _write(text: str, output: str | None) -> None:
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    try:
-        Path(output).write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise InputError(f"--output {output!r} cannot be written: {error.strerror}") from error

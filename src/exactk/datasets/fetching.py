@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from exactk.atomic import replace_file
 from exactk.checks import Number, Whole
 from exactk.datasets.builders import BUILDERS
 from exactk.datasets.catalogue import RAW, Entry, describe
@@ -128,7 +129,7 @@ def fetch(
         raise InputError(
             f"what {entry.addresses(base or RAW)[0]} gave was not kept: {error}"
         ) from error
-    path = _keep(made, workshop, place / f"{name}.npz")
+    path = _keep(made, place / f"{name}.npz")
     shutil.rmtree(workshop, ignore_errors=True)
     return path
 
@@ -191,15 +192,11 @@ def _download_all(
     return files
 
 
-def _keep(data: Dataset, workshop: Path, path: Path) -> Path:
-    """Write a set in the smallest type that keeps its values, and only then give it its name."""
-    made = workshop / path.name
+def _keep(data: Dataset, path: Path) -> Path:
+    """Write a set in the smallest type that keeps its values."""
     try:
-        with made.open("wb") as file:
+        with replace_file(path) as file:
             np.savez_compressed(file, X=_smallest(data.X), y=data.y.astype(np.int16))
-            file.flush()
-            os.fsync(file.fileno())
-        made.replace(path)
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be written: {error.strerror or error}") from error
     return path

@@ -20,7 +20,8 @@ from exactk.evaluate.columns import checked_table
 from exactk.evaluate.sizes import select_sizes
 from exactk.evaluate.splits import fold_splits
 from exactk.methods.base import Method, generator
-from exactk.problem import Problem, check_ridge
+from exactk.problem import Problem
+from exactk.problem_checks import check_ridge
 from exactk.result import Result, Status
 
 __all__ = ["TuneResult", "tune"]

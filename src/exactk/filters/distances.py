@@ -6,9 +6,7 @@ SciPy and NumPy give the same numbers, up to rounding, several times slower.
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.compiled import open_library, path_beside
+from exactk.compiled import open_library, path_beside, side_by_side
 
 __all__ = ["city_block", "library", "library_path", "nearest_shares", "pair_sums"]
 
@@ -67,27 +65,12 @@ def library() -> Any:
 
 
 def _run(tasks: Iterable[Callable[[], None]], work: int) -> None:
-    """Run tasks in as many threads as the process may use (`OMP_NUM_THREADS` is honoured)."""
-    allowed = os.environ.get("OMP_NUM_THREADS", "")
-    try:
-        threads = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        threads = os.cpu_count() or 1
-    threads = min(threads, int(allowed)) if allowed.isdigit() and int(allowed) else threads
-    todo = list(tasks)
-    if threads == 1 or len(todo) == 1 or work < FEW:
-        for task in todo:
-            task()
+    """Run tasks side by side where there is enough to do."""
+    if work >= FEW:
+        side_by_side(tasks)
         return
-    pool = _pool(os.getpid(), threads)
-    for done in [pool.submit(task) for task in todo]:
-        done.result()
-
-
-@cache
-def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    """Threads that wait for work; a process that was forked has none of its parent's."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="exactk")
+    for task in tasks:
+        task()
 
 
 def city_block(left: Floats, right: Floats | None = None) -> Floats:

@@ -20,9 +20,23 @@ from exactk.result import Answer, Status
 from exactk.search.descent import grow
 from exactk.search.native import make_state
 
-__all__ = ["Course", "LazyStarts", "Start", "Starts", "Step", "best_answer", "complete", "follow"]
+__all__ = [
+    "Course",
+    "LazyStarts",
+    "OutOfTimeError",
+    "Start",
+    "Starts",
+    "Step",
+    "best_answer",
+    "complete",
+    "follow",
+]
 
 Indices = npt.NDArray[np.intp]
+
+
+class OutOfTimeError(Exception):
+    """Raised within an iteration that takes long, once time is up: the last step is the answer."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +182,8 @@ def follow(steps: Iterator[Step], max_iter: int, monitor: Monitor, *, show: bool
                     break
     except np.linalg.LinAlgError:
         course.status = Status.FAILED
+    except OutOfTimeError:
+        course.status = Status.TIME_LIMIT
     except KeyboardInterrupt:
         if not course.trace:
             raise

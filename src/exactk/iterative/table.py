@@ -16,6 +16,7 @@ from exactk.problem import Problem
 
 __all__ = [
     "LABELS",
+    "TINY_SHARE",
     "Labels",
     "StandardTable",
     "column_unit",

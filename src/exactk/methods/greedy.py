@@ -8,8 +8,8 @@ from exactk.methods.base import Method
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
-from exactk.search.descent import grow
 from exactk.search.native import make_state
+from exactk.search.working import Foresight
 
 __all__ = ["Greedy"]
 
@@ -19,9 +19,10 @@ class Greedy(Method):
 
     With what is left after the columns in S, C = B − A_{·S}A_SS⁻¹B_S and
     D_p = A_pp − A_pS A_SS⁻¹ A_Sp, the next column has the largest ‖C_p‖² / D_p. A step costs one
-    Gram column and O(d(k + c)). Nothing is guaranteed but that each step is the best single one;
-    for one output this is orthogonal matching pursuit's order-recursive sibling, orthogonal least
-    squares.
+    Gram column and O(d(k + c)); on a wide table the columns that will probably be needed are
+    fetched together, which spares passes and changes no step. Nothing is guaranteed but that each
+    step is the best single one; for one output this is orthogonal matching pursuit's
+    order-recursive sibling, orthogonal least squares.
 
     References
     ----------
@@ -42,8 +43,9 @@ class Greedy(Method):
 
     def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:  # noqa: D102
         state, trace = make_state(problem, k_max), []
+        foresight = Foresight(problem, k_max)
         for k in range(1, k_max + 1):
-            grow(state, k)
+            foresight.grow(state, k)
             trace.append(state.objective)
             monitor.report(k, k_max, state.objective)
             # Of one column the best is the best there is, and of all there is only one choice.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from exactk._version import __version__
+from exactk.atomic import replace_text
 from exactk.errors import InputError
 from exactk.report import styles
 from exactk.report.arrange import studies
@@ -101,7 +102,7 @@ def write_page(
     path = Path(path)
     text = page(records, title=title)
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        replace_text(path, text)
     except OSError as error:
         raise InputError(
             f"the report {str(path)!r} cannot be written: {error.strerror}; give another place"

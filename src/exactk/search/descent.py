@@ -12,7 +12,7 @@ from exactk.problem import Problem
 from exactk.search.native import make_state
 from exactk.search.state import TIE, Marks, Outcome, State
 
-__all__ = ["Descent", "beam_search", "entry_order", "grow"]
+__all__ = ["Descent", "beam_search", "entry_order", "grow", "trusted_objective"]
 
 Indices = npt.NDArray[np.intp]
 
@@ -32,12 +32,20 @@ def grow(state: State, size: int) -> bool:
     return True
 
 
+def trusted_objective(state: State, incumbent: float) -> float:
+    """Return the objective of a state that was refreshed, or is above the incumbent."""
+    if state.objective < incumbent and state.is_tight:
+        # The problem goes back to the rows where the Gram matrix has lost digits.
+        return state.problem.objective(state.support)
+    return state.objective
+
+
 def entry_order(problem: Problem, support: Indices) -> Indices:
     """Return the columns of a support in the order in which greedy selection would take them."""
     S = np.sort(np.asarray(support, dtype=np.intp))
     # Columns of the target below those of A, so that one rank-one update serves both.
-    M = np.vstack([problem.gram_rows(S)[:, S], problem.cross[:, S]])
     k = len(S)
+    M = np.vstack([problem.gram.block(S) + problem.penalty * np.eye(k), problem.cross[:, S]])
     D = M[:k].diagonal().copy()
     floor, slack = DEPENDENT * D, TIE * problem.total
     order: list[int] = []
@@ -90,7 +98,7 @@ class Descent:
         incumbent : float
             An end above this is of no interest and not checked for rounding.
         stop : callable
-            Asked now and then.
+            Asked now and then, and after every pass over the table.
 
         Returns
         -------
@@ -100,7 +108,7 @@ class Descent:
         """
         reached = np.inf
         while True:
-            outcome = state.descend(self._marks, self._ends, SWAPS_BEFORE_PAUSE)
+            outcome = state.descend(self._marks, self._ends, SWAPS_BEFORE_PAUSE, stop)
             if outcome == Outcome.KNOWN:
                 return False
             if outcome == Outcome.PAUSED or state.objective < incumbent:

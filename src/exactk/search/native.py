@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,9 @@ class NativeState(State):
             return None
         return Move(self._fields.gain, self._fields.slot, self._fields.column)
 
-    def descend(self, marks: Marks, known: Marks, limit: int) -> Outcome:  # noqa: D102
+    def descend(  # noqa: D102
+        self, marks: Marks, known: Marks, limit: int, stop: Callable[[], bool] = lambda: False
+    ) -> Outcome:
         fields = self._fields
         fields.marks, fields.known = marks.ctypes.data, known.ctypes.data
         fields.n_known = len(known)
@@ -141,6 +144,8 @@ class NativeState(State):
             self.swap(Move(fields.gain, fields.slot, fields.column))
             if not self.objective < before:
                 return Outcome.STALLED
+            if stop():
+                return Outcome.PAUSED
         return Outcome.PAUSED
 
 

@@ -15,7 +15,7 @@ a swap that gains at all needs min_i ‖V_i‖²/G_ii < g_p·(√r + √(1 + r))
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -38,6 +38,8 @@ TIE = 1e-11
 TIGHT = 1e3
 # Swap candidates priced first; the others only where their bound is above what these reach.
 FIRST_PRICED = 128
+# Columns priced together where all of them are: work space for them fits the cache.
+PRICED_AT_ONCE = 4096
 
 
 class Move(NamedTuple):
@@ -115,7 +117,7 @@ class State:
         self.moves += self.size
         self._S[: self.size] = S
         if self.size:
-            self._AS[: self.size] = self.problem.gram.take(S)
+            self.problem.gram.take(S, self._AS[: self.size])
             self._AS[np.arange(self.size), S] += self._penalty
         return self.refresh()
 
@@ -244,19 +246,11 @@ class State:
             return None
         S = self._S[: self.size]
         losses = self.losses()
-        free = self.D > self.floor
-        gains = np.maximum(self.gains(), 0.0)
-        stand_in = np.divide(self.diagonal, self.D, out=np.ones_like(self.D), where=free)
-        reach = gains * (4.0 * np.maximum(stand_in, 1.0) - 2.0)
-        # Columns that depend on those held may still replace the member they depend on.
-        gains[~free & (self.diagonal > 0)] = np.inf
-        viable = (reach > losses.min()) | np.isinf(gains)
-        viable[S] = False
-        columns = np.flatnonzero(viable)
+        columns, gains = self._viable(losses)
         if len(columns) > 2 * FIRST_PRICED:
-            top = np.argpartition(gains[columns], -FIRST_PRICED)[-FIRST_PRICED:]
+            top = np.argpartition(gains, -FIRST_PRICED)[-FIRST_PRICED:]
             so_far = self._price(columns[top], losses).max()
-            columns = columns[gains[columns] > max(so_far, 0.0) - self.slack]
+            columns = columns[gains > max(so_far, 0.0) - self.slack]
         if len(columns) == 0:
             return None
         gain = self._price(columns, losses)
@@ -268,7 +262,37 @@ class State:
         slot = int(slots[np.argmin(S[slots])])
         return Move(float(gain[slot, at]), slot, int(columns[at]))
 
-    def descend(self, marks: Marks, known: Marks, limit: int) -> Outcome:
+    def _viable(self, losses: Floats) -> tuple[Indices, Floats]:
+        """Columns outside that may gain by a swap, by the two bounds, and the first bound."""
+        free = self.D > self.floor
+        gains = np.maximum(self.gains(), 0.0)
+        stand_in = np.divide(self.diagonal, self.D, out=np.ones_like(self.D), where=free)
+        reach = gains * (4.0 * np.maximum(stand_in, 1.0) - 2.0)
+        # Columns that depend on those held may still replace the member they depend on.
+        gains[~free & (self.diagonal > 0)] = np.inf
+        viable = (reach > losses.min()) | np.isinf(gains)
+        viable[self._S[: self.size]] = False
+        columns = np.flatnonzero(viable)
+        return columns, gains[columns]
+
+    def swap_gains(self) -> Floats:
+        """How much taking each column in for some member lowers the objective.
+
+        The member is the best one to let go. Below zero where no swap gains; -inf for members, for
+        columns that cannot be chosen, and where a bound shows that no swap can gain.
+        """
+        out = np.full(len(self.D), -np.inf)
+        if self.size:
+            losses = self.losses()
+            columns, _ = self._viable(losses)
+            for start in range(0, len(columns), PRICED_AT_ONCE):
+                part = columns[start : start + PRICED_AT_ONCE]
+                out[part] = self._price(part, losses).max(axis=0)
+        return out
+
+    def descend(
+        self, marks: Marks, known: Marks, limit: int, stop: Callable[[], bool] = lambda: False
+    ) -> Outcome:
         """Take the steepest swap until none lowers the objective.
 
         Parameters
@@ -279,6 +303,8 @@ class State:
             Keys of ends that are known: no need to arrive there.
         limit : int
             Pause after this many swaps.
+        stop : callable
+            Asked after each swap that needed a pass over the table; pause if it says so.
 
         Returns
         -------
@@ -292,10 +318,12 @@ class State:
             move = self.best_swap()
             if move is None:
                 return Outcome.ENDED
-            before = self.objective
+            before, at_hand = self.objective, self.problem.gram.holds(move.column)
             self.swap(move)
             if not self.objective < before:
                 return Outcome.STALLED
+            if not at_hand and stop():
+                return Outcome.PAUSED
         return Outcome.PAUSED
 
     def _price(self, columns: Indices, losses: Floats) -> Floats:

@@ -40,6 +40,10 @@ class Rows(ABC):
     pass_cost : float
         Rough seconds of one pass over the table, for the choice between the whole Gram matrix
         and single columns.
+    column_cost : float
+        Rough seconds that a pass takes longer for each further vector that it multiplies.
+    column_bytes : float
+        Memory of one column of `select`.
     gram_cost : float
         Rough seconds of the products of all pairs of columns.
     """
@@ -48,6 +52,8 @@ class Rows(ABC):
     n_features: int
     feature_names: tuple[str, ...] | None
     pass_cost: float
+    column_cost: float
+    column_bytes: float
     gram_cost: float
 
     @abstractmethod
@@ -73,12 +79,38 @@ class Rows(ABC):
         spread, the product of the mean with rounding errors would show.
         """
         out = self.products(right)
-        out -= right.sum(axis=0)[:, None] * mean
+        self.centre_products(out, right, mean, offset)
+        return out
+
+    def centre_products(self, out: Floats, right: Floats, mean: Floats, offset: Indices) -> None:
+        """Make ``rightᵀ X`` into ``rightᵀ (X − mean)``, in place."""
+        for row, total in zip(out, right.sum(axis=0), strict=True):
+            # A row at a time: all of them together would be a second array of this size.
+            row -= total * mean
         for start in range(0, len(offset), OFFSET_BLOCK):
             part = offset[start : start + OFFSET_BLOCK]
             out[:, part] = right.T @ (self.columns(part) - mean[part])
-        return out
 
+    def gram_columns(
+        self, indices: Indices, weights: Floats | None, mean: Floats, offset: Indices
+    ) -> Floats:
+        """Columns of the centred Gram matrix, as the rows of an m × d array.
+
+        Parameters
+        ----------
+        indices : ndarray of intp of shape (m,)
+        weights : ndarray of shape (n,) or None
+        mean : ndarray of shape (d,)
+            Weighted means of all columns.
+        offset : ndarray of intp
+            Columns that are far from zero, see `offset_columns`.
+        """
+        z = self.columns(indices) - mean[indices]
+        if weights is not None:
+            z *= weights[:, None]
+        return self.centred_products(z, mean, offset)
+
+    @abstractmethod
     def class_scatter(self, members: Floats, codes: Indices, centres: Floats) -> Floats:
         """Scatter of the rows of each class about a centre of its own, c × d.
 
@@ -90,11 +122,10 @@ class Rows(ABC):
             Class of each row; anything for rows of weight zero.
         centres : ndarray of shape (c, d)
         """
-        out = np.empty_like(centres)
-        for start in range(0, self.n_features, OFFSET_BLOCK):
-            part = np.arange(start, min(start + OFFSET_BLOCK, self.n_features))
-            out[:, part] = members @ (self.columns(part) - centres[:, part][codes]) ** 2
-        return out
+
+    @abstractmethod
+    def select(self, indices: Indices) -> Rows:
+        """Return a table of some columns only, in the order named, for problems of their own."""
 
     @abstractmethod
     def take(self, rows: npt.NDArray[np.intp]) -> Rows:

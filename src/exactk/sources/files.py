@@ -4,24 +4,41 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import InputError, listing, nearest
+from exactk.errors import InputError, listing
+from exactk.sources.arrow import check_roles, choose_features, is_number, is_text, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Split", "read_table", "split_table"]
+__all__ = [
+    "DELIMITERS",
+    "KINDS",
+    "Split",
+    "is_wide_text",
+    "needs_pyarrow",
+    "read_table",
+    "refuse_ragged",
+    "spell_suffixes",
+    "split_table",
+    "suffix_of",
+    "unreadable",
+]
 
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
-PARQUET = (".parquet", ".pq")
-SUFFIXES = (*DELIMITERS, *PARQUET)
+KINDS = {
+    **dict.fromkeys(DELIMITERS, "text"),
+    **dict.fromkeys((".parquet", ".pq"), "Parquet"),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), "Arrow"),
+}
 
 # One row must fit into one block: this leaves room for a million columns.
 CSV_BLOCK_BYTES = 1 << 24
@@ -48,12 +65,13 @@ class Split:
 
 
 def read_table(path: str | os.PathLike[str]) -> pa.Table:
-    r"""Read a CSV, TSV (either may be gzipped) or Parquet file.
+    r"""Read a CSV, TSV (either may be gzipped), Parquet, Arrow or Feather file.
 
     Parameters
     ----------
     path : path-like
-        The suffix decides the format: .csv, .tsv, .csv.gz, .tsv.gz, .parquet or .pq.
+        The suffix decides the format: .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .pq, .arrow,
+        .feather or .ipc.
         Text must be UTF-8 with one header row; the types of the columns are inferred.
 
     Returns
@@ -76,36 +94,68 @@ def read_table(path: str | os.PathLike[str]) -> pa.Table:
     ['height', 'label']
     """
     file = Path(path)
-    name = file.name.lower()
-    suffix = next((known for known in SUFFIXES if name.endswith(known)), None)
     if file.is_dir():
-        raise InputError(f"table {str(path)!r} is a folder; give one file ({_choices()})")
+        raise InputError(f"table {str(path)!r} is a folder; give one file ({spell_suffixes()})")
     if not file.exists():
         raise InputError(f"table {str(path)!r} does not exist")
-    if suffix is None:
-        shown = f"the suffix {file.suffix!r}" if file.suffix else "no suffix"
-        raise InputError(f"table {str(path)!r} has {shown}; give {_choices()}")
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise InputError(
-            'reading files needs pyarrow; install it with: pip install "exactk[cli]"'
-        ) from error
-    try:
-        table = _read_csv(file, DELIMITERS[suffix]) if suffix in DELIMITERS else _read_parquet(file)
-    except UnicodeDecodeError as error:
-        raise InputError(f"table {str(path)!r} is not UTF-8 text; save it as UTF-8") from error
-    except (pa.ArrowException, OSError) as error:
-        kind = "Parquet" if suffix in PARQUET else "text"
-        raise InputError(
-            f"table {str(path)!r} cannot be read as {kind}: {_one_line(error)}"
-        ) from error
+    suffix = suffix_of(file)
+    needs_pyarrow()
+    with unreadable(file):
+        table = _READERS[KINDS[suffix]](file)
     _check_shape(table, str(path))
     return table
 
 
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """Return the suffix that says what kind of table a file is, or raise for others.
+
+    Examples
+    --------
+    >>> suffix_of("data/Day 1.CSV.gz")
+    '.csv.gz'
+    """
+    file = Path(path)
+    name = file.name.lower()
+    suffix = next((known for known in KINDS if name.endswith(known)), None)
+    if suffix is None:
+        shown = f"the suffix {file.suffix!r}" if file.suffix else "no suffix"
+        raise InputError(f"table {str(path)!r} has {shown}; give {spell_suffixes()}")
+    return suffix
+
+
+def needs_pyarrow() -> None:
+    """Raise, with the way out, where files cannot be read for want of pyarrow."""
+    try:
+        import pyarrow as pa  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            'reading files needs pyarrow; install it with: pip install "exactk[cli]"'
+        ) from error
+
+
+@contextmanager
+def unreadable(file: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what Arrow and the system say of a file into an error that names it."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise InputError(f"table {str(file)!r} is not UTF-8 text; save it as UTF-8") from error
+    except (pa.ArrowException, OSError) as error:
+        words = " ".join(str(error).split()).rstrip(".")
+        raise InputError(
+            f"table {str(file)!r} cannot be read as {KINDS[suffix_of(file)]}: {words}"
+        ) from error
+
+
 def split_table(
-    table: pa.Table, target: str, *, weights: str | None = None, drop: Sequence[str] = ()
+    table: pa.Table,
+    target: str,
+    *,
+    columns: Sequence[str] | None = None,
+    weights: str | None = None,
+    drop: Sequence[str] = (),
 ) -> Split:
     """Split a table into features, target and weights, and check each of them.
 
@@ -114,6 +164,8 @@ def split_table(
     table : pyarrow.Table
     target : str
         Name of the target column: numbers, booleans or labels.
+    columns : sequence of str, optional
+        Names of the features; every column that has no other part by default.
     weights : str, optional
         Name of the column with row weights.
     drop : sequence of str
@@ -138,9 +190,8 @@ def split_table(
     >>> parts.features.column_names, parts.target.tolist()
     (['height'], ['a', 'b'])
     """
-    _check_roles(table, target, weights, drop)
-    out = {target, weights, *drop, *_pandas_index(table)}
-    names = [name for name in table.column_names if name not in out]
+    check_roles(table.column_names, [target], weights, drop)
+    names = choose_features(table.schema, columns, {target, weights, *drop})
     return Split(
         features=_feature_columns(table, names),
         target=_target_column(table, target),
@@ -148,12 +199,10 @@ def split_table(
     )
 
 
-def _choices() -> str:
-    return ", ".join(SUFFIXES[:-1]) + f" or {SUFFIXES[-1]}"
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()).rstrip(".")
+def spell_suffixes() -> str:
+    """Return the suffixes of the files that can be read, for a message."""
+    *most, last = KINDS
+    return ", ".join(most) + f" or {last}"
 
 
 def _read_csv(file: Path, delimiter: str) -> pa.Table:
@@ -178,23 +227,33 @@ def _read_csv(file: Path, delimiter: str) -> pa.Table:
         _ = table.column_names  # decoded here, so that a wrong encoding shows at once
         return table
 
-    table = read(use_threads=not _is_wide(file, delimiter))
+    table = read(use_threads=not is_wide_text(file, delimiter))
     if ragged:
         if ragged[0].number is None:  # only a serial pass counts rows
             read(use_threads=False)
-        row = ragged[0]
-        raise InputError(
-            f"table {str(file)!r}: row {row.number} (the header is row 1) has "
-            f"{row.actual_columns} values where the header has {row.expected_columns}"
-        )
+        refuse_ragged(file, ragged[0])
     return table
 
 
-def _is_wide(file: Path, delimiter: str) -> bool:
+def refuse_ragged(file: str | os.PathLike[str], row: Any) -> NoReturn:
+    """Raise for a row with more or fewer values than the header."""
+    raise InputError(
+        f"table {str(file)!r}: row {row.number} (the header is row 1) has "
+        f"{row.actual_columns} values where the header has {row.expected_columns}"
+    )
+
+
+def is_wide_text(file: str | os.PathLike[str], delimiter: str) -> bool:
+    """Whether a file has so many columns that threads would cost more than they save."""
     import pyarrow as pa
 
+    head = b""
     with pa.input_stream(str(file)) as stream:
-        head = stream.read(CSV_BLOCK_BYTES)
+        while b"\n" not in head and len(head) < CSV_BLOCK_BYTES:
+            piece = stream.read(2**16)
+            if not piece:
+                break
+            head += piece
     return bool(head.partition(b"\n")[0].count(delimiter.encode()) >= SERIAL_COLUMNS)
 
 
@@ -203,6 +262,22 @@ def _read_parquet(file: Path) -> pa.Table:
 
     with parquet.ParquetFile(str(file)) as source:
         return source.read()
+
+
+def _read_arrow(file: Path) -> pa.Table:
+    from exactk.sources.arrow import open_arrow
+
+    table = open_arrow(str(file)).read_all()
+    # Arrow takes a file at its word: in a damaged one, texts might end outside the memory.
+    table.validate(full=True)
+    return table
+
+
+_READERS: dict[str, Callable[[Path], pa.Table]] = {
+    "text": lambda file: _read_csv(file, DELIMITERS[suffix_of(file)]),
+    "Parquet": _read_parquet,
+    "Arrow": _read_arrow,
+}
 
 
 def _check_shape(table: pa.Table, path: str) -> None:
@@ -217,39 +292,13 @@ def _check_shape(table: pa.Table, path: str) -> None:
         raise InputError(f"table {path!r} has no rows")
 
 
-def _check_roles(table: pa.Table, target: str, weights: str | None, drop: Sequence[str]) -> None:
-    roles = [("target", target), *(("dropped", name) for name in drop)]
-    if weights is not None:
-        roles.append(("weights", weights))
-    known = table.column_names
-    for role, name in roles:
-        if name not in known:
-            hint = nearest(name, known) or f"; its columns are {listing(known)}"
-            raise InputError(f"{role} column {name!r} is not in the table{hint}")
-    if target == weights:
-        raise InputError(f"column {target!r} cannot be both target and weights")
-    for kept in (target, weights):
-        if kept in drop:
-            raise InputError(f"column {kept!r} cannot be dropped: it is the target or the weights")
-
-
-def _pandas_index(table: pa.Table) -> set[str]:
-    stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    return {name for name in stored if isinstance(name, str)}
-
-
-def _feature_columns(table: pa.Table, names: list[str]) -> pa.Table:
+def _feature_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
     import pyarrow as pa
 
-    if not names:
-        raise InputError("the table has no feature columns besides the target, weights and drops")
-    if "" in names:
-        raise InputError(
-            f"column {table.column_names.index('') + 1} of the table has no name; "
-            "name it, or leave it out with --drop ''"
-        )
-    columns = [_plain(table.column(name)) for name in names]
-    wrong = [name for name, column in zip(names, columns, strict=True) if not _is_number(column)]
+    columns = [plain(table.column(name)) for name in names]
+    wrong = [
+        name for name, column in zip(names, columns, strict=True) if not is_number(column.type)
+    ]
     if wrong:
         kinds = sorted({str(table.schema.field(name).type) for name in wrong})
         verb = "is" if len(wrong) == 1 else "are"
@@ -272,50 +321,29 @@ def _feature_columns(table: pa.Table, names: list[str]) -> pa.Table:
 
 
 def _target_column(table: pa.Table, name: str) -> npt.NDArray[Any]:
-    import pyarrow as pa
-
-    column = _plain(table.column(name))
+    column = plain(table.column(name))
     kind = column.type
     if flaw := _flaw(column):
         raise InputError(f"target column {name!r} has {flaw}; remove these rows")
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if is_text(kind):
         labels: npt.NDArray[Any] = column.to_numpy()
         if any("\n" in label for label in np.unique(labels.astype(str))):
             raise InputError(
                 f"target column {name!r} has a label with a line break; is a quote left open?"
             )
         return labels
-    if not _is_number(column):
+    if not is_number(column.type):
         raise InputError(f"target column {name!r} is {kind}; it must hold numbers or UTF-8 labels")
     return np.asarray(column.to_numpy())
 
 
 def _weights_column(table: pa.Table, name: str) -> npt.NDArray[np.float64]:
-    column = _plain(table.column(name))
+    column = plain(table.column(name))
     if flaw := _flaw(column):
         raise InputError(f"weights column {name!r} has {flaw}; fill or remove these rows")
-    if not _is_number(column):
+    if not is_number(column.type):
         raise InputError(f"weights column {name!r} is {column.type}; it must hold numbers")
     return np.asarray(column.to_numpy(), dtype=np.float64)
-
-
-def _plain(column: Any) -> Any:
-    """Undo encodings that say how values are stored, not what they are."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_decimal(column.type) or pa.types.is_float16(column.type):
-        column = column.cast(pa.float64())
-    return column
-
-
-def _is_number(column: Any) -> bool:
-    import pyarrow as pa
-
-    # A column of nulls only has no type; that it is empty is the better complaint.
-    tests = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
-    return any(test(column.type) for test in tests)
 
 
 def _flaw(column: Any) -> str:

@@ -17,7 +17,10 @@ __all__ = ["frame_to_array", "is_frame"]
 def is_frame(X: Any) -> bool:
     """Whether X is a dataframe or table that narwhals knows (and not an array)."""
     if nw.dependencies.is_polars_lazyframe(X):
-        raise InputError("X is a polars LazyFrame; call .collect() on it first")
+        raise InputError(
+            "X is a polars LazyFrame; call .collect() on it first, or .sink_parquet and give the "
+            "file to Problem.from_parquet"
+        )
     return bool(nw.dependencies.is_into_dataframe(X)) or _is_record_batch(X)
 
 

@@ -16,7 +16,7 @@ from exactk.sources.dense import DenseRows
 from exactk.sources.frames import frame_to_array, is_frame
 from exactk.sources.sparse import SparseRows
 
-__all__ = ["check_names", "open_rows"]
+__all__ = ["check_names", "is_dask", "open_rows"]
 
 
 def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
@@ -38,6 +38,7 @@ def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
         Not two-dimensional, empty, not numeric, duplicate or too few names.
     """
     names: tuple[str, ...] | None = None
+    _refuse_elsewhere(X)
     if type(X) is not np.ndarray and is_frame(X):
         X, names = frame_to_array(X)
     elif isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
@@ -67,6 +68,34 @@ def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
         raise InputError(f"feature_names has {len(given)} names, X has {X.shape[1]} columns")
     names = given if given is not None else names
     return SparseRows(X, names) if sparse.issparse(X) else DenseRows(np.asarray(X), names)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection; Dask itself is not imported.
+
+    Examples
+    --------
+    >>> is_dask([[1.0]])
+    False
+    """
+    return _library(X) in ("dask", "dask_expr")
+
+
+def _library(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
+def _refuse_elsewhere(X: Any) -> None:
+    """Raise for tables whose rows are not in memory, and name the door that takes them."""
+    if is_dask(X):
+        raise InputError(
+            f"X is a dask {type(X).__name__}, whose rows are not in memory; use "
+            f"Problem.from_dask(X, y), or TopKSelector"
+        )
+    if _library(X) == "pyspark":
+        raise InputError(
+            "X is a Spark table, whose rows are not in memory; use Problem.from_spark(X, target=…)"
+        )
 
 
 def _is_plain(X: Any) -> bool:

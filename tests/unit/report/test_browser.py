@@ -13,12 +13,13 @@ import pytest
 from exactk.report import write_page
 from tests.unit.report import stores
 
+REQUIRED = os.environ.get("EXACTK_BROWSER") == "required"
 CHROMIUM = (
     os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 )
 pytestmark = [
     pytest.mark.skipif(find_spec("playwright") is None, reason="playwright is absent (the page)"),
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is absent (the page)"),
+    pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="chromium is absent (the page)"),
 ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exactk import Problem
-from exactk.search.descent import Descent, beam_search, entry_order, grow
+from exactk.search.descent import Descent, beam_search, entry_order, grow, trusted_objective
 from exactk.search.native import NativeState, library, make_state
 from exactk.search.state import Outcome, State
 from tests.oracles.brute import Reference, make_classes, make_numbers
@@ -73,6 +73,59 @@ def test_a_descent_does_not_arrive_at_an_end_that_is_known(kind: type[State]) ->
     end = marks[state.support].sum(keepdims=True)
     state.load([2, 0, 1])
     assert state.descend(marks, end, 100) == Outcome.KNOWN
+
+
+@both
+@pytest.mark.parametrize("gram", ["full", "columns"])
+def test_the_clock_is_asked_after_every_pass_over_the_table(kind: type[State], gram: str) -> None:
+    X, y = make_numbers(50, 10, 2, seed=3)
+    problem = Problem.from_arrays(X, y, gram=gram)
+    marks = np.arange(1, 11, dtype=np.uint64)
+    state, passes = kind(problem, 3), []
+
+    def note() -> bool:
+        passes.append(problem.passes)
+        return False
+
+    state.load([0, 1, 2])
+    before = problem.passes
+    assert state.descend(marks, NO_ENDS, 50, note) == Outcome.ENDED
+    assert passes == list(range(before + 1, problem.passes + 1))
+    assert bool(passes) == (gram == "columns")
+    # What has been read once is at hand.
+    again = kind(problem, 3)
+    again.load([0, 1, 2])
+    assert again.descend(marks, NO_ENDS, 50, lambda: True) == Outcome.ENDED
+    assert again.support == state.support
+
+
+def test_a_stop_ends_a_descent_after_one_pass() -> None:
+    X, y = make_numbers(50, 10, 2, seed=3)
+    problem = Problem.from_arrays(X, y, gram="columns")
+    state = make_state(problem, 3)
+    state.load([0, 1, 2])
+    before, start = problem.passes, state.objective
+    assert not Descent(problem).run(state, stop=lambda: True)
+    assert (problem.passes, state.swaps) == (before + 1, 1)
+    assert state.objective == pytest.approx(Reference(X, y).objective(state.support), rel=1e-9)
+    assert state.objective < start
+
+
+@pytest.mark.parametrize("incumbent", [np.inf, 0.0])
+def test_an_objective_that_has_lost_digits_comes_from_the_rows(incumbent: float) -> None:
+    X, y = make_numbers(50, 6, 1, seed=2)
+    X[:, 1] = X[:, 0] + 1e-3 * X[:, 1]
+    problem = Problem.from_arrays(X, y)
+    tight, loose = make_state(problem, 2), make_state(problem, 2)
+    assert tight.load([0, 1])
+    assert loose.load([2, 3])
+    assert tight.is_tight
+    assert not loose.is_tight
+    tight.objective = loose.objective = 1.0
+    from_rows = problem.objective([0, 1])
+    assert from_rows != 1.0
+    assert trusted_objective(tight, incumbent) == (from_rows if incumbent else 1.0)
+    assert trusted_objective(loose, incumbent) == 1.0
 
 
 def test_the_same_end_is_found_once() -> None:

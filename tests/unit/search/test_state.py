@@ -271,3 +271,30 @@ def test_room_for_every_column_leaves_nothing_to_add_or_swap(kind: type[State]) 
     assert state.load(range(5))
     assert state.best_addition() is None
     assert state.best_swap() is None
+
+
+@both
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("at_once", [1, 4096])
+def test_swap_gains_are_those_of_the_best_member_to_let_go(
+    kind: type[State], ridge: float, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exactk.search.state.PRICED_AT_ONCE", at_once)
+    X, y = make_numbers(40, 12, 2, seed=4)
+    X[:, 7] = 3.0
+    X[:, 9] = X[:, 0] + X[:, 1]
+    reference = Reference(X, y, ridge=ridge)
+    state = kind(Problem.from_arrays(X, y, ridge=ridge), 3)
+    assert (state.swap_gains() == -np.inf).all()
+    for S in ([0, 1, 2], [3, 5, 9], [4, 6, 10]):
+        state.load(S)
+        found = state.swap_gains()
+        f = reference.objective(S)
+        assert (found[[*S, 7]] == -np.inf).all()
+        for p in set(range(12)) - {*S, 7}:
+            swaps = [reference.objective([*S[:i], *S[i + 1 :], p]) for i in range(3)]
+            gain = f - min(swaps)
+            if gain > 1e-9 * f:
+                assert found[p] == pytest.approx(gain, rel=1e-7)
+            else:
+                assert found[p] <= 1e-9 * f

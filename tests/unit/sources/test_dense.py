@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import exactk.moments
+import exactk.accumulate
 import exactk.sources.dense
-from exactk import Problem
+from exactk import Problem, solve
 from exactk.errors import InputError
 from exactk.sources import open_rows
 from exactk.sources.dense import DenseRows
@@ -59,7 +60,7 @@ def test_tiles_of_any_size(
     cache_bytes: int, order: str, dtype: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exactk.sources.dense, "CACHE_BYTES", cache_bytes)
-    monkeypatch.setattr(exactk.moments, "BLOCK_BYTES", cache_bytes)
+    monkeypatch.setattr(exactk.accumulate, "BLOCK_BYTES", cache_bytes)
     X, target = data(offset=5)
     X = (X > 0 if dtype == "?" else X * 50).astype(dtype)
     w = np.random.default_rng(1).integers(0, 4, len(X)).astype(float) if weighted else None
@@ -90,6 +91,57 @@ def test_columns_and_products(n: int, d: int, seed: int, order: str, cache_bytes
             np.testing.assert_allclose(rows.products(right), expected, rtol=1e-12, atol=1e-10)
 
 
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i2", "?", ">f4"])
+def test_some_columns_as_a_table_of_their_own(order: str, dtype: str) -> None:
+    X = (data()[0] * 50).astype(dtype)
+    held = np.repeat(X, 2, axis=1)[:, ::2] if order == "strided" else np.asarray(X, order=order)
+    rows = DenseRows(held, tuple("abcdefg")).select(np.array([4, 0, 6]))
+    assert (rows.n_rows, rows.n_features, rows.feature_names) == (90, 3, ("e", "a", "g"))
+    assert (rows.columns(np.arange(3)) == X[:, [4, 0, 6]]).all()
+    assert rows.column_bytes == 90 * np.dtype(dtype).itemsize
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", ">f4", "i1"])
+@pytest.mark.parametrize("width", [3, 1024])
+def test_wide_tables_in_tiles_of_any_shape(
+    dtype: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exactk.sources.dense, "TILE_WIDTH", width)
+    monkeypatch.setattr(exactk.sources.dense, "CACHE_BYTES", 8 * 60)
+    monkeypatch.setattr(exactk.sources.dense, "CENTRE_COLUMNS", 16)
+    rng = np.random.default_rng(3)
+    X, target = rng.integers(-99, 99, (37, 101)).astype(dtype), code_target(np.arange(37) % 3)
+    right = rng.normal(size=(37, 4))
+    for held in (X, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
+        rows = DenseRows(held)
+        assert_margins(rows, X, target, None, 1e-10)
+        for part in (right, right[:, :1]):
+            np.testing.assert_allclose(
+                rows.products(part), part.T @ X.astype("f8"), rtol=1e-12, atol=1e-10
+            )
+
+
+def test_a_mapped_file_is_read_where_it_lies(tmp_path: Path) -> None:
+    n, d = 50, 40_000
+    X = np.random.default_rng(5).normal(3, 1, (n, d)).astype("f4")
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    y = X[:, [7, 70, 700]].sum(axis=1)
+    tracemalloc.start()
+    try:
+        problem = Problem.from_arrays(mapped, y, memory_limit=2**22)
+        result = solve(problem, 3, effort=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert isinstance(problem.rows, DenseRows)
+    assert np.shares_memory(problem.rows._X, mapped)
+    assert result.objective <= solve(problem, 3, "greedy").objective
+    # The table has 8 MB, and a Gram matrix would have 12.8 GB; kept columns have 4 MB.
+    assert peak < 24 * 2**20
+
+
 def test_take_gives_those_rows_and_names() -> None:
     X, _ = data()
     taken = DenseRows(X, tuple("abcdefg")).take(np.array([5, 0, 88]))
@@ -109,7 +161,7 @@ def test_rows_of_weight_zero_do_not_choose_the_centre(
     absent: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exactk.sources.dense, "CACHE_BYTES", 1024)
-    monkeypatch.setattr(exactk.moments, "BLOCK_BYTES", 1024)
+    monkeypatch.setattr(exactk.accumulate, "BLOCK_BYTES", 1024)
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(60, 4)) + 1e6, rng.normal(size=60) - 1e6
     padded = np.vstack([np.full((5000, 4), absent), X])

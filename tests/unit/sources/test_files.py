@@ -16,6 +16,7 @@ from exactk.sources.files import read_table, split_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
+feather = pytest.importorskip("pyarrow.feather")
 
 
 @pytest.fixture
@@ -61,6 +62,21 @@ def test_the_same_text_gives_the_same_table(write, name, content):
 def test_parquet(tmp_path, name):
     pq.write_table(pa.table(COLUMNS), tmp_path / name)
     assert read_table(str(tmp_path / name)).to_pydict() == COLUMNS
+
+
+def test_arrow_as_file_and_as_stream(tmp_path):
+    feather.write_feather(pa.table(COLUMNS), tmp_path / "t.feather")
+    feather.write_feather(pa.table(COLUMNS), tmp_path / "t.arrow", compression="uncompressed")
+    with pa.ipc.new_stream(tmp_path / "t.ipc", pa.table(COLUMNS).schema) as writer:
+        writer.write_table(pa.table(COLUMNS))
+    for name in ("t.feather", "t.arrow", "t.ipc"):
+        assert read_table(tmp_path / name).to_pydict() == COLUMNS
+    (tmp_path / "t.feather").write_bytes(b"FEA1" + bytes(100))
+    with says("t.feather' is Feather of version 1; write it anew"):
+        read_table(tmp_path / "t.feather")
+    (tmp_path / "t.arrow").write_bytes(b"ARROW1" + bytes(100))
+    with says("t.arrow' cannot be read as Arrow"):
+        read_table(tmp_path / "t.arrow")
 
 
 def test_names_may_hold_commas_and_line_breaks(write):
@@ -237,6 +253,7 @@ NAN, INF = float("nan"), float("inf")
         ({"t": pa.array([1, 2], pa.timestamp("s"))}, {}, "not numeric (timestamp[s]): 't'"),
         ({"t": pa.array([[1], [2]])}, {}, "not numeric"),
         ({"": [1, 2]}, {}, "column 4 of the table has no name; name it, or leave it out"),
+        ({"": [1, 2]}, {}, "with drop=[''] (--drop '' on the command line)"),
         ({"n": [1, None]}, {}, "column 'n' has 1 missing value; fill or remove"),
         ({"n": [NAN, NAN]}, {}, "column 'n' has 2 missing values; fill or remove"),
         ({"n": [None, INF]}, {}, "column 'n' has 1 missing value and 1 infinite value"),

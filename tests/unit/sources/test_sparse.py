@@ -112,6 +112,8 @@ def test_strips_of_any_width(entries: int, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("weighted", [False, True])
 def test_never_made_dense(gram: Any, weighted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = data(n=60, d=8)
+    # So full a table is multiplied in blocks of dense rows; here they hold ten.
+    monkeypatch.setattr(exactk.sources.sparse, "STRIP_ENTRIES", 110)
     w = np.ones(60) if weighted else None
     expected = Problem.from_arrays(X, y, sample_weight=w).objective([1, 4, 6])
     for kind in KINDS:

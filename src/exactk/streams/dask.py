@@ -1,0 +1,292 @@
+"""Dask arrays and dataframes: partitions are folded where they are, and merged in a tree.
+
+Whatever scheduler is active does the work: a distributed cluster, threads, processes, or the
+caller alone. Only what the whole table has come to reaches the caller. Tasks change nothing that
+they are given, so one whose worker dies is run again elsewhere and gives the same.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from exactk.errors import InputError
+from exactk.sources.arrow import check_roles
+from exactk.sources.frames import frame_to_array
+from exactk.sources.open import check_names, is_dask
+from exactk.streams.arrow import named_features
+from exactk.streams.base import Fold, OnRows, Part, Refused, Stream, fold_part, merge_parts, opened
+from exactk.streams.dask_parts import (
+    aligned,
+    check_weights,
+    counted,
+    in_step,
+    is_array,
+    is_frame,
+    is_framed,
+    look_at_target,
+    partitions,
+    refuse_blocks,
+)
+from exactk.streams.partitions import PartitionReader
+from exactk.streams.threads import one_blas_thread
+
+__all__ = ["DaskStream", "open_dask"]
+
+# How many parts one task merges; two where each is so large that a worker should hold few.
+FAN_IN = 8
+LARGE_PART = 2**25
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What every task needs: one object in the graph, however many partitions there are."""
+
+    fold: Fold[Any, Any]
+    reader: PartitionReader
+
+
+class DaskStream(Stream):
+    """A Dask array or dataframe that is passed over; made by `open_dask`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> stream = open_dask(da.ones((6, 2), chunks=(2, 2)), [0, 1, 0, 1, 0, 1])
+    >>> stream.feature_names, stream.n_rows, stream.y_kind
+    (('x0', 'x1'), 6, 'int')
+    """
+
+    door = "from_dask"
+
+    def __init__(
+        self,
+        reader: PartitionReader,
+        target: str | None,
+        sides: list[tuple[Any, Any, Any]],
+        n_rows: int | None,
+    ) -> None:
+        self.feature_names, self.target = reader.names, target
+        self.y_kind, self.n_outputs = reader.y_kind, reader.n_outputs
+        self.n_rows = n_rows
+        self._reader, self._sides = reader, sides
+
+    @property
+    def n_partitions(self) -> int:
+        """Number of partitions."""
+        return len(self._sides)
+
+    def reduce(self, fold: Fold[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
+        import dask
+
+        (whole,) = dask.compute(self._tree(fold), traverse=False)
+        if on_rows is not None and self.n_rows is not None:
+            on_rows(self.n_rows, self.n_rows)
+        return opened(whole)
+
+    def _tree(self, fold: Fold[Any, Any]) -> Any:
+        """Return the delayed result of a pass."""
+        import dask
+        from dask.delayed import Delayed
+
+        # Keys that no other pass has: a cluster keeps results by key, and folds differ.
+        mark = uuid.uuid4().hex
+        job = dask.delayed(_Job(fold, self._reader), name=f"exactk-job-{mark}", traverse=False)
+        read = dask.delayed(fold_partition, traverse=False)
+        merge = dask.delayed(merge_group, traverse=False)
+        level = [
+            read(job, number, *sides, dask_key_name=f"exactk-fold-{mark}-{number}")
+            for number, sides in enumerate(self._sides)
+        ]
+        fan_in = FAN_IN if 8 * self.n_features**2 <= LARGE_PART else 2
+        height = 0
+        while len(level) > 1:
+            height += 1
+            groups = [level[start : start + fan_in] for start in range(0, len(level), fan_in)]
+            level = [
+                merge(job, *group, dask_key_name=f"exactk-merge-{mark}-{height}-{number}")
+                for number, group in enumerate(groups)
+            ]
+        # Dask culls layer by layer, and each delayed call is a layer: of 5,000 partitions that took
+        # most of a minute, and of one flat graph takes a moment.
+        return Delayed(level[0].key, dict(level[0].dask))
+
+
+def fold_partition(job: _Job, number: int, X: Any, y: Any, weights: Any) -> Any:
+    """Fold one partition: a task."""
+    with one_blas_thread():
+        part = fold_part(job.fold, job.reader.blocks(number, X, y, weights))
+    if isinstance(part, Refused) and part.place[0] != number:
+        # Refused before its first block, which would have said where it is.
+        return replace(part, place=(number, 0))
+    return part
+
+
+def merge_group(job: _Job, *parts: Any) -> Any:
+    """Merge what some partitions have come to: a task."""
+    held = [part for part in parts if part is not None]
+    if len(held) > 1:
+        # Folds may add to the first in place; but a task that is run again needs it as it was.
+        held[0] = deepcopy(held[0])
+    return merge_parts(job.fold, held)
+
+
+def open_dask(
+    X: Any,
+    y: Any = None,
+    *,
+    target: str | Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    weights: Any = None,
+) -> DaskStream:
+    """Open a Dask array or dataframe; nothing is computed yet but what is named below.
+
+    Parameters
+    ----------
+    X : dask array of shape (n, d), or dask dataframe
+        In any chunks. A collection that is not persisted is computed anew by every pass.
+    y : dask array, series or frame, array-like, or None
+        The target, unless it is a column of X. With the same partitions as X, or of known sizes.
+        For one in memory the sizes of the partitions of X are counted if they are unknown.
+    target : str, sequence of str, or None
+        Column of the dataframe to predict; several for several numbers.
+    columns : sequence of str or None
+        Features of a dataframe, or names for the columns of an array.
+    drop : sequence of str
+        Columns to leave out.
+    weights : str, dask array or series, array-like, or None
+        Row weights: a column of the dataframe, or given as y.
+
+    Returns
+    -------
+    DaskStream
+
+    Raises
+    ------
+    InputError
+        Not a Dask collection, text among the features, names that are not there, or parts that
+        do not go together.
+
+    Examples
+    --------
+    >>> import pandas as pd, dask.dataframe as dd
+    >>> frame = pd.DataFrame({"height": [1.5, 2.5, 3.5], "tree": ["ash", "oak", "oak"]})
+    >>> stream = open_dask(dd.from_pandas(frame, npartitions=2), target="tree")
+    >>> stream.feature_names, stream.target, stream.y_kind
+    (('height',), 'tree', 'text')
+    """
+    if is_array(X):
+        reader, collection, name = _open_array(X, y, target, columns, drop, weights)
+    elif is_frame(X):
+        reader, collection, name = _open_frame(X, y, target, columns, drop, weights)
+    else:
+        raise InputError(
+            f"X is a {type(X).__name__}, and not a dask array or dataframe; Problem.from_arrays "
+            f"takes tables in memory"
+        )
+    beside = {"y": y, "weights": weights if reader.weights is None else None}
+    together: dict[str, list[Any]] = {}
+    if is_array(X):
+        table = partitions(collection)
+    else:
+        framed = {what: values for what, values in beside.items() if is_framed(values)}
+        table, together = in_step(collection, framed)
+    if any(values is not None and not is_dask(values) for values in beside.values()):
+        table = counted(table, collection)
+    sides = [
+        together.get(what)
+        or ([None] * len(table.delayed) if values is None else aligned(values, table, what))
+        for what, values in beside.items()
+    ]
+    return DaskStream(
+        reader,
+        name,
+        list(zip(table.delayed, *sides, strict=True)),
+        None if table.sizes is None else sum(table.sizes),
+    )
+
+
+def _open_array(
+    X: Any, y: Any, target: Any, columns: Any, drop: Sequence[str], weights: Any
+) -> tuple[PartitionReader, Any, str | None]:
+    """Check an array and what goes with it; returns how it is read, and what of it."""
+    if X.ndim != 2 or np.isnan(X.shape[1]):
+        raise InputError(f"X has shape {X.shape}; it must have n rows and d known columns")
+    if target is not None or isinstance(weights, str):
+        what = "target" if target is not None else "weights"
+        raise InputError(
+            f"{what} names a column of a dataframe, and X is a dask array: give "
+            f"{'y' if what == 'target' else 'weights'} as an array"
+        )
+    refuse_blocks(X, "X")
+    if X.dtype.kind not in "fiub":
+        raise InputError(
+            f"X has dtype {X.dtype}, which is not a number; convert it with X.astype('float64')"
+        )
+    names = check_names(columns) or tuple(f"x{j}" for j in range(X.shape[1]))
+    if len(names) != X.shape[1]:
+        raise InputError(f"columns has {len(names)} names, X has {X.shape[1]} columns")
+    check_roles(names, (), None, drop)
+    kept = [j for j, name in enumerate(names) if name not in set(drop)]
+    if not kept:
+        raise InputError("X has no columns, or all of them are dropped")
+    if len(kept) < len(names):
+        X, names = X[:, kept], tuple(names[j] for j in kept)
+    if weights is not None:
+        check_weights(weights)
+    given = look_at_target(y)
+    return PartitionReader(names, given.kind, given.n_outputs), X, given.name
+
+
+def _open_frame(
+    X: Any, y: Any, target: Any, columns: Any, drop: Sequence[str], weights: Any
+) -> tuple[PartitionReader, Any, str | None]:
+    """Check a dataframe and what goes with it; returns how it is read, and what of it."""
+    meta = X._meta
+    library = type(meta).__module__.partition(".")[0]
+    if library != "pandas":
+        raise InputError(f"the partitions of X are {library} frames; convert them to pandas first")
+    if y is not None and target is not None:
+        raise InputError(f"both y and target={target!r} were given; give one of them")
+    targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
+    weight = weights if isinstance(weights, str) else None
+    features = _features_of(meta, targets, weight, columns, drop)
+    label_of = {str(label): label for label in meta.columns}
+    # Names that occur twice and columns that are not numbers: as in a frame in memory.
+    frame_to_array(meta[[label_of[name] for name in features]])
+    if weight is not None:
+        check_weights(meta[label_of[weight]])
+    elif weights is not None:
+        check_weights(weights)
+    given = look_at_target(meta[[label_of[name] for name in targets]] if targets else y)
+    reader = PartitionReader(
+        features,
+        given.kind,
+        given.n_outputs,
+        tuple(label_of[name] for name in features),
+        tuple(label_of[name] for name in targets) or None,
+        None if weight is None else label_of[weight],
+    )
+    read = dict.fromkeys((*features, *targets, *filter(None, [weight])))
+    return reader, X[[label_of[name] for name in read]], given.name
+
+
+def _features_of(
+    meta: Any, targets: Sequence[str], weight: str | None, columns: Any, drop: Sequence[str]
+) -> tuple[str, ...]:
+    """Names of the columns of a dataframe that can be chosen."""
+    known = [str(label) for label in meta.columns]
+    check_roles(known, targets, weight, drop)
+    out = {*targets, weight, *drop}
+    if columns is not None:
+        return named_features(columns, known, out)
+    features = tuple(name for name in known if name not in out)
+    if not features:
+        raise InputError("X has no feature columns besides the target, weights and drops")
+    return features
