@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -147,6 +148,26 @@ def exponents(record: Record) -> Record:
     return found
 
 
+def extrapolated(record: Record) -> str:
+    """What a billion rows of a thousand columns would take, at the rate of the sample."""
+    (sample,) = record["sample"]
+    n, d, cores = 1_000_000_000, sample["columns"], record["threads"]
+    hours = n / sample["rows"] * sample["read_seconds"] * cores / 3600
+    seconds, size = hours / 64 * 3600, 4 * n * d
+    partitions, part = n // 250_000, 8 * d * d / MEGABYTE
+    height = math.ceil(math.log(partitions, 8))
+    return (
+        f"{sample['rows']:,} rows of {d:,} columns were read in {sample['read_seconds']:.2f} s by "
+        f"{cores} cores. At that rate 10⁹ rows take {hours:,.0f} core hours: "
+        f"{seconds / 60:,.0f} minutes on 64 cores, if storage delivers their {size / 1e12:.0f} TB "
+        f"(float32, uncompressed) at {size / 1e9 / seconds:,.1f} GB a second. In {partitions:,} "
+        f"partitions of 250,000 rows (1 GB each) every partition comes to {part:.0f} MB, "
+        f"{partitions * part / 1024:,.0f} GB in all, which workers write and merge in {height} "
+        f"levels of eight; {part:.0f} MB reach the driver. The search sees only these: "
+        f"{sample['solve_seconds']:.2f} s for k = {K} here, whatever the number of rows."
+    )
+
+
 def report(record: Record) -> str:
     """The ladders as Markdown."""
     parts = [f"{record['date']}, {record['processor']}, {record['threads']} threads."]
@@ -176,6 +197,7 @@ def report(record: Record) -> str:
                 f"Fitted exponents: time {e['time']:.2f} (upper half {e['time_upper']:.2f}), "
                 f"memory {e['memory']:.2f} (upper half {e['memory_upper']:.2f})."
             )
+    parts.append(extrapolated(record))
     return "\n\n".join(parts)
 
 

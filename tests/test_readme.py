@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
+from benchmarks import growth
 from benchmarks.verdict import readme_section
 from exactk.bench.cells import cells
 from exactk.bench.protocols import run_cell
@@ -21,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/experiments.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/experiments.md", "docs/scale.md"])
 def test_examples_run(page: str) -> None:
     results = doctest.testfile(
         str(ROOT / page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
@@ -37,12 +38,21 @@ def test_figures_are_those_of_the_record() -> None:
     assert shown.strip() == readme_section(record).strip()
 
 
+def test_growth_is_that_of_the_record() -> None:
+    kept = ROOT / "benchmarks" / "results" / "growth.json"
+    record = json.loads(kept.read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    shown = page.split("<!-- growth: begin -->")[1].split("<!-- growth: end -->")[0]
+    assert shown.strip() == growth.report(record).strip()
+
+
 PAGES = (
     "README.md",
     "CONTRIBUTING.md",
     "benchmarks/README.md",
     "docs/experiments.md",
     "docs/results.md",
+    "docs/scale.md",
 )
 
 

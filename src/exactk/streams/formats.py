@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["TableFile", "examine", "windows_of"]
 
-# A row group is read column by column, which is the fastest, where its blocks take no more bytes
-# than this; of a larger one all columns are read in step, a window at a time.
+# A row group is read column by column into its blocks where these take no more bytes than this, or
+# than pages and dictionaries would, were all columns read in step: of each column all of them, or
+# about 2 MB if it is long.
 WHOLE_BYTES = 64 * 2**20
+PAGES_BYTES = 2 * 2**20
 # Fewer bytes at once would cost more in calls than in reading.
 READ_BYTES = 2**20
 # What is read ahead of each column where all columns are read in step.
@@ -193,6 +195,7 @@ class _Parquet:
         self.path = path
         self._all: list[Any] = []
         self._free: list[Any] = []
+        self._positions: dict[str, int] = {}
         self.metadata: Any = None
         with unreadable(path):
             self.metadata = self.handle().metadata
@@ -231,6 +234,18 @@ class _Parquet:
             yield handle
         finally:
             self._free.append(handle)
+
+    def held_in_step(self, groups: Sequence[int], features: Collection[str]) -> int:
+        """Tell about how many bytes reading all features in step would hold of row groups."""
+        if not self._positions:
+            paths = self.metadata.schema
+            self._positions = {paths.column(i).path: i for i in range(len(paths))}
+        positions = [self._positions[name] for name in features if name in self._positions]
+        return sum(
+            min(PAGES_BYTES, group.column(i).total_uncompressed_size)
+            for group in map(self.metadata.row_group, groups)
+            for i in positions
+        )
 
     def runs(self, rows: int) -> Iterator[tuple[list[int], int]]:
         """Row groups, small ones together, with the number of their rows."""
@@ -273,7 +288,12 @@ def _parquet_windows(
     first = place.first_row
     fair = -(-len(layout.features) // threads)
     for groups, n_rows in source.runs(rows):
-        if n_rows <= rows or 8 * len(layout.features) * n_rows <= WHOLE_BYTES:
+        needed = 8 * len(layout.features) * n_rows
+        if (
+            n_rows <= rows
+            or needed <= WHOLE_BYTES
+            or needed <= source.held_in_step(groups, layout.features)
+        ):
             size = max(1, min(fair, READ_BYTES // (8 * n_rows)))
             reads = [
                 Read(columns, rest, partial(whole, groups, columns, rest))

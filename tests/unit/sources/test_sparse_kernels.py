@@ -296,7 +296,7 @@ def test_a_broken_table_is_refused(format_: str, fault: str) -> None:
 @pytest.mark.parametrize("format_", BOTH)
 @pytest.mark.parametrize("index", INDICES)
 def test_what_the_table_has_noted_of_its_order_is_not_believed(
-    format_: str, index: Any, engine: str, pieces: str
+    format_: str, index: Any, engine: str
 ) -> None:
     # Lines so long that a column is looked for by halving, and full enough for pairs to matter.
     X = table(300, 300, fill=0.4)

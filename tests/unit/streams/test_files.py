@@ -49,6 +49,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exactk.streams.arrow.BLOCK_BYTES", 64 * 8 * D)
     monkeypatch.setattr(lanes, "BLOCK_BYTES", 64 * 8 * D)
     monkeypatch.setattr(formats, "WHOLE_BYTES", 500 * 8 * D)
+    monkeypatch.setattr(formats, "PAGES_BYTES", 0)
 
 
 def data(n: int = N, offset: float = 0.0) -> tuple[Array, Array]:
@@ -611,6 +612,22 @@ def test_windows_of_wide_tables_are_bounded(
     assert found.n_rows == n
     assert found.x_mean == pytest.approx(values.mean(dtype=float))
     assert max(held) <= 2 * 16 * 2**20
+
+
+@pytest.mark.parametrize(("distinct", "whole"), [(20_000, True), (5, False)])
+def test_row_groups_are_read_in_the_way_that_holds_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, distinct: int, whole: bool
+) -> None:
+    monkeypatch.setattr(formats, "PAGES_BYTES", 2**20)
+    # Many values are stored as they are, beside a dictionary; few as codes of some bits.
+    X, y = data(20_000)
+    X = X[np.arange(len(X)) % distinct]
+    path = write_parquet(tmp_path / "t.parquet", as_table(X, y))
+    told: list[int] = []
+    stream = open_files(path, "y")
+    stream.threads = 2
+    close(stream_moments(stream, on_rows=lambda done, _: told.append(done)), X, y)
+    assert (told == [len(X)]) == whole
 
 
 @pytest.mark.parametrize("n_folds", [2, 5, 40])
