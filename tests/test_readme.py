@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+# Dask calls pandas in a way that the newest pandas warns of.
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
 @pytest.mark.parametrize("page", ["README.md", "docs/experiments.md", "docs/scale.md"])
 def test_examples_run(page: str) -> None:
     results = doctest.testfile(
