@@ -108,6 +108,12 @@ class Moments:
     classes: npt.NDArray[Any] | None = None
     target: str | None = None
 
+    def __repr__(self) -> str:
+        """Return one line: size, target and classes."""
+        kind = f"{len(self.y_mean)} {'outputs' if self.classes is None else 'classes'}"
+        of = "" if self.target is None else f" of {self.target!r}"
+        return f"Moments({self.n_rows} rows, {len(self.x_mean)} columns, {kind}{of})"
+
     @property
     def scatter(self) -> Floats:
         """Diagonal of `xx`."""

@@ -385,7 +385,7 @@ class Problem(Doors):
 
     @property
     def passes(self) -> int:
-        """Passes over the whole table so far, the first reading included."""
+        """Passes over a table in memory so far, the first reading included; 0 for streams."""
         return self.gram.passes
 
     def with_ridge(self, ridge: float) -> Problem:

@@ -310,3 +310,8 @@ def test_nothing_has_no_moments() -> None:
         MomentsAccumulator(2, 1).finish()
     with pytest.raises(ValueError, match=re.escape("X has shape (50, 4), Y has 7 rows")):
         Moments.from_arrays(X, Y[:7])
+
+
+def test_shown_in_one_line() -> None:
+    X, Y = table(np.random.default_rng(0))
+    assert repr(Moments.from_arrays(X, Y)) == "Moments(50 rows, 4 columns, 2 outputs)"

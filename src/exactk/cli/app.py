@@ -59,6 +59,12 @@ def run(args: Sequence[str] | None = None) -> int:
         )
     except click.exceptions.Abort:
         return _fail("interrupted; nothing was written", INTERRUPTED)
+    except click.UsageError as error:
+        words = error.format_message()
+        if words.startswith("Got unexpected extra argument"):
+            # A shell makes many words of a pattern that is not in quotes.
+            words += " Several files? Put the pattern in quotes, or give their folder."
+        return _fail(words, BAD_INPUT)
     except click.ClickException as error:
         return _fail(error.format_message(), BAD_INPUT)
     except OSError as error:

@@ -218,7 +218,8 @@ def _read_table(path: Path) -> Content:
     except InputError as error:
         # Said for the command that takes any table; there is nothing to drop with here.
         words = re.sub(
-            r"leave ((?:it |the column )?)out with --drop(?: '')?",
+            r"leave ((?:it |the column )?)out with "
+            r"(?:drop=\[''\] \(--drop '' on the command line\)|--drop)",
             r"remove \1from the file",
             str(error),
         ).replace(", weights and drops", "")

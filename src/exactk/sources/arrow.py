@@ -77,6 +77,8 @@ def check_roles(
     known: Sequence[str], targets: Sequence[str], weights: str | None, drop: Sequence[str]
 ) -> None:
     """Raise for a column that is not there, or that is given two parts to play."""
+    if isinstance(drop, str):
+        raise InputError(f"drop must be a list of names, not {drop!r}")
     roles = [("target", name) for name in targets] + [("dropped", name) for name in drop]
     if weights is not None:
         roles.append(("weights", weights))

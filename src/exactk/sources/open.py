@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -37,6 +38,8 @@ def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
     InputError
         Not two-dimensional, empty, not numeric, duplicate or too few names.
     """
+    if isinstance(X, (str, os.PathLike)):
+        raise InputError(f"X is a path, {str(X)!r}; Problem.from_files(path, target) reads files")
     names: tuple[str, ...] | None = None
     _refuse_elsewhere(X)
     if type(X) is not np.ndarray and is_frame(X):

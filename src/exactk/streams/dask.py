@@ -181,6 +181,8 @@ def open_dask(
     >>> stream.feature_names, stream.target, stream.y_kind
     (('height',), 'tree', 'text')
     """
+    if isinstance(y, str):
+        raise InputError(f"y is the text {y!r}; a column of X is named with target={y!r}")
     if is_array(X):
         reader, collection, name = _open_array(X, y, target, columns, drop, weights)
     elif is_frame(X):

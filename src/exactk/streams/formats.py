@@ -94,8 +94,11 @@ def _look_at_parquet(path: str) -> tuple[pa.Schema, int | None]:
 
 def _look_at_arrow(path: str) -> tuple[pa.Schema, int | None]:
     reader = open_arrow(path)
-    # Files of the stream format cannot tell, nor can old versions of pyarrow.
+    # Files of the stream format cannot tell; old versions of pyarrow leave the counting to us.
     count = getattr(reader, "count_rows", None)
+    if count is None and hasattr(reader, "num_record_batches"):
+        batches = range(reader.num_record_batches)
+        return reader.schema, sum(reader.get_batch(number).num_rows for number in batches)
     return reader.schema, None if count is None else count()
 
 

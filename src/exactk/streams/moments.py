@@ -105,7 +105,8 @@ def outputs(block: Block, coding: Coding, labels: Labels | None) -> Floats:
 
 
 def _refuse_missing(y: npt.NDArray[Any], block: Block) -> None:
-    bad = np.flatnonzero(~np.isfinite(y.reshape(len(y), -1)).all(axis=1))
+    finite = np.isfinite(y)
+    bad = np.flatnonzero(~(finite if y.ndim == 1 else finite.all(axis=1)))
     if bad.size:
         first = int(bad[0])
         raise InputError(

@@ -263,3 +263,10 @@ def test_an_interrupt_while_reading_leaves_nothing(tmp_path):
     assert "Traceback" not in err
     assert time.monotonic() - sent < 10
     assert list(out.iterdir()) == []
+
+
+def test_a_pattern_without_quotes_is_guessed(run, parquet):
+    _, folder = parquet
+    result = run("select", folder, folder, "--target", "cultivar", "-k", 3)
+    assert result.code == 2
+    assert "Put the pattern in quotes" in result.err

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from exactk.errors import InputError
 from exactk.sources import Rows, open_rows
 from exactk.sources.dense import DenseRows
 from exactk.sources.sparse import SparseRows
@@ -105,3 +107,9 @@ def test_tables_that_are_elsewhere_are_shown_their_door() -> None:
 def test_every_source_is_rows() -> None:
     assert issubclass(DenseRows, Rows)
     assert issubclass(SparseRows, Rows)
+
+
+def test_a_path_is_no_table(tmp_path: Path) -> None:
+    for X in ("usage", tmp_path / "usage"):
+        with pytest.raises(InputError, match=r"X is a path, .*usage'; Problem.from_files"):
+            open_rows(X)

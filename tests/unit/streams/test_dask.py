@@ -581,3 +581,8 @@ def test_the_way_out_of_a_wide_table_is_one_that_exists(monkeypatch: pytest.Monk
     tight = Problem.from_dask(X, y, memory_limit=8 * 49)
     with pytest.raises(InputError, match=r"as in Problem\.from_dask\(memory_limit=.*fewer col"):
         solve(tight, 2, "relieff")
+
+
+def test_a_name_in_place_of_y() -> None:
+    with pytest.raises(InputError, match="named with target='tree'"):
+        Problem.from_dask(dd.from_pandas(frame(), npartitions=2), "tree")

@@ -878,3 +878,11 @@ def test_memory_does_not_grow_with_rows(tmp_path: Path, group: int, most: int) -
     found, megabytes = map(int, answer.stdout.split())
     assert found == n
     assert megabytes < most
+
+
+def test_one_name_to_drop_is_no_list(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({"i": [1.0, 2.0], "id": [3.0, 5.0], "y": [0, 1]}), tmp_path / "t.parquet"
+    )
+    with pytest.raises(InputError, match="drop must be a list of names, not 'id'"):
+        open_files(tmp_path / "t.parquet", "y", drop="id")
