@@ -319,12 +319,13 @@ class Doors(ABC):
 
         Examples
         --------
-        >>> df = spark.range(600).selectExpr(  # doctest: +SKIP
-        ...     "sin(id) AS a", "cos(id) AS b", "id % 7 AS c", "sin(id) + id % 7 > 3 AS late"
-        ... )
-        >>> problem = Problem.from_spark(df, "late")  # doctest: +SKIP
-        >>> exactk.solve(problem, 2).feature_names  # doctest: +SKIP
-        ('a', 'c')
+        With a session ``spark`` (not run here, for it would start Java)::
+
+            df = spark.range(600).selectExpr(
+                "sin(id) AS a", "cos(id) AS b", "id % 7 AS c", "sin(id) + id % 7 > 3 AS late"
+            )
+            problem = Problem.from_spark(df, "late")
+            exactk.solve(problem, 2).feature_names  # ('a', 'c')
         """
         from exactk.streams.spark import open_spark
 

@@ -81,10 +81,11 @@ def open_spark(
 
     Examples
     --------
-    >>> df = spark.createDataFrame([(1.0, 2, "a"), (3.0, 5, "b")], "x double, n int, y string")
-    ... # doctest: +SKIP
-    >>> open_spark(df, "y").feature_names  # doctest: +SKIP
-    ('x', 'n')
+    With a session ``spark``::
+
+        rows = [(1.0, 2, "a"), (3.0, 5, "b")]
+        df = spark.createDataFrame(rows, "x double, n int, y string")
+        open_spark(df, "y").feature_names  # ('x', 'n')
     """
     _check_frame(df)
     schema = df.schema
