@@ -11,10 +11,12 @@ __all__ = [
     "byte_count",
     "classes_option",
     "columns_option",
+    "drop_option",
     "list_format",
     "memory_option",
     "only_one",
     "sizes_of",
+    "weights_option",
     "words",
 ]
 
@@ -91,6 +93,10 @@ columns_option = click.option(
     callback=words,
     help="Only these are features; repeatable.",
 )
+drop_option = click.option(
+    "--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable."
+)
+weights_option = click.option("--weights", metavar="COLUMN", help="Column of row weights.")
 classes_option = click.option(
     "--classes",
     multiple=True,

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.options import classes_option, columns_option, memory_option, only_one
+from exactk.cli.options import (
+    classes_option,
+    columns_option,
+    drop_option,
+    memory_option,
+    only_one,
+    weights_option,
+)
 from exactk.cli.output import check_output, write_output
 from exactk.cli.render import STYLES, render
 from exactk.cli.tables import Parts, open_problem
@@ -130,8 +137,8 @@ def _ask_or_take(context: click.Context, parameter: click.Parameter, given: bool
     help="Search until then, and give the best found.",
 )
 @columns_option
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
-@click.option("--weights", metavar="COLUMN", help="Column of row weights.")
+@drop_option
+@weights_option
 @click.option(
     "--task",
     type=click.Choice(["auto", "classification", "regression"]),

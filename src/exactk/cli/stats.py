@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.options import classes_option, columns_option, list_format, memory_option, only_one
+from exactk.cli.options import (
+    classes_option,
+    columns_option,
+    drop_option,
+    list_format,
+    memory_option,
+    only_one,
+    weights_option,
+)
 from exactk.cli.output import check_output
 from exactk.cli.tables import settle_labels
 from exactk.errors import InputError, listing
@@ -58,8 +66,8 @@ def stats() -> None:
 )
 @output_option
 @columns_option
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
-@click.option("--weights", metavar="COLUMN", help="Column of row weights.")
+@drop_option
+@weights_option
 @click.option(
     "--task",
     type=click.Choice(["auto", "classification", "regression"]),

@@ -20,8 +20,8 @@ from exactk.moments import Moments
 from exactk.streams.coding import choose_coding
 from exactk.streams.dask import DaskStream, merge_group, open_dask
 from exactk.streams.moments import MomentsFold, stream_moments
-from exactk.targets import code_target
 from tests.unit.streams import folds
+from tests.unit.streams.test_moments import close
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -87,23 +87,6 @@ def scheduler(request: pytest.FixtureRequest) -> Iterator[str]:
 def on_cluster(client: Any) -> Iterator[Any]:
     with client.as_current():
         yield client
-
-
-def close(found: Moments, X: Array, y: Array, w: Array | None = None, rtol: float = 1e-10) -> None:
-    """The moments by their definition, in extended precision."""
-    weight = (np.ones(len(X)) if w is None else w).astype(np.longdouble)
-    X, Y = X.astype(np.longdouble), code_target(y).block(0, len(y)).astype(np.longdouble)
-    x_mean, y_mean = weight @ X / weight.sum(), weight @ Y / weight.sum()
-    Z, U = X - x_mean, Y - y_mean
-    for name, wanted in {
-        "x_mean": x_mean,
-        "y_mean": y_mean,
-        "xx": (weight[:, None] * Z).T @ Z,
-        "xy": (weight[:, None] * Z).T @ U,
-        "yy": (weight[:, None] * U).T @ U,
-    }.items():
-        error = np.abs(getattr(found, name) - wanted).max() / np.abs(wanted).max()
-        assert error < rtol, (name, error)
 
 
 def same_supports(found: Problem, held: Problem) -> None:
