@@ -18,6 +18,7 @@ from exactk.gram import Gram, GramMode, WholeGram, choose_gram, column_gram, sca
 from exactk.linalg import least_squares, solve_unit_diagonal, wide_least_squares
 from exactk.moments import Margins, Moments
 from exactk.problem_checks import check_one_hot, check_ridge, check_total, matching_weights
+from exactk.rules import Rules
 from exactk.sources import Rows, check_names, open_rows
 from exactk.sources.dense import DenseRows
 from exactk.streams import Stream
@@ -87,6 +88,8 @@ class Problem(Doors):
         ‖HY‖², the objective of the empty set.
     ridge : float
         Relative ridge: ``ridge · tr(XᵀHX) / n_usable`` is added to the diagonal.
+    rules : Rules or None
+        What a choice of columns must keep; see `with_constraints`.
 
     Examples
     --------
@@ -121,6 +124,7 @@ class Problem(Doors):
     weights: Floats | None
     memory_limit: int
     stream: Stream | None = None
+    rules: Rules | None = None
 
     @classmethod
     def from_arrays(
@@ -400,6 +404,33 @@ class Problem(Doors):
         """
         return replace(self, ridge=check_ridge(ridge))
 
+    def under(self, rules: Rules | None) -> Problem:
+        """Return the same problem under rules that were made for its columns.
+
+        For problems derived from another one, such as its folds: a column that must be in is then
+        in even if it is constant there.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
+        >>> problem.under(Rules(exclude=(3,))).candidates
+        array([0, 1, 2])
+        """
+        candidates = np.setdiff1d(self.usable, self.copies)
+        if rules is not None:
+            barred = np.asarray(rules.exclude, dtype=np.intp)
+            candidates = np.setdiff1d(candidates, barred)
+            wanted = np.asarray(rules.include, dtype=np.intp)
+            # One of several copies is a candidate: one that must be in, or the first that may be.
+            for original in np.unique(self.originals):
+                alike = np.concatenate([[original], self.copies[self.originals == original]])
+                asked = np.intersect1d(alike, wanted)
+                chosen = asked if asked.size else np.setdiff1d(alike, barred)[:1]
+                candidates = np.union1d(np.setdiff1d(candidates, alike), chosen)
+        candidates.setflags(write=False)
+        return replace(self, rules=rules, candidates=candidates)
+
     @property
     def coding(self) -> Coding:
         """How the target of its stream is read: as it was when the problem was made."""
@@ -456,9 +487,10 @@ class Problem(Doors):
         if self.rows is not None and self.target is not None:
             weights = sample.counts(0, 0, self.rows.n_rows)
             weights = weights if self.weights is None else weights * self.weights
-            return self.from_rows(self.rows, self.target, weights, **common)
+            return self.from_rows(self.rows, self.target, weights, **common).under(self.rules)
         stream, task = SampledStream(self._stream_to("sample"), sample), cast(Task, self.task)
-        return self.from_stream(stream, task=task, classes=self.classes, **common)
+        drawn = self.from_stream(stream, task=task, classes=self.classes, **common)
+        return drawn.under(self.rules)
 
     def _stream_to(self, verb: str) -> Stream:
         if self.stream is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -103,9 +103,10 @@ def fold_by_fold(problem: Problem, n_folds: int, rng: np.random.Generator) -> It
 
 
 def _train(problem: Problem, moments: Moments) -> Problem:
-    return Problem.from_moments(
+    train = Problem.from_moments(
         moments, classes=problem.classes, ridge=problem.ridge, scale=problem.scaled
     )
+    return train.under(problem.rules)
 
 
 def _check_number(problem: Problem, n_folds: int) -> None:
@@ -135,25 +136,21 @@ def make_folds(problem: Problem, n_folds: int, rng: np.random.Generator) -> list
         )
     _check_number(problem, n_folds)
     parts = _split(target, problem.weights, rows.n_rows, n_folds, rng)
-    common: dict[str, Any] = {"ridge": problem.ridge, "scale": problem.scaled}
     matrices = 8 * problem.n_features**2 * 3 * n_folds
     if matrices <= problem.memory_limit and rows.gram_cost < problem.n_features * rows.pass_cost:
         moments = [_moments(rows, target, problem.weights, part) for part in parts]
-        trains = [
-            Problem.from_moments(rest, classes=problem.classes, **common)
-            for rest in leave_one_out(moments)
-        ]
+        trains = [_train(problem, rest) for rest in leave_one_out(moments)]
     else:
         base = np.ones(rows.n_rows) if problem.weights is None else problem.weights
         trains = []
         for part in parts:
             weights = base.copy()
             weights[part] = 0.0
-            trains.append(
-                Problem.from_rows(
-                    rows, target, weights, memory_limit=problem.memory_limit, **common
-                )
-            )
+            train = Problem.from_rows(
+                rows, target, weights, ridge=problem.ridge, scale=problem.scaled,
+                memory_limit=problem.memory_limit,
+            )  # fmt: skip
+            trains.append(train.under(problem.rules))
     return [
         Fold(train, rows, target, problem.weights, part)
         for train, part in zip(trains, parts, strict=True)
