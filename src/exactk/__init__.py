@@ -14,31 +14,44 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from exactk._version import __version__
+from exactk.choose.explain import Explanation, explain
 from exactk.choose.ridge import resolve_ridge
+from exactk.choose.sizes import SizeChoice, choose_k
+from exactk.choose.stability import Stability, stability
 from exactk.errors import ExactkError, InputError, UnknownMethodError, UnknownOptionError
 from exactk.moments import Moments
 from exactk.problem import Problem
 from exactk.result import Path, Result, Status
+from exactk.search.feasible import InfeasibleError
 from exactk.solve import solve, solve_path
 
 if TYPE_CHECKING:
+    from exactk.evaluate.honest import score_selection
     from exactk.selector import TopKSelector
 
 __all__ = [
     "ExactkError",
+    "Explanation",
+    "InfeasibleError",
     "InputError",
     "Moments",
     "Path",
     "Problem",
     "Result",
+    "SizeChoice",
+    "Stability",
     "Status",
     "TopKSelector",
     "UnknownMethodError",
     "UnknownOptionError",
     "__version__",
+    "choose_k",
+    "explain",
     "resolve_ridge",
+    "score_selection",
     "solve",
     "solve_path",
+    "stability",
 ]
 
 
@@ -48,6 +61,10 @@ def __getattr__(name: str) -> Any:
         from exactk.selector import TopKSelector
 
         return TopKSelector
+    if name == "score_selection":
+        from exactk.evaluate.honest import score_selection
+
+        return score_selection
     raise AttributeError(f"module 'exactk' has no attribute {name!r}")
 
 

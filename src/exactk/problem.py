@@ -18,8 +18,10 @@ from exactk.gram import Gram, GramMode, WholeGram, choose_gram, column_gram, sca
 from exactk.linalg import least_squares, solve_unit_diagonal, wide_least_squares
 from exactk.moments import Margins, Moments
 from exactk.problem_checks import check_one_hot, check_ridge, check_total, matching_weights
-from exactk.rules import Rules
+from exactk.problem_rules import Ruled
+from exactk.rules import Group, Rules
 from exactk.sources import Rows, check_names, open_rows
+from exactk.sources.categories import Category
 from exactk.sources.dense import DenseRows
 from exactk.streams import Stream
 from exactk.streams.coding import Coding
@@ -61,7 +63,7 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(Doors):
+class Problem(Doors, Ruled):
     """The problem (P): pick k columns with the least ``‖HY − HX_S W‖² + ridge·‖W‖²``.
 
     Make one with `from_arrays`, of a table too large for that with `from_files`, `from_parquet`,
@@ -146,6 +148,8 @@ class Problem(Doors):
         ----------
         X : array-like, scipy sparse, pandas or polars frame, Arrow table, of shape (n, d)
             Any numeric dtype; kept by reference, read in blocks, never changed or copied whole.
+            Text and categories of a frame are coded: a column of 0 and 1 for each level but the
+            most frequent one, all of which enter together and count as one; see `categories`.
         y : array-like of shape (n,) or (n, c)
             Classes of any kind, numbers, several outputs, or a multilabel indicator.
         sample_weight : array-like of shape (n,) or None
@@ -166,7 +170,7 @@ class Problem(Doors):
         -------
         Problem
         """
-        rows = open_rows(X, feature_names)
+        rows = open_rows(X, feature_names, sample_weight)
         weights = code_weights(sample_weight, rows.n_rows)
         target = code_target(y, task, matching_weights(weights, y))
         if target.n_rows != rows.n_rows:
@@ -174,9 +178,15 @@ class Problem(Doors):
                 f"Found input variables with inconsistent numbers of samples: X has "
                 f"{rows.n_rows} rows, y has {target.n_rows}"
             )
-        return cls.from_rows(
+        problem = cls.from_rows(
             rows, target, weights, ridge=ridge, scale=scale, gram=gram, memory_limit=memory_limit
         )
+        groups = tuple(
+            Group(category.name, category.columns)
+            for category in rows.categories
+            if len(category.columns) > 1
+        )
+        return problem.under(Rules(groups=groups)) if groups else problem
 
     @classmethod
     def from_rows(
@@ -341,6 +351,41 @@ class Problem(Doors):
         return f"x{j}" if self.given_names is None else self.given_names[j]
 
     @property
+    def categories(self) -> tuple[Category, ...]:
+        """Columns of the user's table that are coded as columns of 0 and 1 in this one.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> table = pl.DataFrame(
+        ...     {"sex": ["f", "m", "f", "m"], "colour": ["red", "blue", "red", "white"]}
+        ... )
+        >>> problem = Problem.from_arrays(table, [1.0, 2.0, 4.0, 8.0])
+        >>> problem.feature_names
+        ('sex=m', 'colour=blue', 'colour=white')
+        >>> problem.original_names, problem.origins.tolist()
+        (('sex', 'colour'), [0, 1, 1])
+        """
+        return () if self.rows is None else self.rows.categories
+
+    @cached_property
+    def origins(self) -> Indices:
+        """Index in the user's table of what each column codes; its own where nothing is coded."""
+        steps = np.ones(self.n_features, dtype=np.intp)
+        for category in self.categories:
+            steps[list(category.columns[1:])] = 0
+        origins: Indices = np.cumsum(steps) - 1
+        origins.setflags(write=False)
+        return origins
+
+    @property
+    def original_names(self) -> tuple[str, ...]:
+        """Names of the columns of the user's table."""
+        coded = {category.first: category.name for category in self.categories}
+        first = np.flatnonzero(np.diff(self.origins, prepend=-1))
+        return tuple(coded.get(j, self.name(j)) for j in first.tolist())
+
+    @property
     def n_features(self) -> int:
         """Number of columns of X, constant ones included."""
         return len(self.x_scale)
@@ -403,33 +448,6 @@ class Problem(Doors):
         0.1
         """
         return replace(self, ridge=check_ridge(ridge))
-
-    def under(self, rules: Rules | None) -> Problem:
-        """Return the same problem under rules that were made for its columns.
-
-        For problems derived from another one, such as its folds: a column that must be in is then
-        in even if it is constant there.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
-        >>> problem.under(Rules(exclude=(3,))).candidates
-        array([0, 1, 2])
-        """
-        candidates = np.setdiff1d(self.usable, self.copies)
-        if rules is not None:
-            barred = np.asarray(rules.exclude, dtype=np.intp)
-            candidates = np.setdiff1d(candidates, barred)
-            wanted = np.asarray(rules.include, dtype=np.intp)
-            # One of several copies is a candidate: one that must be in, or the first that may be.
-            for original in np.unique(self.originals):
-                alike = np.concatenate([[original], self.copies[self.originals == original]])
-                asked = np.intersect1d(alike, wanted)
-                chosen = asked if asked.size else np.setdiff1d(alike, barred)[:1]
-                candidates = np.union1d(np.setdiff1d(candidates, alike), chosen)
-        candidates.setflags(write=False)
-        return replace(self, rules=rules, candidates=candidates)
 
     @property
     def coding(self) -> Coding:

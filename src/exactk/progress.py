@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from exactk.monitor import Progress
 
-__all__ = ["bar", "row_bar"]
+__all__ = ["bar", "count_bar", "row_bar"]
 
 logger = logging.getLogger(__name__)
 
@@ -120,3 +120,31 @@ def row_bar(description: str) -> Iterator[Callable[[int, int | None], None]]:
         log(f"{description}: {done:,}{of} rows")
 
     yield show
+
+
+@contextmanager
+def count_bar(description: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show how many of several pieces of work are done until the block ends.
+
+    Parameters
+    ----------
+    description : str
+        What the pieces are, in front of the bar.
+    total : int
+
+    Yields
+    ------
+    callable
+        Takes how many are done.
+
+    Examples
+    --------
+    >>> with count_bar("folds", 5) as show:
+    ...     show(1)
+    """
+    if _has_terminal():
+        with _rich_bar(description) as draw:
+            yield lambda done: draw(done, total, f"{done} of {total}")
+        return
+    log = _log_lines()
+    yield lambda done: log(f"{description}: {done} of {total}")

@@ -36,6 +36,8 @@ _METHODS = {
                    "forward selection: the best single addition, k times"),
         MethodInfo("exhaustive", "exactk.methods.exhaustive:Exhaustive", "exact", "enumeration",
                    "every subset of size k: the proven best, for small problems"),
+        MethodInfo("stability", "exactk.methods.stability:Stability", "l2,0 search",
+                   "Meinshausen & Bühlmann 2010", "the k that exchange picks most often on halves"),
         MethodInfo("cdlsr", "exactk.methods.cdlsr:CDLSR", "l2,0 search", "Xu et al., AAAI 2023",
                    "coordinate descent over the members, coefficients held, from random starts"),
         MethodInfo("ipfs", "exactk.methods.ipfs:IPFS", "l2,0 relaxation", "Fan et al., IJCAI 2017",

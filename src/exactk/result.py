@@ -101,6 +101,10 @@ class Result:
     scores : ndarray of shape (n_features,) or None
         What a filter thinks of every column, the higher the better; nan for constant columns. None
         for methods that do not score columns one by one.
+    selected : tuple of str
+        What was chosen, as the table calls it and in order of entry: columns, categories, groups.
+    k : int
+        How many that are, as they were counted: a group of columns may count as one.
 
     Examples
     --------
@@ -131,9 +135,16 @@ class Result:
     feature_names: tuple[str, ...]
     classes: tuple[Any, ...] | None
     scores: Floats | None = field(default=None, repr=False)
+    selected: tuple[str, ...] = ()
+    k: int = 0
 
     def __post_init__(self) -> None:
         """Lock the arrays: a result does not change."""
+        if not self.selected:
+            names = dict(zip(self.support.tolist(), self.feature_names, strict=True))
+            object.__setattr__(self, "selected", tuple(names[p] for p in self.order.tolist()))
+        if not self.k:
+            object.__setattr__(self, "k", len(self.support))
         for name in ("support", "order", "coef", "intercept"):
             getattr(self, name).setflags(write=False)
         if self.scores is not None:
@@ -143,11 +154,6 @@ class Result:
         """Restore from a pickle or a copy, locked as before."""
         self.__dict__.update(state)
         self.__post_init__()
-
-    @property
-    def k(self) -> int:
-        """Number of chosen columns."""
-        return len(self.support)
 
     @property
     def explained(self) -> float:
@@ -189,8 +195,8 @@ class Result:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Result:
         """Read what `to_dict` gave; keys that a Result does not have are ignored."""
-        # Scores came later than the first results that were written.
-        values = {"scores": None, **values}
+        # These came later than the first results that were written.
+        values = {"scores": None, "selected": (), "k": 0, **values}
         missing = [part.name for part in fields(cls) if part.name not in values]
         if missing:
             raise InputError(f"not a Result: it lacks {', '.join(missing)}")
@@ -205,6 +211,7 @@ class Result:
         known["status"] = Status(known["status"])
         known["trace"] = tuple(known["trace"])
         known["feature_names"] = tuple(known["feature_names"])
+        known["selected"] = tuple(known["selected"])
         known["classes"] = None if known["classes"] is None else tuple(known["classes"])
         return cls(**known)
 
@@ -216,7 +223,9 @@ def _plain(value: Any) -> Any:
 
 
 class Path(Sequence[Result]):
-    """Results for k = 1, 2, …, in that order; ``path[k - 1]`` or ``path.at(k)``.
+    """Results for k = 1, 2, …, in that order: ``path.at(k)``, or ``path[i]`` by position.
+
+    Under constraints sizes may be missing: those at which no set keeps them.
 
     Parameters
     ----------
@@ -228,9 +237,14 @@ class Path(Sequence[Result]):
 
     def at(self, k: int) -> Result:
         """Return the result for k columns."""
-        if not 1 <= k <= len(self):
-            raise InputError(f"the path has k = 1..{len(self)}, not {k}")
-        return self._results[k - 1]
+        if k not in self.sizes:
+            raise InputError(f"the path has k = {_spans(self.sizes)}, not {k}")
+        return self._results[self.sizes.index(k)]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes there are."""
+        return [result.k for result in self._results]
 
     @property
     def objectives(self) -> Floats:
@@ -246,7 +260,7 @@ class Path(Sequence[Result]):
         return self._results[index]
 
     def __len__(self) -> int:
-        """Return the largest k."""
+        """Return how many sizes there are."""
         return len(self._results)
 
     def __iter__(self) -> Iterator[Result]:
@@ -258,4 +272,12 @@ class Path(Sequence[Result]):
         if not self._results:
             return "Path(empty)"
         first, last = self._results[0].objective, self._results[-1].objective
-        return f"Path(k=1..{len(self)}, objective {first:.6g} to {last:.6g})"
+        return f"Path(k={_spans(self.sizes)}, objective {first:.6g} to {last:.6g})"
+
+
+def _spans(sizes: Sequence[int]) -> str:
+    """Sizes in a few words: 1..5, or 3, 6, 7 where some are missing."""
+    if not sizes:
+        return "nothing"
+    whole = list(sizes) == list(range(sizes[0], sizes[-1] + 1))
+    return f"{sizes[0]}..{sizes[-1]}" if whole else ", ".join(map(str, sizes))

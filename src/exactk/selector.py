@@ -13,12 +13,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactk import registry
 from exactk.choose.ridge import resolve_ridge
+from exactk.choose.sizes import SizeChoice, choose_k, largest_size
 from exactk.errors import InputError
 from exactk.gram import GramMode
 from exactk.methods.base import Method
 from exactk.problem import Problem
-from exactk.result import Path, Status
+from exactk.problem_checks import check_ridge
+from exactk.result import Path, Result, Status
 from exactk.solve import solve, solve_path
+from exactk.sources.frames import is_frame, take_columns
 from exactk.sources.open import is_dask
 from exactk.targets import Task
 
@@ -33,15 +36,17 @@ class TopKSelector(SelectorMixin, BaseEstimator):
 
     Parameters
     ----------
-    k : int
-        How many features.
+    k : int or "auto"
+        How many features. "auto" chooses the number, from 1 to `k_max`, by `criterion`; see
+        `exactk.choose_k`.
     method : str or Method
         A name (see ``exactk.registry.names()``) or a configured method object such as
         ``exactk.registry.create("gsrfs", lam=0.1)``, whose parameters a grid search reaches as
         ``method__lam``.
     ridge : "auto", "cv" or float
         Ridge relative to the size of the columns. "auto" is 0.1·√(d/n) between 0.1 and 3, "cv"
-        takes the best of a grid by cross-validated squared error, 0 is plain least squares.
+        takes the best of a grid by cross-validated squared error at k features (at `k_max` where
+        k is "auto"), 0 is plain least squares.
     scale : bool
         Standardise the columns first (the features that come out are not changed).
     task : {"auto", "classification", "regression"}
@@ -55,6 +60,20 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Seed of the search. None is a fixed seed: the same input gives the same answer.
     verbose : int
         1 shows a progress bar on a terminal.
+    k_max : int or None
+        For ``k="auto"``, as the parameters below: the largest number to try. None is 50, or less
+        where columns or rows are few.
+    criterion : {"cv", "bic", "ebic", "aicc", "cp"}
+        Squared error on held-out rows, or a criterion of the fits on all rows.
+    cv : int, splitter of scikit-learn, iterable or None
+        Folds of criterion "cv"; None is five.
+    rule : {"one_se", "best"}
+        The smallest number within one standard error of the best by cross-validation, or the best.
+    scoring : str, callable or None
+        With criterion "cv" a score, the larger the better, in place of the squared error.
+    estimator : estimator or None
+        What is scored, fitted anew on the features of each size in each fold; None is a logistic
+        or linear regression on standardised features.
 
     Attributes
     ----------
@@ -65,7 +84,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     ranking_ : ndarray of int of shape (n_features_in_,)
         1..k for the selected features in order of entry, k + 1 for all others.
     coef_ : ndarray of shape (n_outputs, n_features_in_)
-        Coefficients of the linear fit, zero outside the selection.
+        Coefficients of the linear fit, zero outside the selection. Where X has text or
+        categories, one for each column of 0 and 1 that they are coded as: see
+        ``coded_feature_names_``.
     intercept_ : ndarray of shape (n_outputs,)
     objective_ : float
         Squared error of that fit plus the ridge term.
@@ -77,10 +98,21 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Steps of the method.
     result_ : Result
         All of it, serialisable.
+    k_ : int
+        How many features: `k`, or the number chosen.
+    path_ : Tidy
+        With ``k="auto"`` one row a size: features, objective, criterion, mean and standard error
+        over folds, added and removed features, and whether it was chosen.
+    choice_ : SizeChoice
+        With ``k="auto"`` the choice with all that it rests on.
     classes_ : ndarray
         Labels, for classification.
     scores_ : ndarray of shape (n_features_in_,)
         What a filter thinks of each feature, the higher the better; only with methods that score.
+        Of a category the best of its levels.
+    coded_feature_names_ : ndarray of str
+        Names of the columns of ``coef_``, such as "colour=red"; only where X has text or
+        categories. The level that most rows have is left out.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X has string column names.
@@ -104,11 +136,13 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     array(['worst radius', 'worst texture', 'worst concave points'], dtype=object)
     >>> selector.transform(X).shape
     (569, 3)
+    >>> TopKSelector(k="auto").fit(X, y).k_
+    8
     """
 
     def __init__(
         self,
-        k: int = 10,
+        k: int | str = 10,
         *,
         method: str | Method = "exchange",
         ridge: str | float = "auto",
@@ -118,6 +152,12 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         time_limit: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        k_max: int | None = None,
+        criterion: str = "cv",
+        cv: Any = None,
+        rule: str = "one_se",
+        scoring: Any = None,
+        estimator: Any = None,
     ) -> None:
         self.k = k
         self.method = method
@@ -128,18 +168,28 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.k_max = k_max
+        self.criterion = criterion
+        self.cv = cv
+        self.rule = rule
+        self.scoring = scoring
+        self.estimator = estimator
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TopKSelector:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TopKSelector:
         """Find the k features.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n, d)
-            A Dask array or dataframe is read where it is, in one pass for most methods; see
-            `Problem.from_dask`.
+            Columns of a frame may hold text or categories; each is one feature, in or out with
+            all of its levels. A Dask array or dataframe is read where it is, in one pass for most
+            methods; see `Problem.from_dask`.
         y : array-like of shape (n,) or (n, c)
             For a Dask table a Dask array or series, too.
         sample_weight : array-like of shape (n,) or None
+        groups : array-like of shape (n,) or None
+            Handed to the splitter where ``k="auto"`` cross-validates, else not used; with a
+            number of folds the rows of a group stay together.
 
         Returns
         -------
@@ -149,21 +199,24 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Raises
         ------
         KeyboardInterrupt
-            After Ctrl-C; the selector is then fitted with the best found until then.
+            After Ctrl-C; the selector is then fitted with the best found until then, unless
+            ``k="auto"`` had not tried all sizes.
         """
         method = self._configured_method()
         problem = self._problem(X, y, sample_weight, method)
-        k = problem.check_k(self.k)
-        problem = problem.with_ridge(
-            resolve_ridge(self.ridge, problem, k, random_state=self.random_state)
-        )
-        result = solve(problem, k, method, time_limit=self.time_limit, verbose=self.verbose)
-        self.result_ = result
-        self.support_ = np.zeros(problem.n_features, dtype=bool)
-        self.support_[result.support] = True
-        self.selected_ = result.order.copy()
-        self.ranking_ = np.full(problem.n_features, k + 1)
-        self.ranking_[result.order] = np.arange(1, k + 1)
+        result, choice = self._solve(problem, method, groups)
+        k = result.k
+        self.result_, self.k_ = result, k
+        self._note("choice_", choice)
+        self._note("path_", None if choice is None else choice.table)
+        origins = problem.origins
+        # The columns that a category is coded as enter together: the first stands for all.
+        chosen = list(dict.fromkeys(origins[result.order].tolist()))
+        self.selected_ = np.array(chosen, dtype=np.intp)
+        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
+        self.support_[chosen] = True
+        self.ranking_ = np.full(self.n_features_in_, len(chosen) + 1)
+        self.ranking_[chosen] = np.arange(1, len(chosen) + 1)
         self.coef_ = np.zeros((problem.n_outputs, problem.n_features))
         self.coef_[:, result.support] = result.coef
         self.intercept_ = result.intercept.copy()
@@ -171,14 +224,11 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self.ridge_ = result.ridge
         self.status_ = str(result.status)
         self.n_iter_ = result.n_iter
-        if problem.classes is not None:
-            self.classes_ = problem.classes
-        elif hasattr(self, "classes_"):
-            del self.classes_
-        if result.scores is not None:
-            self.scores_ = result.scores.copy()
-        elif hasattr(self, "scores_"):
-            del self.scores_
+        first = np.flatnonzero(np.diff(origins, prepend=-1))
+        scores, names = result.scores, problem.feature_names if problem.categories else None
+        self._note("classes_", problem.classes)
+        self._note("scores_", None if scores is None else np.fmax.reduceat(scores, first))
+        self._note("coded_feature_names_", None if names is None else np.array(names, dtype=object))
         if result.status == Status.INTERRUPTED:
             # Fitted with the best found so far; but a loop around this fit must end as well.
             raise KeyboardInterrupt(result.message)
@@ -192,7 +242,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         X, y, sample_weight
             As in `fit`.
         k_max : int or None
-            The largest size; None takes the parameter `k`.
+            The largest size; None takes the parameter `k`, or `k_max` where that is "auto".
 
         Returns
         -------
@@ -209,7 +259,8 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         method = self._configured_method()
         # A copy takes the marks of this table (names, widths), so that a fitted selector keeps its.
         problem = clone(self)._problem(X, y, sample_weight, method)
-        k_max = problem.check_k(self.k if k_max is None else k_max)
+        own = largest_size(problem, self.k_max) if self._is_auto() else self.k
+        k_max = problem.check_k(own if k_max is None else k_max)
         ridge = resolve_ridge(self.ridge, problem, k_max, random_state=self.random_state)
         return solve_path(
             problem.with_ridge(ridge),
@@ -230,13 +281,18 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Returns
         -------
         array, sparse matrix, or Dask collection of the same kind
-            The selected columns, in the order of the table.
+            The selected columns, in the order of the table. Of a selector fitted on text or
+            categories, a frame of the same kind with its columns as they are.
         """
-        if not is_dask(X):
-            return super().transform(X)
         mask = self.get_support()
+        framed = hasattr(self, "coded_feature_names_") and is_frame(X)
+        if not framed and not is_dask(X):
+            return super().transform(X)
         own = getattr(self, "_sklearn_output_config", {})
         container = own.get("transform", get_config()["transform_output"])
+        if framed:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return take_columns(X, np.flatnonzero(mask), container)
         if container != "default":
             raise InputError(
                 f"set_output(transform={container!r}) would load a Dask table whole; choose "
@@ -247,6 +303,53 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             return X[list(X.columns[mask])]
         return X[:, np.flatnonzero(mask)]
 
+    def inverse_transform(self, X: Any) -> Any:
+        """Put the selected columns back in their places, zeros in all others.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, k)
+
+        Returns
+        -------
+        array or sparse matrix of shape (n, d)
+
+        Raises
+        ------
+        InputError
+            The selector was fitted on text or categories, which have no zero.
+        """
+        check_is_fitted(self)
+        if hasattr(self, "coded_feature_names_"):
+            raise InputError(
+                "inverse_transform fills columns that were not selected with zeros, which text and "
+                "categories do not have; take what you need from the table itself"
+            )
+        return super().inverse_transform(X)
+
+    def _is_auto(self) -> bool:
+        if isinstance(self.k, str) and self.k != "auto":
+            raise InputError(f"k must be a whole number or 'auto', not {self.k!r}")
+        return isinstance(self.k, str)
+
+    def _solve(
+        self, problem: Problem, method: Method, groups: Any
+    ) -> tuple[Result, SizeChoice | None]:
+        """Solve for k features, or for the number that the data choose."""
+        common: Any = {"time_limit": self.time_limit, "verbose": self.verbose}
+        if self._is_auto():
+            ridge = self.ridge if isinstance(self.ridge, str) else check_ridge(self.ridge)
+            choice = choose_k(
+                problem, self.k_max, criterion=self.criterion, method=method, cv=self.cv,
+                rule=self.rule, ridge=ridge, random_state=self.random_state,
+                scoring=self.scoring, estimator=self.estimator,
+                groups=groups if self.criterion == "cv" else None, **common,
+            )  # fmt: skip
+            return choice.result, choice
+        k = problem.check_k(self.k)
+        ridge = resolve_ridge(self.ridge, problem, k, random_state=self.random_state)
+        return solve(problem.with_ridge(ridge), k, method, **common), None
+
     def _problem(self, X: Any, y: Any, sample_weight: Any, method: Method) -> Problem:
         if is_dask(X):
             if isinstance(sample_weight, str):
@@ -256,14 +359,22 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             )
         else:
             # Products of all pairs of columns are not made for a method that asks for few or none.
-            gram: GramMode = "auto" if method.uses_gram or self.ridge == "cv" else "columns"
+            whole = method.uses_gram or self.ridge == "cv" or self._is_auto()
+            gram: GramMode = "auto" if whole else "columns"
             problem = Problem.from_arrays(
                 X, y, sample_weight=sample_weight, scale=self.scale, task=self.task, gram=gram
             )
         # Values are checked by now; names and width are noted as scikit-learn does.
         validate_data(self, _header(X), skip_check_array=True)
-        self.n_features_in_ = problem.n_features
+        self.n_features_in_ = int(problem.origins[-1]) + 1
         return problem
+
+    def _note(self, name: str, value: Any) -> None:
+        """Set an attribute that some fits have; None takes that of an earlier fit away."""
+        if value is not None:
+            setattr(self, name, value)
+        elif hasattr(self, name):
+            delattr(self, name)
 
     def _configured_method(self) -> Method:
         """Return the method with its parameters, checked before the table is read."""

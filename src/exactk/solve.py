@@ -9,17 +9,21 @@ from operator import index
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from exactk import registry
-from exactk.errors import InputError
+from exactk.errors import InputError, listing
 from exactk.iterative.course import Step
 from exactk.methods.base import Method
 from exactk.monitor import Monitor, Progress
 from exactk.problem import Problem
 from exactk.result import Answer, Path, Result, Status
+from exactk.rules import Rules
+from exactk.search.constrained import unit_entry_order
 from exactk.search.descent import entry_order
+from exactk.search.feasible import check_feasible
 from exactk.streams.collect import TooLargeError
 
 __all__ = ["solve", "solve_path"]
@@ -82,6 +86,7 @@ def solve(
     chosen, name = _method(method, options)
     limit = _check_time_limit(time_limit)
     problem = _serve(problem, chosen, name, verbose)
+    check_feasible(problem, k)
     with _progress(f"{name}, k={k}", verbose) as show:
         monitor = Monitor(limit, show, on_step)
         answer = chosen.run(problem, k, monitor)
@@ -117,6 +122,7 @@ def solve_path(
     -------
     Path
         One `Result` for each k; by ``exchange`` and ``greedy`` the objective never rises with k.
+        Under constraints, sizes at which no set keeps them are left out.
 
     Examples
     --------
@@ -131,16 +137,24 @@ def solve_path(
     chosen, name = _method(method, options)
     limit = _check_time_limit(time_limit)
     problem = _serve(problem, chosen, name, verbose)
-    results = []
+    results, most = [], k_max
+    if problem.rules is not None and problem.rules.is_simple:
+        # Columns that are excluded, and their copies, cannot make up the number.
+        most = min(k_max, len(problem.candidates))
     with _progress(f"{name}, k=1..{k_max}", verbose) as show:
         monitor = Monitor(limit, show)
         before = 0.0
-        for k, answer in enumerate(chosen.run_path(problem, k_max, monitor), start=1):
+        answers = chosen.run_path(problem, most, monitor) if most else iter(())
+        for k, answer in enumerate(answers, start=1):
+            if answer is None:
+                continue
             results.append(_grade(problem, k, answer, name, monitor.seconds - before))
             # Grading is no time of the method's.
             before = monitor.seconds
-    if results:
-        _warn(results[-1])
+    if not results:
+        # No size up to k_max can be had: the largest says why.
+        check_feasible(problem, k_max)
+    _warn(results[-1])
     return Path(results)
 
 
@@ -173,6 +187,7 @@ def _serve(problem: Problem, method: Method, name: str, verbose: int) -> Problem
             f"make it with Problem.from_arrays, or use a method of squared loss such as 'exchange'"
         )
     _check_classes(problem, method, name)
+    _check_rules(problem, method, name)
     method.check_problem(problem)
     if method.needs_rows and problem.rows is None and not method.reads_streams:
         return _in_memory(problem, name, verbose)
@@ -207,6 +222,18 @@ def _check_classes(problem: Problem, method: Method, name: str) -> None:
         )
 
 
+def _check_rules(problem: Problem, method: Method, name: str) -> None:
+    rules = problem.rules
+    if rules is None or method.takes_rules or (rules.is_simple and not rules.include):
+        return
+    if problem.categories and rules == Rules(groups=rules.groups):
+        what = f"columns of {listing(group.name for group in rules.groups)} that enter together"
+    else:
+        what = "constraints other than exclude"
+    able = [other for other in registry.names() if registry.method_class(other).takes_rules]
+    raise InputError(f"method {name!r} does not keep {what}; use one of {', '.join(able)}")
+
+
 def _check_time_limit(time_limit: object) -> float | None:
     if time_limit is None:
         return None
@@ -230,7 +257,9 @@ def _progress(text: str, verbose: int) -> Iterator[Callable[[Progress], None] | 
 def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) -> Result:
     """Recompute what counts from the problem itself; the method's own figures are only a trace."""
     found = [index(p) for p in answer.support]
-    if len(set(found)) != len(found) or len(found) > k:
+    rules = problem.rules or Rules()
+    size = rules.size_of(found)
+    if len(set(found)) != len(found) or size > k:
         raise AssertionError(f"method {name!r} returned {found} for k={k}: a defect in the method")
     status, message = answer.status, MESSAGES.get(answer.status, "")
     if status == Status.FAILED and answer.n_iter == 0:
@@ -239,24 +268,27 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
             "parameters of the method, or method='exchange', may do better"
         )
     order = np.array(found, dtype=np.intp)
-    if not answer.ordered:
+    if rules.groups:
+        order = np.array(unit_entry_order(problem, found), dtype=np.intp)
+    elif not answer.ordered:
         order = entry_order(problem, order)
-    if len(found) < k:
+    missing = k - size
+    if missing:
         # Every other column depends on these: whichever are added, the objective is the same.
-        spare = np.setdiff1d(problem.usable, order)
+        spare = np.setdiff1d(problem.usable, [*order, *rules.exclude])
         if answer.scores is not None:
             spare = spare[np.argsort(-answer.scores[spare], kind="stable")]
-        spare = spare[: k - len(found)]
+        spare = spare[:missing]
         order = np.concatenate([order, spare])
     support = np.sort(order)
     fit = problem.refit(support)
     # With a ridge even copies have full rank; the method knows them as no candidates.
     rank = min(fit.rank, len(found))
-    if rank < k:
-        which = "asked for" if len(found) < k else "chosen"
+    if rank < len(support):
+        which = "asked for" if missing else "chosen"
         shortfall = (
-            f"only {rank} of the {k} columns {which} are independent: the other {k - rank} add "
-            f"nothing and are there to make up the number"
+            f"only {rank} of the {len(support)} columns {which} are independent: the other "
+            f"{len(support) - rank} add nothing and are there to make up the number"
         )
         message = f"{shortfall}; {message}" if message else shortfall
         # An end that was not the method's own is the more important news.
@@ -278,9 +310,19 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
         method=name,
         ridge=problem.ridge,
         feature_names=tuple(problem.name(p) for p in support),
+        selected=_selected(problem, order),
+        k=rules.size_of(support),
         classes=None if problem.classes is None else tuple(problem.classes.tolist()),
         scores=answer.scores,
     )
+
+
+def _selected(problem: Problem, order: npt.NDArray[np.intp]) -> tuple[str, ...]:
+    """Names of what was chosen, as the user knows it: groups and columns of the table."""
+    together = {} if problem.rules is None else problem.rules.together
+    originals, origins = problem.original_names, problem.origins
+    names = (together[int(p)].name if int(p) in together else originals[origins[p]] for p in order)
+    return tuple(dict.fromkeys(names))
 
 
 def _warn(result: Result) -> None:

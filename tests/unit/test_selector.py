@@ -30,7 +30,8 @@ X, Y = make_classes(50, 8, 3, seed=2)
 def test_the_defaults() -> None:
     assert TopKSelector().get_params() == {
         "k": 10, "method": "exchange", "ridge": "auto", "scale": True, "task": "auto",
-        "effort": None, "time_limit": None, "random_state": None, "verbose": 0,
+        "effort": None, "time_limit": None, "random_state": None, "verbose": 0, "k_max": None,
+        "criterion": "cv", "cv": None, "rule": "one_se", "scoring": None, "estimator": None,
     }  # fmt: skip
 
 
@@ -187,7 +188,7 @@ def test_not_fitted() -> None:
         ({"k": 9}, "k=9 is more than the 8 usable columns"),
         ({"k": 2.0}, "k must be a whole number, not 2.0"),
         ({"k": True}, "k must be a whole number, not True"),
-        ({"k": "all"}, "k must be a whole number, not 'all'"),
+        ({"k": "all"}, "k must be a whole number or 'auto', not 'all'"),
         ({"k": None}, "k must be a whole number, not None"),
         ({"method": 42}, "method must be a name or a method object"),
         ({"method": Greedy}, "method must be a name or a method object"),
@@ -255,7 +256,7 @@ def test_bad_frames_are_refused_by_column() -> None:
     pd = pytest.importorskip("pandas")
     frame, y = load_iris(return_X_y=True, as_frame=True)
     cases = {
-        "not numbers.*'where'": frame.assign(where="here"),
+        "not numbers.*'where'": frame.assign(where=pd.Timestamp(0)),
         "sepal length.*3": frame.mask(frame.index.to_series() < 3),
         "duplicate column names: 'a'": pd.DataFrame(frame.to_numpy(), columns=list("aabc")),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,14 +12,17 @@ import numpy.typing as npt
 from exactk.errors import InputError
 from exactk.moments import Moments, leave_one_out
 from exactk.problem import Problem
+from exactk.result import Result
 from exactk.sources import Rows
 from exactk.streams.split import SplitFold
 from exactk.targets import Target
 
-__all__ = ["Fold", "HeldOut", "StreamFold", "fold_by_fold", "make_folds"]
+__all__ = ["Fold", "HeldOut", "Split", "StreamFold", "fold_by_fold", "folds_of", "make_folds"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
+# Rows to train on, and rows held out.
+Split = tuple[Indices, Indices]
 
 
 class HeldOut(Protocol):
@@ -30,8 +33,17 @@ class HeldOut(Protocol):
         """The problem of the other rows."""
         ...
 
+    @property
+    def weight(self) -> float:
+        """Weight of the rows held out, or their number."""
+        ...
+
     def squared_error(self, support: Indices, coef: Floats, intercept: Floats) -> float:
         """Weighted squared error of a fit on the rows held out."""
+        ...
+
+    def squared_errors(self, results: Sequence[Result]) -> Floats:
+        """The same for several fits, without reading a column twice."""
         ...
 
 
@@ -42,48 +54,87 @@ class StreamFold:
     train: Problem
     held: Moments
 
+    @property
+    def weight(self) -> float:
+        """Weight of the rows held out, or their number."""
+        return self.held.weight
+
     def squared_error(self, support: Indices, coef: Floats, intercept: Floats) -> float:
         """Weighted squared error of a fit on the rows held out."""
-        held, S = self.held, support
-        about_means = (
-            np.trace(held.yy)
-            - 2.0 * np.einsum("cj,jc->", coef, held.xy[S])
-            + np.einsum("ci,ij,cj->", coef, held.xx[np.ix_(S, S)], coef)
-        )
-        off = held.y_mean - intercept - coef @ held.x_mean[S]
-        return max(float(about_means), 0.0) + held.weight * float(off @ off)
+        return _error_by_moments(self.held, support, coef, intercept)
+
+    def squared_errors(self, results: Sequence[Result]) -> Floats:
+        """The same for several fits."""
+        return np.array([self.squared_error(r.support, r.coef, r.intercept) for r in results])
+
+
+def _error_by_moments(held: Moments, S: Indices, coef: Floats, intercept: Floats) -> float:
+    about_means = (
+        np.trace(held.yy)
+        - 2.0 * np.einsum("cj,jc->", coef, held.xy[S])
+        + np.einsum("cj,cj->", coef @ held.xx[np.ix_(S, S)], coef)
+    )
+    off = held.y_mean - intercept - coef @ held.x_mean[S]
+    return max(float(about_means), 0.0) + held.weight * float(off @ off)
 
 
 @dataclass(frozen=True)
 class Fold:
-    """A training problem and the rows held out from it."""
+    """A training problem and the rows held out from it, with their moments where they were made."""
 
     train: Problem
     rows: Rows
     target: Target
     weights: Floats | None
     held_out: Indices
+    trained_on: Indices
+    held: Moments | None = None
+
+    @property
+    def weight(self) -> float:
+        """Weight of the rows held out, or their number."""
+        if self.weights is None:
+            return float(len(self.held_out))
+        return float(self.weights[self.held_out].sum())
 
     def squared_error(self, support: Indices, coef: Floats, intercept: Floats) -> float:
         """Weighted squared error of a fit on the rows held out."""
-        x = self.rows.columns(support)[self.held_out]
-        y = self.target.take(self.held_out)
-        left = y - intercept - x @ coef.T
+        if self.held is not None:
+            return _error_by_moments(self.held, support, coef, intercept)
+        return self._error_by_rows(self.rows.columns(support)[self.held_out], coef, intercept)
+
+    def squared_errors(self, results: Sequence[Result]) -> Floats:
+        """The same for several fits, without reading a column twice."""
+        if self.held is not None:
+            return np.array([self.squared_error(r.support, r.coef, r.intercept) for r in results])
+        union = np.unique(np.concatenate([r.support for r in results]))
+        x = self.rows.columns(union)[self.held_out]
+        return np.array(
+            [
+                self._error_by_rows(x[:, np.searchsorted(union, r.support)], r.coef, r.intercept)
+                for r in results
+            ]
+        )
+
+    def _error_by_rows(self, x: Floats, coef: Floats, intercept: Floats) -> float:
+        left = self.target.take(self.held_out) - intercept - x @ coef.T
         weights = 1.0 if self.weights is None else self.weights[self.held_out][:, None]
         return float((weights * left**2).sum())
 
 
-def fold_by_fold(problem: Problem, n_folds: int, rng: np.random.Generator) -> Iterator[HeldOut]:
+def fold_by_fold(
+    problem: Problem, n_folds: int, rng: np.random.Generator, *, with_rows: bool = False
+) -> Iterator[HeldOut]:
     """Split the rows of a problem, wherever they are, and give one fold after the other.
 
     The rows of a stream go to folds by a hash of their values: the split depends neither on their
     order nor on the parts that they come in, but it is another than that of the same rows in
     memory, folds are of nearly the same size only, and equal rows stay together. One pass makes
     the moments of all folds; where they do not fit in memory side by side, each fold takes a pass
-    of its own.
+    of its own. With rows, for methods that read them, training problems have their rows.
     """
     if problem.rows is not None or problem.stream is None:
-        yield from make_folds(problem, n_folds, rng)
+        yield from make_folds(problem, n_folds, rng, with_rows=with_rows)
         return
     _check_number(problem, n_folds)
     seed = int(rng.integers(2**63))
@@ -117,11 +168,14 @@ def _check_number(problem: Problem, n_folds: int) -> None:
 def _check_spread(n_folds: int) -> None:
     if n_folds < 2:
         raise InputError(
-            "the rows have too few different values to be split by them; give the ridge as a number"
+            "the rows have too few different values to be split by them; give the ridge as a "
+            "number, and choose k with criterion='ebic'"
         )
 
 
-def make_folds(problem: Problem, n_folds: int, rng: np.random.Generator) -> list[Fold]:
+def make_folds(
+    problem: Problem, n_folds: int, rng: np.random.Generator, *, with_rows: bool = False
+) -> list[Fold]:
     """Split the rows of a problem at random, classes spread evenly.
 
     One pass over the table gives the moments of every fold, and training moments are merges of
@@ -136,25 +190,109 @@ def make_folds(problem: Problem, n_folds: int, rng: np.random.Generator) -> list
         )
     _check_number(problem, n_folds)
     parts = _split(target, problem.weights, rows.n_rows, n_folds, rng)
-    matrices = 8 * problem.n_features**2 * 3 * n_folds
-    if matrices <= problem.memory_limit and rows.gram_cost < problem.n_features * rows.pass_cost:
-        moments = [_moments(rows, target, problem.weights, part) for part in parts]
+    if with_rows:
+        every = np.arange(rows.n_rows)
+        splits = [(np.setdiff1d(every, part), part) for part in parts]
+        return [_fold_of_rows(problem, rows, target, split) for split in splits]
+    return _left_out(problem, rows, target, parts)
+
+
+def folds_of(problem: Problem, splits: Sequence[Split], *, with_rows: bool = False) -> list[Fold]:
+    """Make folds of rows to train on and rows to hold out, as a splitter of scikit-learn gives.
+
+    Where every row is held out once, as usual, the moments of a training set are a merge of the
+    other folds'. Splits may also overlap, repeat or leave rows out: each is then read by itself.
+
+    Parameters
+    ----------
+    problem : Problem
+        With its rows in memory.
+    splits : sequence of pair of ndarray of int
+        Rows to train on and rows held out, by number.
+    with_rows : bool
+        Training problems have their rows, for methods that read them.
+    """
+    rows, target = problem.rows, problem.target
+    if rows is None or target is None:
+        raise InputError("splits are numbers of rows, and this problem has no rows in memory")
+    counted = np.ones(rows.n_rows, dtype=bool) if problem.weights is None else problem.weights > 0
+    for number, (train, held) in enumerate(splits, start=1):
+        for part, what in ((train, "train on"), (held, "hold out")):
+            if not counted[part].any():
+                raise InputError(f"split {number} has no rows of non-zero weight to {what}")
+    if with_rows:
+        return [_fold_of_rows(problem, rows, target, split) for split in splits]
+    if _is_partition(splits, rows.n_rows):
+        return _left_out(problem, rows, target, [held for _, held in splits])
+    folds = []
+    for train, held in splits:
+        if _affords_moments(problem, rows, 2 * len(splits)):
+            chosen = _train(problem, _moments(rows, target, problem.weights, train))
+            moments = _moments(rows, target, problem.weights, held)
+            folds.append(Fold(chosen, rows, target, problem.weights, held, train, moments))
+        else:
+            times = np.bincount(train, minlength=rows.n_rows).astype(np.float64)
+            chosen = _reweighted(problem, rows, target, times)
+            folds.append(Fold(chosen, rows, target, problem.weights, held, train))
+    return folds
+
+
+def _fold_of_rows(problem: Problem, rows: Rows, target: Target, split: Split) -> Fold:
+    train, held = split
+    weights = None if problem.weights is None else problem.weights[train]
+    chosen = Problem.from_rows(
+        rows.take(train), target.subset(train), weights, ridge=problem.ridge,
+        scale=problem.scaled, memory_limit=problem.memory_limit,
+    )  # fmt: skip
+    return Fold(chosen.under(problem.rules), rows, target, problem.weights, held, train)
+
+
+def _is_partition(splits: Sequence[Split], n_rows: int) -> bool:
+    """Whether every row is held out once and trained on in all other splits."""
+    if len(splits) < 2:
+        return False
+    held_out = np.sort(np.concatenate([held for _, held in splits]))
+    if not np.array_equal(held_out, np.arange(n_rows)):
+        return False
+    return all(
+        len(train) + len(held) == n_rows and len(np.union1d(train, held)) == n_rows
+        for train, held in splits
+    )
+
+
+def _left_out(problem: Problem, rows: Rows, target: Target, parts: Sequence[Indices]) -> list[Fold]:
+    """One fold for each part of the rows, trained on all others."""
+    weights, every = problem.weights, np.arange(rows.n_rows)
+    others = [np.setdiff1d(every, part) for part in parts]
+    if _affords_moments(problem, rows, 3 * len(parts)):
+        moments = [_moments(rows, target, weights, part) for part in parts]
         trains = [_train(problem, rest) for rest in leave_one_out(moments)]
-    else:
-        base = np.ones(rows.n_rows) if problem.weights is None else problem.weights
-        trains = []
-        for part in parts:
-            weights = base.copy()
-            weights[part] = 0.0
-            train = Problem.from_rows(
-                rows, target, weights, ridge=problem.ridge, scale=problem.scaled,
-                memory_limit=problem.memory_limit,
-            )  # fmt: skip
-            trains.append(train.under(problem.rules))
-    return [
-        Fold(train, rows, target, problem.weights, part)
-        for train, part in zip(trains, parts, strict=True)
-    ]
+        return [
+            Fold(train, rows, target, weights, part, rest, held)
+            for train, part, rest, held in zip(trains, parts, others, moments, strict=True)
+        ]
+    folds = []
+    for part, rest in zip(parts, others, strict=True):
+        times = np.ones(rows.n_rows)
+        times[part] = 0.0
+        train = _reweighted(problem, rows, target, times)
+        folds.append(Fold(train, rows, target, weights, part, rest))
+    return folds
+
+
+def _affords_moments(problem: Problem, rows: Rows, n_matrices: int) -> bool:
+    fits = 8 * problem.n_features**2 * n_matrices <= problem.memory_limit
+    return fits and rows.gram_cost < problem.n_features * rows.pass_cost
+
+
+def _reweighted(problem: Problem, rows: Rows, target: Target, times: Floats) -> Problem:
+    """The same table, each row counted so many times."""
+    weights = times if problem.weights is None else times * problem.weights
+    train = Problem.from_rows(
+        rows, target, weights, ridge=problem.ridge, scale=problem.scaled,
+        memory_limit=problem.memory_limit,
+    )  # fmt: skip
+    return train.under(problem.rules)
 
 
 def _moments(rows: Rows, target: Target, weights: Floats | None, part: Indices) -> Moments:

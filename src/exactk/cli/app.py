@@ -10,8 +10,12 @@ import click
 from exactk._version import __version__
 from exactk.cli.bench import bench
 from exactk.cli.datasets import datasets
+from exactk.cli.explain import explain
 from exactk.cli.methods import methods
+from exactk.cli.path import path
+from exactk.cli.score import score
 from exactk.cli.select import select
+from exactk.cli.stability import stability
 from exactk.cli.stats import stats
 from exactk.errors import ExactkError
 
@@ -21,6 +25,13 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 OPTIONS = (
     (r"\btask='(\w+)'", r"--task \1"),
+    (r"\bcriterion='(\w+)'", r"--criterion \1"),
+    (r"\bk_max=", "--k-max "),
+    (r"\bk_max\b", "--k-max"),
+    (r"\bcv must be\b", "--folds must be"),
+    (r"\bcv=(\d+)", r"--folds \1"),
+    (r"\bcv is for\b", "--folds is for"),
+    (r"\bleave cv out\b", "leave --folds out"),
     (r", as in Problem\.\w+\(memory_limit=\.\.\.\)", ""),
     (r"\bmemory_limit in Problem\.\w+", "--memory-limit"),
     (r"\bmemory_limit=", "--memory-limit "),
@@ -38,6 +49,10 @@ def app(context: click.Context) -> None:
 
 
 app.add_command(select)
+app.add_command(path)
+app.add_command(stability)
+app.add_command(score)
+app.add_command(explain)
 app.add_command(stats)
 app.add_command(methods)
 app.add_command(datasets)

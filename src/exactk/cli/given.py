@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exactk.cli.limits import CONSTRAINTS, constraint_options, constraints_of
 from exactk.cli.options import (
     classes_option,
     columns_option,
@@ -45,6 +46,7 @@ class Given:
     classes: list[str]
     memory_limit: int | None
     quiet: bool
+    constraints: dict[str, Any]
 
     @property
     def verbose(self) -> int:
@@ -60,6 +62,12 @@ class Given:
 
     def open(self) -> tuple[Problem, str]:
         """Return the problem, its ridge still to be set, and the name of the target."""
+        problem, target = self._read()
+        if self.constraints:
+            problem = problem.with_constraints(**self.constraints)
+        return problem, target
+
+    def _read(self) -> tuple[Problem, str]:
         if self.table is not None and self.target is not None:
             parts = Parts(
                 self.target, self.columns, self.drop, self.weights, self.task, self.classes
@@ -83,6 +91,7 @@ class Given:
             "weights": self.weights,
             "columns": self.columns or None,
             "dropped": list(self.drop),
+            **({"constraints": self.constraints} if self.constraints else {}),
             "ridge_rule": self.ridge,
             "task": problem.task,
             "n_rows": problem.n_rows,
@@ -96,6 +105,9 @@ def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def gathered(**options: Any) -> Any:
+        options["constraints"] = constraints_of(options)
+        for name in CONSTRAINTS:
+            del options[name]
         given = Given(**{name: options.pop(name) for name in names})
         return command(given=given, **options)
 
@@ -120,6 +132,7 @@ def _options() -> list[Callable[..., Any]]:
                      help="What the target is; auto goes by its values."),
         classes_option,
         memory_option,
+        *constraint_options(),
         click.option("--quiet", is_flag=True, help="No progress bar, no warnings."),
     ]  # fmt: skip
 

@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import click
 
+from exactk.cli.render import STYLES
+
 __all__ = [
     "byte_count",
     "classes_option",
@@ -15,7 +17,9 @@ __all__ = [
     "list_format",
     "memory_option",
     "only_one",
+    "output_option",
     "sizes_of",
+    "style_option",
     "weights_option",
     "words",
 ]
@@ -32,6 +36,19 @@ list_format = click.option(
     default="text",
     show_default=True,
     help="How to print the list.",
+)
+
+
+style_option = click.option(
+    "--format",
+    "style",
+    type=click.Choice(STYLES),
+    default="text",
+    show_default=True,
+    help="How to print the result.",
+)
+output_option = click.option(
+    "-o", "--output", type=click.Path(), metavar="FILE", help="Write there, not to stdout."
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from exactk._version import __version__
@@ -32,44 +32,71 @@ def render(result: Result, problem: Problem, style: str, facts: Mapping[str, Any
         What the user asked for: ``table``, ``target`` and ``ridge_rule``.
     """
     if style == "json":
-        return _json(result, facts)
+        return _json(result, problem, facts)
     if style == "csv":
-        return _csv(result)
+        return _csv(result, problem)
     return _text(result, problem, facts)
 
 
-def _entries(result: Result) -> list[tuple[int, int, str, float | None]]:
-    """Rank, index, name and score (if any) of each feature, in order of entry."""
-    names = dict(zip(map(int, result.support), result.feature_names, strict=True))
-    scores = result.scores
+def _entries(result: Result, problem: Problem) -> list[tuple[int, int, str, float | None]]:
+    """Rank, index, name and score (if any) of each feature of the table, in order of entry."""
+    names = problem.original_names
+    chosen: dict[int, list[float]] = {}
+    for p in result.order:
+        scores = chosen.setdefault(int(problem.origins[p]), [])
+        if result.scores is not None:
+            scores.append(float(result.scores[p]))
+    # Of a category the best of its levels.
     return [
-        (rank, int(p), names[int(p)], None if scores is None else float(scores[p]))
-        for rank, p in enumerate(result.order, start=1)
+        (rank, j, names[j], max(scores, default=None))
+        for rank, (j, scores) in enumerate(chosen.items(), start=1)
     ]
 
 
-def _csv(result: Result) -> str:
+def _csv(result: Result, problem: Problem) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     scored = result.scores is not None
     writer.writerow(["rank", "index", "feature", *(["score"] if scored else [])])
-    writer.writerows(entry if scored else entry[:3] for entry in _entries(result))
+    writer.writerows(entry if scored else entry[:3] for entry in _entries(result, problem))
     return text.getvalue()
 
 
-def _json(result: Result, facts: Mapping[str, Any]) -> str:
+def _json(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
     content = json.loads(result.to_json())
     content.update(facts, version=__version__)
+    if problem.categories:
+        content["categories"] = [
+            {
+                "name": category.name,
+                "levels": category.levels,
+                "reference": category.reference,
+                "columns": category.columns,
+            }
+            for category in problem.categories
+        ]
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def _listed(result: Result) -> list[str]:
+def _listed(entries: Sequence[tuple[int, int, str, float | None]], problem: Problem) -> list[str]:
     """One line a feature, with the scores of a filter beside the names."""
-    entries = _entries(result)
-    width = max(len(name) for _, _, name, _ in entries)
+    levels = {c.column: f" ({len(c.levels)} levels)" for c in problem.categories}
+    shown = [name + levels.get(j, "") for _, j, name, _ in entries]
+    width = max(map(len, shown))
     return [
         f"{rank:6}  {name}" if score is None else f"{rank:6}  {name:{width}}  {score:.4g}"
-        for rank, _, name, score in entries
+        for (rank, _, _, score), name in zip(entries, shown, strict=True)
+    ]
+
+
+def _choice(facts: Mapping[str, Any]) -> list[str]:
+    """The line that says how the number of features was chosen, if it was."""
+    if "choice" not in facts:
+        return []
+    choice = facts["choice"]
+    how = f"{choice['rule']}, {choice['n_folds']} folds" if choice["n_folds"] else "the least"
+    return [
+        f"chosen     k = {choice['k']} of 1..{choice['k_max']} by {choice['criterion']} ({how})"
     ]
 
 
@@ -78,12 +105,14 @@ def _text(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
     ridge = f"{result.ridge:.3g}" + (f" ({rule})" if isinstance(rule, str) else "")
     objective = f"{result.objective:.6g} of {result.total:.6g}"
     status = f"{result.status}: {result.message}" if result.message else str(result.status)
+    entries = _entries(result, problem)
     lines = [
-        f"{len(result.support)} of {problem.n_features} features for {facts['target']!r} "
+        f"{len(entries)} of {len(problem.original_names)} features for {facts['target']!r} "
         f"({problem.task}, {problem.n_rows} rows)",
         "",
-        *_listed(result),
+        *_listed(entries, problem),
         "",
+        *_choice(facts),
         f"objective  {objective}{', ridge term included' if result.ridge else ''}",
         f"explained  {result.explained:.1%} of the squared error",
         f"ridge      {ridge}",

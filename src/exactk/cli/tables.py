@@ -60,8 +60,9 @@ def open_problem(
     from exactk.sources.files import read_table, split_table
 
     split = split_table(
-        read_table(table), parts.target, columns=columns, weights=parts.weights, drop=parts.drop
-    )
+        read_table(table), parts.target, columns=columns, weights=parts.weights, drop=parts.drop,
+        text=True,
+    )  # fmt: skip
     return Problem.from_arrays(
         split.features, split.target, sample_weight=split.weights, task=parts.task, **limit
     )

@@ -2,6 +2,7 @@
 
 from exactk.evaluate.classifiers import CLASSIFIERS, accuracy
 from exactk.evaluate.grading import residual
+from exactk.evaluate.honest import SelectionScore, score_selection
 from exactk.evaluate.measures import (
     jaccard,
     linear_rmse,
@@ -16,6 +17,7 @@ from exactk.evaluate.tuning import TuneResult, tune
 
 __all__ = [
     "CLASSIFIERS",
+    "SelectionScore",
     "TuneResult",
     "accuracy",
     "fold_splits",
@@ -25,6 +27,7 @@ __all__ = [
     "redundancy",
     "redundancy_paper",
     "residual",
+    "score_selection",
     "select_sizes",
     "share_split",
     "sparsity_level",

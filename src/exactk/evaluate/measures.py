@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from exactk.agreement import mean_jaccard, nogueira_index
 from exactk.checks import Number, Whole
 from exactk.errors import InputError
 from exactk.evaluate.columns import checked_support, checked_table, standardiser
@@ -153,12 +153,7 @@ def nogueira(supports: Sequence[Iterable[int]], d: int) -> float:
     member = np.zeros((len(sets), d))
     for row, support in zip(member, sets, strict=True):
         row[checked_support(support, d)] = 1.0
-    if (member == member[0]).all():
-        return 1.0
-    share = member.mean(axis=0)
-    spread = len(sets) / (len(sets) - 1) * (share * (1.0 - share)).mean()
-    size = share.mean()
-    return float(1.0 - spread / (size * (1.0 - size)))
+    return nogueira_index(member)
 
 
 def jaccard(supports: Sequence[Iterable[int]]) -> float:
@@ -178,9 +173,7 @@ def jaccard(supports: Sequence[Iterable[int]]) -> float:
     >>> round(jaccard([[0, 1], [0, 2], [0, 1]]), 4)
     0.5556
     """
-    sets = [frozenset(support) for support in _several(supports)]
-    shares = [len(a & b) / len(a | b) if a | b else 1.0 for a, b in combinations(sets, 2)]
-    return float(np.mean(shares))
+    return mean_jaccard(_several(supports))
 
 
 def linear_rmse(X_train: Any, Y_train: Any, X_test: Any, Y_test: Any) -> float:

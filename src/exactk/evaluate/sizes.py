@@ -110,7 +110,11 @@ class _OneRun(Method):
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:
         if not self._answers:
-            self._answers = list(self.inner.run_path(problem, self.most, monitor))
+            self._answers = [
+                answer
+                for answer in self.inner.run_path(problem, self.most, monitor)
+                if answer is not None
+            ]
         return self._answers[k - 1]
 
 

@@ -54,6 +54,8 @@ class Method(BaseEstimator):
     uses_gram : bool
         Whether it asks for so much of the Gram matrix that the selector should make it whole
         where that is cheap.
+    takes_rules : bool
+        Whether it keeps rules that say more than which columns are out of the question.
     extra : str
         The extra of the package that must be installed; empty if none.
     """
@@ -64,6 +66,7 @@ class Method(BaseEstimator):
     needs_classes: ClassVar[bool] = False
     uses_target: ClassVar[bool] = True
     uses_gram: ClassVar[bool] = True
+    takes_rules: ClassVar[bool] = False
     extra: ClassVar[str] = ""
 
     @classmethod
@@ -119,8 +122,11 @@ class Method(BaseEstimator):
         Answer
         """
 
-    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:
-        """Pick k columns for k = 1..k_max; methods that can share work between sizes do."""
+    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer | None]:
+        """Pick k columns for k = 1..k_max; methods that can share work between sizes do.
+
+        None stands for a size at which no set keeps the rules.
+        """
         for k in range(1, k_max + 1):
             yield self.run(problem, k, monitor)
 

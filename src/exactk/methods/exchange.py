@@ -14,7 +14,8 @@ from exactk.methods.base import Method, generator, given_supports
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
-from exactk.search.native import make_state
+from exactk.search.constrained import UnitSearch, unit_path
+from exactk.search.native import make_state, serves
 from exactk.search.rounds import Rounds
 from exactk.search.sizes import Sizes, never_rising
 from exactk.search.wide import WideRounds, WideSizes
@@ -57,6 +58,10 @@ class Exchange(Method):
     word on swaps are those of all columns. Which columns the random rounds of a wide table see is
     a heuristic, most by what they gain alone or beside the best support.
 
+    Under constraints (`Problem.with_constraints`) swaps are those that keep them. Columns that must
+    be in or out cost nothing. Groups, families, budgets and limits of correlation are searched by
+    whole units, with the block form of the same prices (`exactk.search.blocks`).
+
     Examples
     --------
     >>> import exactk
@@ -74,6 +79,8 @@ class Exchange(Method):
         "random_state": Seed(),
     }
 
+    takes_rules: ClassVar[bool] = True
+
     def __init__(
         self,
         effort: float | None = None,
@@ -87,12 +94,16 @@ class Exchange(Method):
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
         rng, effort = generator(self.random_state), _check_effort(self.effort, monitor)
         starts = [s.tolist() for s in given_supports(self.init, problem, k)]
+        if not serves(problem):
+            units = UnitSearch(problem, k, rng, monitor)
+            status = units.go(starts, effort)
+            return Answer(units.support, status, units.swaps + len(units.best), tuple(units.trace))
         state, working = make_state(problem, k), working_set(problem, k)
         found = Foresight(problem, k).grow(state, k)
         greedy = state.support
         if not found:
             return Answer(greedy, Status.RANK_DEFICIENT, len(greedy), ordered=True)
-        if k in (1, len(problem.candidates)):
+        if _is_settled(problem, k):
             return Answer(greedy, Status.OPTIMAL, k, (state.objective,), ordered=True)
         search: Rounds | WideRounds
         if working is None:
@@ -104,7 +115,7 @@ class Exchange(Method):
         best = greedy if unchanged else search.best
         return Answer(best, status, search.swaps + k, tuple(search.trace), ordered=unchanged)
 
-    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:
+    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer | None]:
         """Every size at once: neighbours in size give each other starts until none gains.
 
         The best support of size k is compared with that of k − 1 plus its best addition and that
@@ -114,18 +125,36 @@ class Exchange(Method):
         effort = 1.0 if self.effort is None else _check_effort(self.effort, monitor)
         if self.init is not None:
             raise InputError("init is a support of one size; a path has many: leave it out")
-        return _path(problem, k_max, effort, generator(self.random_state), monitor)
+        rng = generator(self.random_state)
+        if not serves(problem):
+            return unit_path(problem, k_max, effort, rng, monitor)
+        return _path(problem, k_max, effort, rng, monitor)
+
+
+def _n_fixed(problem: Problem) -> int:
+    return 0 if problem.rules is None else len(problem.rules.include)
+
+
+def _is_settled(problem: Problem, k: int) -> bool:
+    """Whether greedy selection is the best there is: all must be in, or all but one column."""
+    return k - _n_fixed(problem) in (0, 1) or k == len(problem.candidates)
 
 
 def _path(
     problem: Problem, k_max: int, effort: float, rng: np.random.Generator, monitor: Monitor
-) -> Iterator[Answer]:
+) -> Iterator[Answer | None]:
     """Search all sizes, then give them in order."""
-    state, working = make_state(problem, k_max), working_set(problem, k_max)
+    state, working = make_state(problem, max(k_max, _n_fixed(problem))), working_set(problem, k_max)
     foresight, prefixes = Foresight(problem, k_max), []
+    if state.size > k_max:
+        yield from [None] * k_max
+        return
+    if state.size:
+        prefixes.append(problem.objective(state.support))
     while state.size < k_max and foresight.grow(state, state.size + 1):
         exact = state.objective if not state.is_tight else problem.objective(state.support)
         prefixes.append(exact)
+    first = state.size - len(prefixes) + 1
     greedy, rank = state.support, state.size
     sizes: Sizes | WideSizes
     if working is None:
@@ -141,11 +170,14 @@ def _path(
         ended = Status.TIME_LIMIT
     supports, traces = never_rising(problem, state, sizes.bests), sizes.traces
     for k in range(1, k_max + 1):
-        if k > rank:
+        if k < first:
+            yield None
+        elif k > rank:
             yield Answer(supports[-1], Status.RANK_DEFICIENT, rank)
         else:
-            status = Status.OPTIMAL if k in (1, len(problem.candidates)) else ended
-            yield Answer(supports[k - 1], status, sizes.swaps + k, tuple(traces[k - 1]))
+            status = Status.OPTIMAL if _is_settled(problem, k) else ended
+            trace = tuple(traces[k - first])
+            yield Answer(supports[k - first], status, sizes.swaps + k, trace)
 
 
 def _check_effort(effort: float | None, monitor: Monitor) -> float:

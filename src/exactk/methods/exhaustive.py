@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import combinations, islice
-from math import comb
+from itertools import chain, combinations, islice
+from math import comb, inf
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +17,9 @@ from exactk.methods.base import Method
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
+from exactk.search.feasible import Feasible
 from exactk.search.state import TIE
+from exactk.search.units import Units
 
 __all__ = ["Exhaustive"]
 
@@ -53,10 +55,14 @@ class Exhaustive(Method):
 
     checks: ClassVar[Mapping[str, Check]] = {"max_subsets": Number("[1, inf)")}
 
+    takes_rules: ClassVar[bool] = True
+
     def __init__(self, max_subsets: int = 50_000_000) -> None:
         self.max_subsets = max_subsets
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
+        if problem.rules is not None and (problem.rules.include or not problem.rules.is_simple):
+            return self._run_units(problem, k, monitor)
         columns = problem.candidates
         if k > len(columns):
             return Answer(columns.tolist(), Status.RANK_DEFICIENT, 0)
@@ -101,6 +107,44 @@ class Exhaustive(Method):
                 raise
             status = Status.INTERRUPTED
         return Answer([int(columns[j]) for j in best], status, done)
+
+    def _run_units(self, problem: Problem, k: int, monitor: Monitor) -> Answer:
+        """Fit every set of columns and groups that keeps the rules, one by one."""
+        units = Units(problem)
+        feasible = Feasible(units, k)
+        free = [u for u in np.flatnonzero(units.alive).tolist() if u not in units.included]
+        left = k - int(units.weights[units.included].sum())
+        least = int(units.weights[free].min(initial=1))
+        sizes = range(left // max(1, int(units.weights[free].max(initial=1))), left // least + 1)
+        count = sum(comb(len(free), size) for size in sizes)
+        if count > self.max_subsets:
+            raise InputError(
+                f"exhaustive search over {count:,} sets of {len(free)} columns and groups is more "
+                f"than max_subsets={self.max_subsets:,}; use method='exchange', a smaller k, or "
+                f"raise max_subsets"
+            )
+        best: list[int] = []
+        least_objective, done, status = inf, 0, Status.OPTIMAL
+        slack = TIE * problem.total
+        try:
+            for chosen in chain.from_iterable(combinations(free, size) for size in sizes):
+                done += 1
+                if done % BATCH == 0:
+                    monitor.report(done, count, least_objective)
+                    if best and monitor.expired:
+                        status = Status.TIME_LIMIT
+                        break
+                members = [*units.included, *chosen]
+                if feasible.keeps(members):
+                    support = units.columns_of(members)
+                    objective = problem.objective(support)
+                    if objective < least_objective - slack:
+                        best, least_objective = support, objective
+        except KeyboardInterrupt:
+            if not best:
+                raise
+            status = Status.INTERRUPTED
+        return Answer(best, status, done)
 
 
 def _batches(prefixes: Iterator[tuple[int, ...]], width: int) -> Iterator[Indices]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from exactk.methods.base import Method
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
-from exactk.search.native import make_state
+from exactk.search.constrained import greedy_units
+from exactk.search.feasible import possible_sizes
+from exactk.search.native import make_state, serves
 from exactk.search.working import Foresight
 
 __all__ = ["Greedy"]
@@ -37,18 +40,34 @@ class Greedy(Method):
     array([2, 1])
     """
 
+    takes_rules: ClassVar[bool] = True
+
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
+        if not serves(problem):
+            return greedy_units(problem, k)
         *_, last = self.run_path(problem, k, monitor)
+        assert last is not None  # `solve` has seen to it that the rules can be kept
         return last
 
-    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:  # noqa: D102
+    def run_path(  # noqa: D102
+        self, problem: Problem, k_max: int, monitor: Monitor
+    ) -> Iterator[Answer | None]:
+        if not serves(problem):
+            possible = possible_sizes(problem, k_max)
+            for k in range(1, k_max + 1):
+                yield greedy_units(problem, k) if k in possible else None
+            return
+        fixed = 0 if problem.rules is None else len(problem.rules.include)
+        yield from [None] * min(fixed - 1, k_max)
+        if fixed > k_max:
+            return
         state, trace = make_state(problem, k_max), []
         foresight = Foresight(problem, k_max)
-        for k in range(1, k_max + 1):
+        for k in range(max(1, fixed), k_max + 1):
             foresight.grow(state, k)
             trace.append(state.objective)
             monitor.report(k, k_max, state.objective)
             # Of one column the best is the best there is, and of all there is only one choice.
-            exact = k in (1, len(problem.candidates))
+            exact = k - fixed in (0, 1) or k == len(problem.candidates)
             status = Status.OPTIMAL if exact else Status.CONVERGED
             yield Answer(tuple(state.support), status, k, tuple(trace), ordered=True)

@@ -31,6 +31,7 @@ typedef struct {
     const uint64_t *marks;        /* d random numbers; those of a support add up to its key */
     const uint64_t *known;        /* keys of ends that are known */
     int64_t n_known, swaps;
+    int64_t fixed; /* the first so many slots are never let go */
 } State;
 
 /* row = sum over members of weight_i * AS_i, in strips that stay in the first cache. */
@@ -181,7 +182,7 @@ static ALWAYS_INLINE void price(State *s, int64_t *columns, int64_t n, const dou
             C[o * LANES + j] = s->C[o * d + columns[j]];
             C2[j] += C[o * LANES + j] * C[o * LANES + j];
         }
-    for (int64_t i = 0; i < k; i++) {
+    for (int64_t i = s->fixed; i < k; i++) {
         const double *G_i = s->G + i * room, *V_i = s->V + i * c;
         for (int64_t j = 0; j < LANES; j++) T[j] = VC[j] = 0.0;
         for (int64_t l = 0; l < k; l++) {
@@ -207,7 +208,7 @@ static ALWAYS_INLINE void price(State *s, int64_t *columns, int64_t n, const dou
         if (!(best[j] > -INFINITY)) continue;
         if (!better && !(best[j] >= s->gain - s->slack && columns[j] < s->column)) continue;
         int64_t slot = -1;
-        for (int64_t i = 0; i < k; i++)
+        for (int64_t i = s->fixed; i < k; i++)
             if (gains[i * LANES + j] >= best[j] - s->slack && (slot < 0 || s->S[i] < s->S[slot]))
                 slot = i;
         if (slot < 0) continue;
@@ -221,8 +222,8 @@ static ALWAYS_INLINE int best_swap(State *s) {
     const int64_t k = s->size, d = s->d, c = s->c, room = s->room;
     double *losses = s->small, *inverse = s->small + room;
     double cheapest = INFINITY;
-    if (k == 0) return 0;
-    for (int64_t i = 0; i < k; i++) {
+    if (k <= s->fixed) return 0;
+    for (int64_t i = s->fixed; i < k; i++) {
         double square = 0.0;
         for (int64_t o = 0; o < c; o++) square += s->V[i * c + o] * s->V[i * c + o];
         inverse[i] = 1.0 / s->G[i * room + i];

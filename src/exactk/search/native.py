@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from exactk.compiled import open_library, path_beside
 from exactk.problem import Problem
 from exactk.search.state import Marks, Move, Outcome, State
 
-__all__ = ["NativeState", "library", "library_path", "make_state"]
+__all__ = ["NativeState", "library", "library_path", "make_state", "serves"]
 
 _POINTER = ctypes.c_void_p
 # Columns priced together, as in `_native.c`.
@@ -40,6 +41,7 @@ class _Fields(ctypes.Structure):
         *((name, _POINTER) for name in ("columns", "marks", "known")),
         ("n_known", ctypes.c_int64),
         ("swaps", ctypes.c_int64),
+        ("fixed", ctypes.c_int64),
     )
 
 
@@ -92,6 +94,11 @@ class NativeState(State):
             setattr(fields, name, array.ctypes.data)
         self._fields = fields
         self._address = ctypes.addressof(fields)
+        fields.fixed = len(self.fixed)
+        super()._hold_fixed()
+
+    def _hold_fixed(self) -> None:
+        """Wait for the arrays that the compiled moves need."""
 
     def _set(self, size: int, objective: float) -> None:
         super()._set(size, objective)
@@ -147,6 +154,21 @@ class NativeState(State):
             if stop():
                 return Outcome.PAUSED
         return Outcome.PAUSED
+
+
+def serves(problem: Problem) -> bool:
+    """Whether a state can keep the problem's rules: columns in and out, and no more.
+
+    Those that must be in must not be constant, as they may be in a fold, nor depend on each
+    other; `exactk.search.constrained` serves all that a state does not.
+    """
+    rules = problem.rules
+    if rules is None or not (rules.include or not rules.is_simple):
+        return True
+    if not rules.is_simple or not np.isin(rules.include, problem.usable).all():
+        return False
+    state = State(replace(problem, rules=None), len(rules.include))
+    return state.load(rules.include)
 
 
 def make_state(problem: Problem, room: int) -> State:

@@ -57,6 +57,8 @@ class Rounds:
     ) -> None:
         self.problem, self.state, self.k = state.problem, state, k
         self.rng, self.monitor = rng, monitor
+        self._fixed = state.fixed
+        self._free = np.setdiff1d(self.problem.candidates, self._fixed)
         self.descent = Descent(state.problem) if descent is None else descent
         self.elite: dict[tuple[int, ...], float] = {}
         self.best: tuple[int, ...] = ()
@@ -153,21 +155,23 @@ class Rounds:
             self.trace.append(objective)
 
     def _random(self) -> None:
-        self.descend_from(self.rng.choice(self.problem.candidates, self.k, replace=False).tolist())
+        n_free = self.k - len(self._fixed)
+        drawn = self.rng.choice(self._free, n_free, replace=False)
+        self.descend_from([*self._fixed, *drawn.tolist()])
 
     def _split_best(self, least: float, most: float) -> tuple[list[int], list[int]]:
         """Members of the best support to keep and to let go, the latter a share of all."""
-        size = min(self.k, KICKED_OF)
+        size = min(self.k - len(self._fixed), KICKED_OF)
         low = max(1, ceil(least * size))
         n_out = int(self.rng.integers(low, max(low, int(most * size)) + 1))
-        mixed = self.rng.permutation(self.best).tolist()
-        return mixed[n_out:], mixed[:n_out]
+        mixed = self.rng.permutation([p for p in self.best if p not in self._fixed]).tolist()
+        return self._fixed + mixed[n_out:], mixed[:n_out]
 
     def _exchange_some(self) -> None:
         keep, out = self._split_best(0.0, 0.5)
         # Twice as many as there are members: without those that are members already, enough remain.
-        most = min(len(self.problem.candidates), 2 * self.k)
-        drawn = self.rng.choice(self.problem.candidates, most, replace=False)
+        most = min(len(self._free), 2 * self.k)
+        drawn = self.rng.choice(self._free, most, replace=False)
         fresh = [p for p in drawn.tolist() if p not in self.best]
         if len(fresh) >= len(out):
             self.descend_from(keep + fresh[: len(out)])

@@ -28,9 +28,10 @@ class Sizes:
     state : State
         Of the problem, with room for the largest size.
     greedy : sequence of int
-        A greedy support in order of entry: as many sizes are searched as it has columns.
+        A greedy support in order of entry.
     prefixes : sequence of float
-        Objective of each of its prefixes.
+        Objective of each of its prefixes of at least one column that holds all that must be in:
+        as many sizes are searched as there are.
     rng : Generator
     monitor : Monitor
     """
@@ -45,9 +46,11 @@ class Sizes:
     ) -> None:
         self.state, self.monitor = state, monitor
         self.greedy, self.rank = list(greedy), len(greedy)
+        self.first = self.rank - len(prefixes) + 1
         descent = Descent(state.problem)
-        self._searches = [Rounds(state, k, rng, monitor, descent) for k in range(1, self.rank + 1)]
-        for k, objective in enumerate(prefixes, start=1):
+        sizes = range(self.first, self.rank + 1)
+        self._searches = [Rounds(state, k, rng, monitor, descent) for k in sizes]
+        for k, objective in enumerate(prefixes, start=self.first):
             self.offer(self.greedy[:k], objective)
 
     @property
@@ -72,7 +75,7 @@ class Sizes:
 
     def offer(self, support: Sequence[int], objective: float) -> None:
         """Note a support of any size."""
-        self._searches[len(support) - 1].offer(support, objective)
+        self._searches[len(support) - self.first].offer(support, objective)
 
     def go(self, effort: float) -> None:
         """Search all sizes; Ctrl-C is passed on, and what was found until then is kept."""
@@ -91,8 +94,8 @@ class Sizes:
         changed = True
         while changed and not self.monitor.expired:
             before = self.objectives
-            ups = [(k - 1, k) for k in range(2, self.rank + 1)]
-            downs = [(k + 1, k) for k in range(self.rank - 1, 1, -1)]
+            ups = [(k - 1, k) for k in range(self.first + 1, self.rank + 1)]
+            downs = [(k + 1, k) for k in range(self.rank - 1, self.first, -1)]
             for neighbour, k in ups + downs:
                 if not self.monitor.expired:
                     self._start_from(neighbour, k)
@@ -103,13 +106,13 @@ class Sizes:
     def _start_from(self, neighbour: int, k: int) -> None:
         """Give size k the neighbour's best support with a column more or less."""
         state = self.state
-        if not state.load(self._searches[neighbour - 1].best):
+        if not state.load(self._searches[neighbour - self.first].best):
             return
         if neighbour > k:
             state.drop(state.best_drop())
         elif not grow(state, k):
             return
-        self._searches[k - 1].descend_from(state.support)
+        self._searches[k - self.first].descend_from(state.support)
 
 
 def never_rising(problem: Problem, state: State, bests: Sequence[Support]) -> list[Support]:
@@ -121,7 +124,7 @@ def never_rising(problem: Problem, state: State, bests: Sequence[Support]) -> li
     state : State
         Of the problem, with room for the largest size.
     bests : sequence of tuple of int
-        A support of each size.
+        A support of each size, from some size on.
 
     Returns
     -------

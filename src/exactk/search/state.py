@@ -78,6 +78,8 @@ class State:
         Columns added and dropped so far, a measure of work that no clock disturbs.
     swaps : int
         Swaps taken so far.
+    fixed : list of int
+        Columns that the problem's rules want in: always held, in the first slots, never let go.
     """
 
     def __init__(self, problem: Problem, room: int) -> None:
@@ -97,6 +99,12 @@ class State:
         self._V = np.zeros((room, c))
         self.C = problem.cross.copy()
         self.D = self.diagonal.copy()
+        self.fixed = [] if problem.rules is None else list(problem.rules.include)
+        self._hold_fixed()
+
+    def _hold_fixed(self) -> None:
+        if self.fixed and not self.load([]):
+            raise AssertionError("columns to be held depend on each other: see `fixed_apart`")
 
     @property
     def support(self) -> list[int]:
@@ -112,7 +120,10 @@ class State:
 
     def load(self, support: Iterable[int]) -> bool:
         """Hold exactly these columns; whether they are independent (else it is not usable)."""
-        S = np.fromiter(support, dtype=np.int64)
+        members = list(support)
+        if self.fixed:
+            members = [*self.fixed, *(p for p in members if p not in self.fixed)]
+        S = np.array(members, dtype=np.int64)
         self.size = len(S)
         self.moves += self.size
         self._S[: self.size] = S
@@ -237,12 +248,13 @@ class State:
     def best_drop(self) -> int:
         """The slot whose member costs least to drop; of ties that with the lowest column."""
         losses = self.losses()
+        losses[: len(self.fixed)] = np.inf
         slots = np.flatnonzero(losses <= losses.min() + self.slack)
         return int(slots[np.argmin(self._S[slots])])
 
     def best_swap(self) -> Move | None:
         """The swap that lowers the objective most; None if none does."""
-        if self.size == 0:
+        if self.size <= len(self.fixed):
             return None
         S = self._S[: self.size]
         losses = self.losses()
@@ -270,7 +282,7 @@ class State:
         reach = gains * (4.0 * np.maximum(stand_in, 1.0) - 2.0)
         # Columns that depend on those held may still replace the member they depend on.
         gains[~free & (self.diagonal > 0)] = np.inf
-        viable = (reach > losses.min()) | np.isinf(gains)
+        viable = (reach > losses[len(self.fixed) :].min()) | np.isinf(gains)
         viable[self._S[: self.size]] = False
         columns = np.flatnonzero(viable)
         return columns, gains[columns]
@@ -282,7 +294,7 @@ class State:
         columns that cannot be chosen, and where a bound shows that no swap can gain.
         """
         out = np.full(len(self.D), -np.inf)
-        if self.size:
+        if self.size > len(self.fixed):
             losses = self.losses()
             columns, _ = self._viable(losses)
             for start in range(0, len(columns), PRICED_AT_ONCE):
@@ -344,4 +356,5 @@ class State:
         np.divide(gain, ratio, out=gain, where=independent)
         gain -= losses[:, None]
         gain[~independent] = -np.inf
+        gain[: len(self.fixed)] = -np.inf
         return gain

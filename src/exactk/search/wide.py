@@ -123,7 +123,8 @@ class WideRounds:
 
     def _beside_a_part(self, most: int) -> Indices:
         """The columns that gain most beside a random part of the best support."""
-        out = self.rng.permutation(self.best)[: max(1, min(self.k, PART_OUT) // 2)]
+        free = [p for p in self.best if p not in self.state.fixed]
+        out = self.rng.permutation(free)[: max(1, min(self.k, PART_OUT) // 2)]
         if not self.state.load([p for p in self.best if p not in out]):
             most = 0
         return highest(self.state.gains(), most)
@@ -202,8 +203,9 @@ class WideSizes:
         self.greedy, self.prefixes = list(greedy), list(prefixes)
         self.rng, self.monitor = rng, monitor
         self.descent = Descent(state.problem)
+        self.first = len(greedy) - len(prefixes) + 1
         self.bests: list[Support] = [
-            tuple(sorted(self.greedy[:k])) for k in range(1, len(greedy) + 1)
+            tuple(sorted(self.greedy[:k])) for k in range(self.first, len(greedy) + 1)
         ]
         self._doubted: set[Support] = set()
         self.objectives = list(prefixes)
@@ -235,7 +237,7 @@ class WideSizes:
                 self._offer(working.outside(best), objective)
 
     def _offer(self, support: Sequence[int], objective: float) -> None:
-        i = len(support) - 1
+        i = len(support) - self.first
         if objective < self.objectives[i] - self.state.slack:
             self.bests[i], self.objectives[i] = tuple(sorted(support)), objective
             self.traces[i].append(objective)
@@ -261,10 +263,10 @@ class WideSizes:
     def _descend_among_all(self) -> bool:
         """Swap down from the support in the state; whether that brought a gain."""
         state = self.state
-        swaps, before = state.swaps, self.objectives[state.size - 1]
+        swaps, before = state.swaps, self.objectives[state.size - self.first]
         self._offer(*_descended(self.descent, state, before, self.monitor))
         self.swaps += state.swaps - swaps
-        return self.objectives[state.size - 1] < before
+        return self.objectives[state.size - self.first] < before
 
     def _useful(self, which: Indices) -> list[Indices]:
         """For each of these best supports, the columns that gain most by a swap or an addition."""

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from exactk.gram import ColumnGram
 from exactk.problem import Problem
+from exactk.rules import Rules
 from exactk.search.descent import grow
 from exactk.search.native import make_state
 from exactk.search.state import State
@@ -49,7 +50,7 @@ def restricted(problem: Problem, columns: Indices) -> Problem:
     problem : Problem
         Made of a table, with Gram columns on demand.
     columns : ndarray of intp
-        Candidates, sorted. Column j of the new problem is ``columns[j]``.
+        Candidates, sorted, and all that must be in. Column j of the new problem is ``columns[j]``.
 
     Returns
     -------
@@ -67,6 +68,9 @@ def restricted(problem: Problem, columns: Indices) -> Problem:
     gram = problem.gram
     assert isinstance(gram, ColumnGram)
     small = gram.restricted(columns)
+    rules = problem.rules
+    if rules is not None:
+        rules = Rules(include=tuple(np.searchsorted(columns, rules.include).tolist()))
     everyone, nobody = np.arange(len(columns)), np.zeros(0, dtype=np.intp)
     scatter = problem.scatter[columns]
     return replace(
@@ -84,6 +88,7 @@ def restricted(problem: Problem, columns: Indices) -> Problem:
         scatter=scatter,
         gram=small,
         rows=small.rows,
+        rules=rules,
     )
 
 
@@ -140,8 +145,11 @@ class WorkingSet:
         groups : iterable of sequence of int
             The most important first.
         """
+        rules = self.problem.rules
+        fixed = np.array([] if rules is None else rules.include, dtype=np.intp)
         rest = self.problem.candidates[self.problem.by_relevance[: 2 * self.size]]
-        wanted = np.concatenate([*(np.asarray(group, dtype=np.intp) for group in groups), rest])
+        asked = [np.asarray(group, dtype=np.intp) for group in groups]
+        wanted = np.concatenate([fixed, *asked, rest])
         first = np.sort(np.unique(wanted, return_index=True)[1])
         columns = np.sort(wanted[first[: self.size]])
         if not np.array_equal(columns, self.columns):

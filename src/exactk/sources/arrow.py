@@ -20,6 +20,7 @@ __all__ = [
     "open_arrow",
     "pandas_index",
     "plain",
+    "plain_numbers",
     "plain_type",
 ]
 
@@ -52,6 +53,25 @@ def plain(column: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column if kind == column.type else column.cast(kind)
+
+
+def plain_numbers(table: pa.Table) -> pa.Table:
+    """Undo the encoding of columns of numbers; text that is encoded is text of few kinds.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> encoded = pa.table({"a": [1, 2], "b": ["x", "y"]})
+    >>> encoded = pa.table({name: encoded[name].dictionary_encode() for name in "ab"})
+    >>> [str(kind) for kind in plain_numbers(encoded).schema.types]
+    ['int64', 'dictionary<values=string, indices=int32, ordered=0>']
+    """
+    import pyarrow as pa
+
+    for j, kind in enumerate(table.schema.types):
+        if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
+            table = table.set_column(j, table.column_names[j], plain(table.column(j)))
+    return table
 
 
 def is_number(kind: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from exactk.errors import InputError
 from exactk.moments import Margins, Moments
+from exactk.sources.categories import Category
 from exactk.targets import Target
 
 __all__ = ["Rows", "offset_columns", "refuse_non_finite"]
@@ -37,6 +38,8 @@ class Rows(ABC):
     n_rows, n_features : int
     feature_names : tuple of str or None
         Column names where the table has them.
+    categories : tuple of Category
+        Columns of the user's table that are coded as columns of 0 and 1 here.
     pass_cost : float
         Rough seconds of one pass over the table, for the choice between the whole Gram matrix
         and single columns.
@@ -51,6 +54,7 @@ class Rows(ABC):
     n_rows: int
     n_features: int
     feature_names: tuple[str, ...] | None
+    categories: tuple[Category, ...] = ()
     pass_cost: float
     column_cost: float
     column_bytes: float

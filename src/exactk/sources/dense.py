@@ -11,6 +11,7 @@ import numpy.typing as npt
 from exactk.accumulate import HEAD_ROWS, MomentsAccumulator, first_counted, provisional_centre
 from exactk.moments import Margins, Moments
 from exactk.sources.base import Rows, refuse_non_finite
+from exactk.sources.categories import Category
 from exactk.targets import Target
 
 __all__ = ["DenseRows"]
@@ -42,12 +43,20 @@ class DenseRows(Rows):
     X : ndarray of shape (n, d)
         Numeric or boolean; kept by reference and never changed.
     feature_names : tuple of str or None
+    categories : tuple of Category
+        Which columns code a category; a subset of columns has none.
     """
 
-    def __init__(self, X: npt.NDArray[Any], feature_names: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        X: npt.NDArray[Any],
+        feature_names: tuple[str, ...] | None = None,
+        categories: tuple[Category, ...] = (),
+    ) -> None:
         self._X = X
         self.n_rows, self.n_features = X.shape
         self.feature_names = feature_names
+        self.categories = categories
         n, d = X.shape
         self.pass_cost = n * d * 8 / BYTES * (1 if X.dtype == np.float64 else 2) + 2e-5
         self.column_cost = min(2 * n * d / FLOPS, self.pass_cost)
@@ -183,4 +192,4 @@ class DenseRows(Rows):
         return DenseRows(np.ascontiguousarray(self._X[:, indices]), chosen)
 
     def take(self, rows: npt.NDArray[np.intp]) -> DenseRows:  # noqa: D102
-        return DenseRows(self._X[rows], self.feature_names)
+        return DenseRows(self._X[rows], self.feature_names, self.categories)

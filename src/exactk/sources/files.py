@@ -14,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError, listing
-from exactk.sources.arrow import check_roles, choose_features, is_number, is_text, plain
+from exactk.sources.arrow import (
+    check_roles,
+    choose_features,
+    is_number,
+    is_text,
+    plain,
+    plain_type,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +60,7 @@ class Split:
     Attributes
     ----------
     features : pyarrow.Table
-        Numeric columns without missing or infinite values.
+        Columns without missing or infinite values, numeric unless text was asked for.
     target : ndarray of shape (n_rows,)
         Numbers, booleans or labels.
     weights : ndarray of float64, shape (n_rows,), or None
@@ -156,6 +163,7 @@ def split_table(
     columns: Sequence[str] | None = None,
     weights: str | None = None,
     drop: Sequence[str] = (),
+    text: bool = False,
 ) -> Split:
     """Split a table into features, target and weights, and check each of them.
 
@@ -171,6 +179,8 @@ def split_table(
     drop : sequence of str
         Names of columns to leave out. An index that pandas stored with the table is left out
         by itself, unless it is the target or the weights.
+    text : bool
+        Whether features may hold text, too.
 
     Returns
     -------
@@ -179,8 +189,8 @@ def split_table(
     Raises
     ------
     InputError
-        A named column is not in the table, a feature is not numeric, or a value is missing or
-        infinite.
+        A named column is not in the table, a feature holds what it may not, or a value is missing
+        or infinite.
 
     Examples
     --------
@@ -193,7 +203,7 @@ def split_table(
     check_roles(table.column_names, [target], weights, drop)
     names = choose_features(table.schema, columns, {target, weights, *drop})
     return Split(
-        features=_feature_columns(table, names),
+        features=_feature_columns(table, names, text),
         target=_target_column(table, target),
         weights=None if weights is None else _weights_column(table, weights),
     )
@@ -292,18 +302,23 @@ def _check_shape(table: pa.Table, path: str) -> None:
         raise InputError(f"table {path!r} has no rows")
 
 
-def _feature_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
+def _feature_columns(table: pa.Table, names: Sequence[str], text: bool) -> pa.Table:
     import pyarrow as pa
 
-    columns = [plain(table.column(name)) for name in names]
+    worded = {name for name in names if text and is_text(plain_type(table.schema.field(name).type))}
+    # Encoded text stays so: it says that these are categories, whatever they look like.
+    columns = [table[name] if name in worded else plain(table[name]) for name in names]
     wrong = [
-        name for name, column in zip(names, columns, strict=True) if not is_number(column.type)
+        name
+        for name, column in zip(names, columns, strict=True)
+        if name not in worded and not is_number(column.type)
     ]
     if wrong:
         kinds = sorted({str(table.schema.field(name).type) for name in wrong})
         verb = "is" if len(wrong) == 1 else "are"
+        allowed = "numeric or text" if text else "numeric"
         raise InputError(
-            f"{_count(len(wrong), 'feature column')} {verb} not numeric "
+            f"{_count(len(wrong), 'feature column')} {verb} not {allowed} "
             f"({', '.join(kinds[:3])}): {listing(wrong)}; leave out with --drop, or recode"
         )
     flaws = [

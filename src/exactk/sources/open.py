@@ -13,21 +13,27 @@ from sklearn.utils import check_array
 
 from exactk.errors import InputError, listing
 from exactk.sources.base import Rows
+from exactk.sources.categories import Category
 from exactk.sources.dense import DenseRows
-from exactk.sources.frames import frame_to_array, is_frame
+from exactk.sources.frames import is_frame, open_frame
 from exactk.sources.sparse import SparseRows
 
 __all__ = ["check_names", "is_dask", "open_rows"]
 
 
-def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
+def open_rows(
+    X: Any, feature_names: Sequence[str] | None = None, sample_weight: Any = None
+) -> Rows:
     """Open a table for reading: array, nested list, sparse matrix, or frame.
 
     Parameters
     ----------
     X : array-like, sparse matrix, pandas or polars frame, Arrow table
     feature_names : sequence of str or None
-        Names for columns that have none, or in place of those they have.
+        Names for columns that have none, or in place of those they have. Text and categories of a
+        frame are coded as columns of 0 and 1 afterwards, see `Rows.categories`.
+    sample_weight : array-like of shape (n,) or None
+        What each row counts where a category is coded: the level that weighs most has no column.
 
     Returns
     -------
@@ -36,14 +42,15 @@ def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
     Raises
     ------
     InputError
-        Not two-dimensional, empty, not numeric, duplicate or too few names.
+        Not two-dimensional, empty, neither numbers nor text in a frame, duplicate or too few names.
     """
     if isinstance(X, (str, os.PathLike)):
         raise InputError(f"X is a path, {str(X)!r}; Problem.from_files(path, target) reads files")
-    names: tuple[str, ...] | None = None
     _refuse_elsewhere(X)
+    given = check_names(feature_names)
+    categories: tuple[Category, ...] = ()
     if type(X) is not np.ndarray and is_frame(X):
-        X, names = frame_to_array(X)
+        X, given, categories = open_frame(X, given, sample_weight)
     elif isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise InputError(
             f"X is a masked array with {int(np.ma.getmaskarray(X).sum())} masked values; fill them "
@@ -51,7 +58,6 @@ def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
         )
     elif isinstance(X, np.matrix):
         raise InputError("X is a numpy.matrix; make it an array with numpy.asarray(X)")
-    given = check_names(feature_names)
     if not _is_plain(X):
         try:
             # Values are checked for NaN and infinity in the first pass of arithmetic, not here.
@@ -69,8 +75,9 @@ def open_rows(X: Any, feature_names: Sequence[str] | None = None) -> Rows:
         raise InputError(f"X has dtype {X.dtype}, which is not a number; convert it to float64")
     if given is not None and len(given) != X.shape[1]:
         raise InputError(f"feature_names has {len(given)} names, X has {X.shape[1]} columns")
-    names = given if given is not None else names
-    return SparseRows(X, names) if sparse.issparse(X) else DenseRows(np.asarray(X), names)
+    if sparse.issparse(X):
+        return SparseRows(X, given)
+    return DenseRows(np.asarray(X), given, categories)
 
 
 def is_dask(X: Any) -> bool:

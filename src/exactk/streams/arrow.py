@@ -149,9 +149,22 @@ def _refuse_wrong_types(schema: pa.Schema, features: Sequence[str], weights: str
     if wrong:
         shown = ", ".join(sorted({str(kinds[name]) for name in wrong})[:3])
         count = "1 feature column is" if len(wrong) == 1 else f"{len(wrong)} feature columns are"
-        raise InputError(f"{count} not numeric ({shown}): {listing(wrong)}; drop them, or recode")
+        raise InputError(
+            f"{count} not numeric ({shown}): {listing(wrong)}; drop them, or recode"
+            f"{_why_not(kinds[name] for name in wrong)}"
+        )
     if weights is not None and not is_number(plain_type(kinds[weights])):
         raise InputError(f"weights column {weights!r} is {kinds[weights]}; it must hold numbers")
+
+
+def _why_not(kinds: Iterable[Any]) -> str:
+    """Say why text is refused here that other tables may hold; nothing for other kinds."""
+    if not any(is_text(plain_type(kind)) for kind in kinds):
+        return ""
+    return (
+        ": text is coded only where the whole table is in memory and its levels are known (a "
+        "frame; for the commands one file that is not large, without --classes)"
+    )
 
 
 def target_kind(kind: Any) -> str | None:

@@ -153,7 +153,7 @@ def test_a_shortfall_is_said_on_stderr(run, tmp_path):
         ([], "Missing argument 'TABLE'"),
         (["{table}", "-k", 3], "Missing option '--target'"),
         (["{table}", "--target", "cultivar"], "Missing option '-k'"),
-        (["{good}", "-k", 0], "Invalid value for '-k': 0 is not in the range x>=1"),
+        (["{good}", "-k", 0], "Invalid value for '-k': '0' is neither 'auto' nor a whole number"),
         (["{good}", "-k", "many"], "Invalid value for '-k'"),
         (["{good}", "-k", 14], "14"),
         (["{good}", "-k", 3, "--method", "exchnage"], "did you mean 'exchange'?"),
@@ -178,7 +178,7 @@ def test_a_shortfall_is_said_on_stderr(run, tmp_path):
         (["{good}", "-k", 3, "--output", "{table}"], "is the table itself"),
         (["{folder}/none.csv", "--target", "y", "-k", 3], "does not exist"),
         (["{table}", "--target", "Cultivar", "-k", 3], "did you mean 'cultivar'?"),
-        (["{table}", "--target", "cultivar", "-k", 3], "not numeric (string): 'id'"),
+        (["{table}", "--target", "cultivar", "-k", 3], "column 'id' has 178 different values"),
         (["{table}", "--target", "proline", "--drop", "id", "--drop", "cultivar", "-k", 3], "task"),
     ],
 )

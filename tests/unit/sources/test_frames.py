@@ -94,21 +94,27 @@ def test_record_batch_is_a_frame() -> None:
 
 @every_maker
 def test_columns_that_are_not_numbers_are_named(maker: str) -> None:
+    days = np.array(["2020-01-01", "2020-01-02"] * 3, dtype="datetime64[ms]")
+    frame = MAKERS[maker]({"ok": Y, "day": days})
+    with says("columns that are not numbers or text: 'day'", "drop", "one-hot"):
+        open_rows(frame)
+
+
+@every_maker
+def test_where_numbers_are_asked_for_text_is_refused(maker: str) -> None:
     frame = MAKERS[maker]({"ok": Y, "city": ["a", "b", "a", "b", "a", "b"]})
     with says("columns that are not numbers: 'city'", "drop", "one-hot"):
-        open_rows(frame)
+        frame_to_array(frame)
 
 
 @pytest.mark.parametrize(
     "values",
     [
-        pd.Categorical(["a", "b", "a", "b", "a", "b"]),
-        pd.Categorical([1, 2, 1, 2, 1, 2]),
         pd.Series([1, 2, 3, 4, 5, 6], dtype=object),
         pd.date_range("2020-01-01", periods=6),
         pd.timedelta_range("1D", periods=6),
     ],
-    ids=["category", "number category", "object", "date", "duration"],
+    ids=["object", "date", "duration"],
 )
 def test_pandas_columns_of_other_kinds(values: Any) -> None:
     frame = pd.DataFrame({"ok": Y, "other": values})
@@ -125,7 +131,7 @@ def test_decimals_and_nested_values_are_refused() -> None:
 
 
 def test_many_bad_columns_are_cut_short() -> None:
-    frame = pl.DataFrame({f"c{j}": ["x", "y"] for j in range(8)})
+    frame = pl.DataFrame({f"c{j}": [[1], [2]] for j in range(8)})
     with says("'c0'", "'c4' and 3 more"):
         open_rows(frame)
 

@@ -1,0 +1,96 @@
+"""One search, on all rows and on halves of them, and the grade of what the halves agree on."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk import registry
+from exactk.errors import InputError
+from exactk.methods.base import Method
+from exactk.monitor import Monitor
+from exactk.problem import Problem
+from exactk.result import Answer, Result, Status
+from exactk.search.frequent import size_in
+from exactk.solve import solve
+
+__all__ = ["Search", "graded"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# How hard each half-sample is searched: greedy and swaps. What a longer search would find in half
+# of the rows changes less than the rows do.
+EFFORT = 0.0
+
+
+class Search:
+    """The method with its options, as it chooses on all rows and on each half of them."""
+
+    def __init__(
+        self, method: str | Method, effort: float | None, random_state: object, options: Any
+    ) -> None:
+        kind = registry.method_class(method) if isinstance(method, str) else type(method)
+        if not issubclass(kind, Method):
+            raise InputError(f"method must be a name or a method object, not {method!r}")
+        self.method, self.options = method, dict(options)
+        self.name = method if isinstance(method, str) else kind.__name__.lower()
+        self.needs_rows = kind.needs_rows
+        names = kind.option_names()
+        if effort is not None:
+            self.options["effort"] = effort
+        elif isinstance(method, str) and "effort" in names:
+            self.options.setdefault("effort", EFFORT)
+        if isinstance(random_state, (int, np.integer)) and "random_state" in names:
+            self.options.setdefault("random_state", random_state)
+        self.short = 0
+
+    def on(self, problem: Problem, k: int) -> Result:
+        """Choose on all rows."""
+        return solve(problem, k, self.method, **self.options)
+
+    def in_half(self, half: Problem, k: int) -> list[Indices] | None:
+        """Choose on a half of the rows; None if the user has stopped it."""
+        size = size_in(half, k)
+        if size == 0:
+            self.short += 1
+            return [np.zeros(0, dtype=np.intp)]
+        with warnings.catch_warnings():
+            # Of a hundred half-samples; what matters of them is in the message.
+            warnings.simplefilter("ignore")
+            result = self.on(half, size)
+        if result.status == Status.INTERRUPTED:
+            return None
+        support = _independent(half, result)
+        self.short += len(support) < len(result.support) or size < k
+        return [support]
+
+
+def _independent(half: Problem, result: Result) -> Indices:
+    """The chosen columns without those that only make up the number, which come last."""
+    if result.status != Status.RANK_DEFICIENT or half.rules is not None:
+        return result.support
+    return result.order[: half.with_ridge(0.0).refit(result.support).rank]
+
+
+class _Given(Method):
+    """Has its answer already: for `solve` to grade."""
+
+    takes_rules: ClassVar[bool] = True
+
+    def __init__(self, answer: Answer | None = None) -> None:
+        self.answer = answer
+
+    def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:
+        assert self.answer is not None
+        return self.answer
+
+
+def graded(problem: Problem, k: int, chosen: list[int], scores: Floats, n_samples: int) -> Result:
+    """Return the fit on columns that were chosen already, as `solve` grades it."""
+    answer = Answer(chosen, Status.CONVERGED, n_samples, ordered=True, scores=scores)
+    return replace(solve(problem, k, _Given(answer)), method="stability")

@@ -1,0 +1,150 @@
+"""Problems whose target is shuffled over the rows: what a search finds where there is nothing.
+
+XᵀX does not know of the target, so all of them share one Gram matrix, with whatever of it has been
+read. Only B = XᵀHY changes, and the table is passed over once for many targets side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.checks import Whole
+from exactk.errors import InputError
+from exactk.methods.base import generator
+from exactk.problem import Problem
+from exactk.sources.base import offset_columns
+
+__all__ = ["permuted_problems"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# Bytes that shuffled targets, and their products with all columns, may take at a time.
+BATCH_BYTES = 2**26
+
+
+def permuted_problems(
+    problem: Problem, n: int, seed: object = None, *, groups: Any = None
+) -> Iterator[Problem]:
+    """Make problems of the same table with the target permuted over its rows.
+
+    The Gram matrix is shared, and so are ridge and rules. One row keeps all its outputs: a label,
+    or several numbers together. With weights the rows keep theirs, and targets go round among rows
+    of weight above zero, so that each of them can meet each weight.
+
+    Parameters
+    ----------
+    problem : Problem
+        Made of a table; one that is passed over is read into memory, if it fits.
+    n : int
+        How many.
+    seed : int, Generator or None
+        None is a fixed seed.
+    groups : array-like of shape (n_rows,) or None
+        Rows of one group are not independent. Where all rows of each group have the same target,
+        groups exchange their targets; where they have not, targets go round within each group.
+
+    Yields
+    ------
+    Problem
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> shuffled = list(permuted_problems(problem, 3))
+    >>> [other.gram is problem.gram for other in shuffled]
+    [True, True, True]
+    >>> from exactk import solve
+    >>> round(solve(problem, 2).explained, 2), round(solve(shuffled[0], 2).explained, 2)
+    (0.57, 0.02)
+    """
+    Whole(0)("n", n)
+    rng = generator(seed)
+    problem = problem.in_memory()
+    shuffle = _shuffle(problem, groups)
+    return _problems(problem, (shuffle(rng) for _ in range(n)))
+
+
+def _problems(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:
+    rows, target = problem.rows, problem.target
+    assert rows is not None
+    assert target is not None
+    widest = max(rows.n_rows, rows.n_features)
+    at_once = max(1, BATCH_BYTES // (8 * widest * problem.n_outputs))
+    # In the units of the table; the scatter of the problem is that of scaled columns.
+    varies = problem.x_scale > 0
+    raw = np.zeros(problem.n_features)
+    raw[varies] = problem.scatter[varies] / problem.x_scale[varies] ** 2
+    offset = offset_columns(problem.x_mean, raw, problem.weight)
+    while batch := list(islice(orders, at_once)):
+        made = [_centred(target.take(order), problem.weights) for order in batch]
+        side_by_side = np.hstack([weighted for _, _, weighted in made])
+        products = rows.centred_products(side_by_side, problem.x_mean, offset)
+        products *= problem.x_scale
+        parts = products.reshape(len(batch), problem.n_outputs, problem.n_features)
+        for order, (mean, total, _), cross in zip(batch, made, parts, strict=True):
+            # A batch would stay in memory as long as one of its problems does.
+            own = cross.copy()
+            own.setflags(write=False)
+            mean.setflags(write=False)
+            shuffled = replace(
+                problem, target=target.subset(order), y_mean=mean, total=total, cross=own
+            )
+            yield shuffled.under(problem.rules)
+
+
+def _centred(Y: Floats, weights: Floats | None) -> tuple[Floats, float, Floats]:
+    """The mean, ‖HY‖², and the centred rows, each times its weight."""
+    mean = np.average(Y, axis=0, weights=weights)
+    centred = Y - mean
+    weighted = centred if weights is None else centred * weights[:, None]
+    return mean, float(np.einsum("ij,ij->", centred, weighted)), weighted
+
+
+def _shuffle(problem: Problem, groups: Any) -> Callable[[np.random.Generator], Indices]:
+    """Return what draws, for each row, the row whose target it is given."""
+    rows, target = problem.rows, problem.target
+    assert rows is not None
+    assert target is not None
+    alive = np.arange(rows.n_rows) if problem.weights is None else np.flatnonzero(problem.weights)
+
+    def filled(order: Indices) -> Indices:
+        # Rows without weight are in no sum, and keep what they have.
+        whole = np.arange(rows.n_rows)
+        whole[alive] = order
+        return whole
+
+    if groups is None:
+        return lambda rng: filled(rng.permutation(alive))
+    codes = _group_codes(groups, rows.n_rows)[alive]
+    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+    Y = target.take(alive)
+    if np.array_equal(Y, Y[first][codes]):
+        return lambda rng: filled(alive[first[rng.permutation(len(first))][codes]])
+    members = [np.flatnonzero(codes == code) for code in range(len(first))]
+
+    def within(rng: np.random.Generator) -> Indices:
+        order = np.empty(len(alive), dtype=np.intp)
+        for part in members:
+            order[part] = rng.permutation(part)
+        return filled(alive[order])
+
+    return within
+
+
+def _group_codes(groups: Any, n_rows: int) -> Indices:
+    values = np.asarray(groups)
+    if values.shape != (n_rows,):
+        raise InputError(
+            f"groups must name the group of each of the {n_rows} rows, not have shape "
+            f"{values.shape}"
+        )
+    codes: Indices = np.unique(values, return_inverse=True)[1]
+    return codes

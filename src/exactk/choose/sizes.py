@@ -1,0 +1,380 @@
+"""How many columns: the whole path of sizes, judged by cross-validation or by a criterion."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.checks import Choice, Whole
+from exactk.choose.criteria import CRITERIA, PERFECT, check_criterion, criterion_values
+from exactk.choose.folds import HeldOut
+from exactk.choose.ridge import resolve_ridge
+from exactk.choose.scoring import FoldScorer
+from exactk.choose.searches import Clock, PathSearch
+from exactk.choose.splits import Splits
+from exactk.errors import InputError
+from exactk.methods.base import Method
+from exactk.problem import Problem
+from exactk.result import Path, Result, Status
+from exactk.tidy import Tidy
+
+__all__ = ["SizeChoice", "choose_k", "largest_size", "pick_size"]
+
+Floats = npt.NDArray[np.float64]
+
+# Largest size that is tried unless the user names one.
+MOST_SIZES = 50
+CHOICES = ("cv", *CRITERIA)
+RULES = ("one_se", "best")
+COLUMNS = (
+    "k", "features", "support", "objective", "criterion", "mean", "standard_error", "added",
+    "removed", "chosen",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class SizeChoice:
+    """A size, why it was chosen, and the columns.
+
+    Attributes
+    ----------
+    k : int
+        The size chosen.
+    k_max : int
+        The largest size that was tried.
+    criterion : str
+    rule : str
+        "best" wherever there are no folds.
+    scoring : str or None
+        Name of the score, the larger the better, that took the place of the squared error.
+    n_folds : int
+        0 where the criterion needs none.
+    ridge : float
+        Of the fits at all sizes.
+    status : Status
+        ``time_limit`` where any of the searches was ended by it, else that of `result`.
+    path : Path
+        The best columns found at every size.
+    result : Result
+        Those at k.
+    table : Tidy
+        One row a size: ``k``, ``features`` (names in the user's table) and ``support`` (columns
+        of the problem, in which a category has several), ``objective``,
+        ``criterion`` (what the choice was made by), its ``mean`` and ``standard_error`` over
+        folds (nan without folds), the names ``added`` and ``removed`` since the row before, and
+        whether the size was ``chosen``.
+    """
+
+    k: int
+    k_max: int
+    criterion: str
+    rule: str
+    scoring: str | None
+    n_folds: int
+    ridge: float
+    status: Status
+    path: Path
+    result: Result
+    table: Tidy
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return f"SizeChoice(k={self.k} of 1..{self.k_max}, {self.criterion}, {self.rule})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values, fit for JSON: the result and the table, not the whole path.
+
+        NaN is None.
+        """
+        named = ("k", "k_max", "criterion", "rule", "scoring", "n_folds", "ridge")
+        out: dict[str, Any] = {name: getattr(self, name) for name in named}
+        out["status"] = str(self.status)
+        return {**out, "result": self.result.to_dict(), "table": json.loads(self.table.to_json())}
+
+    def to_json(self, **options: Any) -> str:
+        """Return the choice as JSON; options go to ``json.dumps``."""
+        return json.dumps(self.to_dict(), **options)
+
+
+def choose_k(
+    problem: Problem,
+    k_max: int | None = None,
+    *,
+    criterion: str = "cv",
+    method: str | Method = "exchange",
+    cv: Any = None,
+    rule: str = "one_se",
+    ridge: str | float | None = None,
+    effort: float | None = None,
+    time_limit: float | None = None,
+    random_state: object = None,
+    verbose: int = 0,
+    scoring: Any = None,
+    estimator: Any = None,
+    groups: Any = None,
+    **options: Any,
+) -> SizeChoice:
+    """Choose how many columns, and which.
+
+    The best columns of every size 1..k_max are found on all rows. By cross-validation each fold
+    then has a path of its own, found on its training rows alone, and the error of each size on
+    the rows held out decides.
+
+    Parameters
+    ----------
+    problem : Problem
+    k_max : int or None
+        The largest size to try. None is 50, or less where columns or rows are few: at most all
+        candidates, and half of the degrees of freedom of the smallest training set, (n − 1) / 2.
+    criterion : {"cv", "bic", "ebic", "aicc", "cp"}
+        Cross-validation, or a criterion of the fits on all rows (see
+        `exactk.choose.criteria.criterion_values`), which needs no rows and no folds.
+    method : str or Method
+        As in `exactk.solve`.
+    cv : int, splitter of scikit-learn, iterable of (train, test), or None
+        Folds; None is five. Rows in memory are dealt out at random with classes spread evenly,
+        those of files and clusters by their values. A splitter needs rows in memory.
+    rule : {"one_se", "best"}
+        "one_se" takes the smallest size whose mean is within one standard error of the best mean;
+        the standard error is that of the best size, over folds. Where there is none (other
+        criteria, a single split) it takes the best, too.
+    ridge : "auto", "cv", float or None
+        None is that of the problem; "cv" is cross-validated at k_max, before the sizes are.
+    effort : float or None
+        Of the search on all rows, as in `exactk.solve`. The folds are searched by greedy steps
+        and swaps alone.
+    time_limit : float or None
+        Seconds for all of it. Once they are over, what is left is done by greedy steps alone.
+    random_state : int, Generator, RandomState or None
+        Seed of the split and of the search.
+    verbose : int
+        1 shows progress bars on a terminal.
+    scoring : str, callable or None
+        With criterion "cv" a score in place of the squared error, the larger the better, of an
+        estimator that is fitted anew on the columns of each size in each fold.
+    estimator : estimator or None
+        What is scored. None is a logistic or linear regression on standardised columns. Without
+        `scoring` its own ``score`` counts.
+    groups : array-like or None
+        One for each row, for the splitter; with a number of folds, rows of one group stay
+        together.
+    **options
+        Parameters of the method.
+
+    Returns
+    -------
+    SizeChoice
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C: a choice among sizes that were not all tried would be no choice.
+
+    Notes
+    -----
+    Only sizes that all folds can have count: a column may be constant in a training set. At least
+    one column is chosen, also where none helps. The squared error is a mean over rows, a score a
+    mean over folds.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_diabetes
+    >>> problem = exactk.Problem.from_arrays(*load_diabetes(return_X_y=True), task="regression")
+    >>> choice = choose_k(problem, ridge="auto")
+    >>> choice
+    SizeChoice(k=5 of 1..10, cv, one_se)
+    >>> choice.result.feature_names
+    ('x1', 'x2', 'x3', 'x6', 'x8')
+    >>> choose_k(problem, criterion="bic").k
+    5
+    """
+    _check_words(problem, criterion, rule, scoring, estimator, cv, groups)
+    clock = Clock(time_limit)
+    search = PathSearch(method, effort, random_state, verbose, options)
+    if criterion == "cv" and search.kind.needs_rows and problem.stream is not None:
+        problem = problem.in_memory(verbose=verbose)
+    splits = Splits(problem, cv, groups) if criterion == "cv" else None
+    scorer = (
+        FoldScorer(problem, scoring, estimator)
+        if scoring is not None or estimator is not None
+        else None
+    )
+    k_max = largest_size(problem, k_max, splits)
+    if ridge is not None:
+        found = resolve_ridge(ridge, problem, k_max, random_state=search.seed)
+        problem = problem.with_ridge(found)
+    n_folds = 0 if splits is None else splits.n_folds
+    path = search.path(problem, k_max, clock.share(n_folds + 2))
+    if splits is None:
+        judged = _by_criterion(problem, path, criterion)
+    else:
+        judged = _by_folds(problem, path, k_max, splits, scorer, search, clock)
+    k = pick_size(judged.sizes, judged.signed, judged.standard_errors, rule)
+    result = search.refined(problem, path, k, clock.share(1))
+    path = Path([result if other.k == k else other for other in path])
+    if splits is None and search.improved:
+        judged = _by_criterion(problem, path, criterion)
+    if splits is None:
+        rule = "best"
+    return SizeChoice(
+        k=k, k_max=k_max, criterion=criterion, rule=rule, n_folds=n_folds, ridge=problem.ridge,
+        scoring=_score_name(scoring, estimator),
+        status=Status.TIME_LIMIT if search.out_of_time else result.status,
+        path=path, result=result, table=_table(problem, path, judged, k),
+    )  # fmt: skip
+
+
+def pick_size(
+    sizes: Sequence[int],
+    losses: Sequence[float] | Floats,
+    standard_errors: Sequence[float] | Floats,
+    rule: str,
+) -> int:
+    """Return the size with the least loss, or the smallest within a standard error of it.
+
+    Examples
+    --------
+    >>> pick_size([1, 2, 3], [5.0, 2.1, 2.0], [0.3, 0.3, 0.3], "one_se")
+    2
+    >>> pick_size([1, 2, 3], [5.0, 2.1, 2.0], [0.3, 0.3, 0.3], "best")
+    3
+    """
+    values = np.asarray(losses, dtype=np.float64)
+    best = int(np.argmin(values))
+    if not np.isfinite(values[best]):
+        raise InputError(
+            "there are too few rows for any size by this criterion; use criterion='ebic' or "
+            "criterion='cv'"
+        )
+    spread = standard_errors[best]
+    if rule == "best" or not np.isfinite(spread):
+        return int(sizes[best])
+    return int(sizes[int(np.argmax(values <= values[best] + spread))])
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """What each size is worth; `signed` the smaller the better."""
+
+    sizes: list[int]
+    values: Floats
+    means: Floats
+    standard_errors: Floats
+    signed: Floats
+
+
+def _by_criterion(problem: Problem, path: Path, criterion: str) -> _Judged:
+    values = criterion_values(problem, path, criterion)
+    none = np.full(len(path), np.nan)
+    return _Judged([result.k for result in path], values, none, none, values)
+
+
+def _by_folds(
+    problem: Problem,
+    path: Path,
+    k_max: int,
+    splits: Splits,
+    scorer: Callable[[HeldOut, Sequence[Result]], Floats] | None,
+    search: PathSearch,
+    clock: Clock,
+) -> _Judged:
+    """The mean and standard error of each size over the folds."""
+    found: list[dict[int, float]] = []
+    weights: list[float] = []
+    for fold in splits.folds(problem, search.rng, with_rows=search.kind.needs_rows):
+        left = max(splits.n_folds - len(found), 1)
+        most = min(k_max, fold.train.n_usable)
+        own = search.path(fold.train, most, clock.share(left + 1), fold=True)
+        errors = scorer or _mean_errors
+        values = errors(fold, own).tolist() if len(own) else []
+        found.append(dict(zip([result.k for result in own], values, strict=True)))
+        weights.append(fold.weight)
+    sizes = [result.k for result in path if all(result.k in fold for fold in found)]
+    if not sizes:
+        raise InputError(
+            "no size from 1 to k_max can be had in every fold; give fewer folds, or use "
+            "criterion='ebic'"
+        )
+    table = np.array([[fold[k] for k in sizes] for fold in found])
+    spread = np.full(len(sizes), np.nan)
+    if len(found) > 1:
+        spread = table.std(axis=0, ddof=1) / np.sqrt(len(found))
+    if scorer is not None:
+        means = table.mean(axis=0)
+        return _Judged(sizes, means, means, spread, -means)
+    means = np.average(table, axis=0, weights=weights)
+    # Below this an error is rounding, and among perfect fits the smallest is the best.
+    signed = np.maximum(means, PERFECT * problem.total / problem.weight)
+    return _Judged(sizes, means, means, spread, signed)
+
+
+def _mean_errors(fold: HeldOut, results: Sequence[Result]) -> Floats:
+    return fold.squared_errors(results) / fold.weight
+
+
+def _score_name(scoring: Any, estimator: Any) -> str | None:
+    if scoring is None:
+        return None if estimator is None else "score"
+    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+
+
+def _check_words(
+    problem: Problem, criterion: str, rule: str, scoring: Any, estimator: Any, cv: Any, groups: Any
+) -> None:
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem must be an exactk.Problem, not {type(problem).__name__}")
+    Choice(words=CHOICES)("criterion", criterion)
+    Choice(words=RULES)("rule", rule)
+    if criterion != "cv":
+        check_criterion(problem, criterion)
+    for_folds = {"scoring": scoring, "estimator": estimator, "cv": cv, "groups": groups}
+    for name, value in for_folds.items():
+        if criterion != "cv" and value is not None:
+            raise InputError(
+                f"{name} is for cross-validation, and criterion={criterion!r} needs none; leave "
+                f"{name} out, or give criterion='cv'"
+            )
+
+
+def largest_size(problem: Problem, k_max: int | None, splits: Splits | None = None) -> int:
+    """Return the largest size to try: what was given, or the default that `choose_k` names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> largest_size(Problem.from_arrays(*load_iris(return_X_y=True)), None)
+    4
+    """
+    Whole(1, max(problem.n_usable, 1), none="a default")("k_max", k_max)
+    problem.check_k(1)
+    if k_max is not None:
+        return int(k_max)
+    rules = problem.rules
+    rows = problem.n_rows if splits is None else splits.smallest_training
+    there = len(problem.candidates) if rules is None else rules.size_of(problem.candidates)
+    must = 1 if rules is None else max(1, rules.size_of(rules.include))
+    return max(min(there, MOST_SIZES, (rows - 1) // 2), must)
+
+
+def _table(problem: Problem, path: Path, judged: _Judged, k: int) -> Tidy:
+    place = {size: i for i, size in enumerate(judged.sizes)}
+    all_names = problem.original_names
+    rows, before = [], frozenset[str]()
+    for result in path:
+        if result.k not in place:
+            continue
+        i = place[result.k]
+        names = [all_names[j] for j in np.unique(problem.origins[result.support])]
+        added = [name for name in names if name not in before]
+        values = (judged.values[i], judged.means[i], judged.standard_errors[i])
+        chosen = (names, result.support, result.objective)
+        removed = sorted(before.difference(names))
+        rows.append((result.k, *chosen, *values, added, removed, result.k == k))
+        before = frozenset(names)
+    return Tidy(COLUMNS, rows)

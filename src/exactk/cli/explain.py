@@ -1,0 +1,128 @@
+"""``exactk explain``: why these columns, and not others."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exactk._version import __version__
+from exactk.cli.given import Given, say_warnings, table_options
+from exactk.cli.options import output_option, style_option, words
+from exactk.cli.output import check_output, write_output
+
+if TYPE_CHECKING:
+    from exactk.choose.explain import Explanation
+    from exactk.problem import Problem
+
+__all__ = ["explain"]
+
+
+@click.command()
+@table_options
+@click.option("-k", type=click.IntRange(min=1), help="How many features to pick and explain.")
+@click.option("--features", multiple=True, metavar="COLUMN,...", callback=words,
+              help="Explain these, in place of the best K; repeatable.")  # fmt: skip
+@click.option("--why-not", multiple=True, metavar="COLUMN,...", callback=words,
+              help="Features that are asked about; repeatable.")  # fmt: skip
+@click.option("--tolerance", type=click.FloatRange(min=0), default=0.01, show_default=True,
+              help="Sets are near whose objective is larger by at most this share.")  # fmt: skip
+@click.option("--max-sets", type=click.IntRange(min=1), default=20, show_default=True,
+              help="Most near sets to list.")  # fmt: skip
+@click.option("--effort", type=click.FloatRange(min=0), help="How hard to search, as in select.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the search.")
+@click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+              help="Cut the list of near sets short then.")  # fmt: skip
+@style_option
+@output_option
+def explain(
+    given: Given,
+    k: int | None,
+    features: list[str],
+    why_not: list[str],
+    tolerance: float,
+    max_sets: int,
+    effort: float | None,
+    seed: int | None,
+    time_limit: float | None,
+    style: str,
+    output: str | None,
+) -> None:
+    """Say what each chosen column of TABLE is worth, and what could stand in for it.
+
+    For the best K columns, or for those that --features names: the loss of dropping each, its
+    best substitute and the price; for others, by --why-not, the best set with them and the
+    regret; the sets that are nearly as good, and whether these are all; pairs that stand in for
+    each other. Constraints are kept throughout. CSV gives the table of chosen columns.
+    """
+    from exactk.choose.explain import explain as explained
+    from exactk.choose.ridge import resolve_ridge
+
+    if (k is None) == (not features):
+        raise click.UsageError(
+            "Give either -k or --features: how many to pick, or what to explain."
+        )
+    if output is not None:
+        check_output(output, *given.inputs)
+    with say_warnings(given.quiet):
+        problem, target = given.open()
+        size = len(features) if k is None else k
+        problem = problem.with_ridge(resolve_ridge(given.ridge, problem, size, random_state=seed))
+        chosen: Any = features if k is None else k
+        found = explained(
+            problem, chosen, why_not=why_not, tolerance=tolerance, max_sets=max_sets,
+            effort=effort, random_state=seed, time_limit=time_limit,
+        )  # fmt: skip
+    if found.message and not given.quiet:
+        click.echo(f"exactk: {found.message}.", err=True)
+    facts = {**given.facts(problem, target), "ridge": problem.ridge}
+    if style == "csv":
+        text = found.members.to_csv()
+    elif style == "json":
+        content = {**facts, "version": __version__, **found.to_dict()}
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = _text(found, problem, facts)
+    write_output(text, output)
+
+
+def _text(found: Explanation, problem: Problem, facts: dict[str, Any]) -> str:
+    from exactk.tidy import Tidy
+
+    def part(title: str, table: Tidy, columns: dict[str, str]) -> list[str]:
+        if not len(table):
+            return []
+        rows = [tuple(_shown(name, row[name]) for name in columns) for row in table]
+        return ["", f"{title}:", Tidy(list(columns.values()), rows).to_text()]
+
+    near = "these are all" if found.is_complete else "there may be others"
+    n_near = len(found.alternatives)
+    lines = [
+        f"{len(found.selected)} of {len(problem.original_names)} features for {facts['target']!r} "
+        f"({problem.task}, {problem.n_rows} rows, ridge {problem.ridge:.3g})",
+        *part("chosen, and what the squared error would gain without them", found.members, {
+            "feature": "feature", "share": "dropped", "substitute": "best substitute",
+            "price_share": "substituted"}),
+        *part("asked about", found.why_not, {
+            "feature": "feature", "share": "regret", "added": "brings", "removed": "for",
+            "note": "note"}),
+        *part("nearest of the others", found.outside[:5], {
+            "feature": "feature", "share": "price", "instead_of": "for"}),
+        *part(f"sets within {found.tolerance:.3g} of the objective ({n_near}; {near})",
+              found.alternatives, {
+            "rank": "rank", "excess": "excess", "added": "added", "removed": "removed"}),
+        *part("pairs that stand in for each other", found.pairs, {
+            "first": "first", "second": "second", "correlation": "correlation",
+            "overlap": "overlap"}),
+        "",
+        "Shares are of the squared error without any feature.",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _shown(name: str, value: Any) -> Any:
+    """Shares as percent."""
+    if name in ("share", "price_share", "excess") and value == value:
+        return f"{value:.2%}"
+    return f"{value:.2f}" if isinstance(value, float) and value == value else value

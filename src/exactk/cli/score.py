@@ -1,0 +1,200 @@
+"""``exactk score``: what a selection is worth on rows that it has not seen."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exactk._version import __version__
+from exactk.cli.given import Given, say_warnings, table_options
+from exactk.cli.options import output_option, style_option
+from exactk.cli.output import check_output, write_output
+from exactk.cli.sought import Sought, search_options
+from exactk.cli.tables import Parts, open_problem
+from exactk.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from exactk.evaluate.honest import SelectionScore
+    from exactk.problem import Problem
+
+__all__ = ["score"]
+
+INTERRUPTED = 130
+ESTIMATORS = ("logistic", "ridge", "svm", "knn", "forest")
+
+
+def _size(context: click.Context, parameter: click.Parameter, value: str) -> int | str:
+    """Read a number of features, or the word ``auto``."""
+    if value == "auto":
+        return value
+    if not value.isdecimal() or int(value) < 1:
+        raise click.BadParameter(f"{value!r} is neither 'auto' nor a whole number of at least 1.")
+    return int(value)
+
+
+@click.command()
+@table_options
+@click.option("-k", callback=_size, default="10", show_default=True, metavar="NUMBER|auto",
+              help="How many features; auto chooses the number anew in each fold.")  # fmt: skip
+@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True,
+              help="Parts of the rows that are held out in turn.")  # fmt: skip
+@click.option("--estimator", type=click.Choice(ESTIMATORS),
+              help="What is trained; logistic for classes, ridge for numbers.")  # fmt: skip
+@click.option("--scoring", metavar="NAME",
+              help="A score of scikit-learn; accuracy for classes, r2 for numbers.")  # fmt: skip
+@click.option("--permutations", type=click.IntRange(min=0), default=100, show_default=True,
+              help="Shuffled targets that are searched for comparison.")  # fmt: skip
+@click.option("--groups", "row_groups", metavar="COLUMN",
+              help="Column that names the group of each row (a patient, a site): rows of one group "
+              "are never on both sides of a fold. It is no feature.")  # fmt: skip
+@search_options
+@style_option
+@output_option
+def score(
+    given: Given,
+    k: int | str,
+    folds: int,
+    estimator: str | None,
+    scoring: str | None,
+    permutations: int,
+    row_groups: str | None,
+    sought: Sought,
+    style: str,
+    output: str | None,
+) -> int:
+    """Score the selection of K columns of TABLE on rows held out.
+
+    In each fold the features are picked on the training rows alone, an estimator is trained on
+    them, and scored on the rows held out: the honest figure. The naive one picks them on all rows
+    first, which leaks. The p-value says how often the same search explains as much of a target
+    that is shuffled over the rows. TABLE is what exactk select takes, and must fit in memory.
+    """
+    from exactk.evaluate.honest import score_selection
+    from exactk.registry import create
+    from exactk.selector import TopKSelector
+
+    options = sought.options()
+    if given.moments is not None:
+        raise click.UsageError(
+            "--from-moments cannot be scored: rows are held out, and moments have none; give TABLE "
+            "and --target."
+        )
+    if row_groups in (given.target, given.weights, *given.columns) and row_groups is not None:
+        raise click.UsageError(f"--groups {row_groups!r} has another part already.")
+    if output is not None:
+        check_output(output, *given.inputs)
+    selector = TopKSelector(
+        k, method=create(sought.method, **options), ridge=given.ridge, time_limit=sought.time_limit
+    )
+    with say_warnings(given.quiet):
+        problem, target, groups = _opened(given, row_groups)
+        found = score_selection(
+            problem, selector=selector, estimator=estimator, scoring=scoring, cv=folds,
+            groups=groups, n_permutations=permutations,
+            random_state=options.get("random_state", sought.seed), verbose=given.verbose,
+        )  # fmt: skip
+    if found.message and not given.quiet:
+        click.echo(f"exactk: {found.message}.", err=True)
+    facts = {**given.facts(problem, target), "row_groups": row_groups, "options": options}
+    write_output(_rendered(found, style, facts), output)
+    return INTERRUPTED if found.message else 0
+
+
+def _opened(
+    given: Given, column: str | None
+) -> tuple[Problem, str, npt.NDArray[np.generic] | None]:
+    """The problem, the name of its target, and the groups of its rows, which are no feature."""
+    if column is None:
+        return *given.open(), None
+    try:
+        problem, target = replace(given, drop=(*given.drop, column)).open()
+    except InputError as error:
+        # The user has named a column of groups, and knows of none that is dropped.
+        words = str(error).replace(f"dropped column {column!r}", f"--groups {column!r}")
+        raise InputError(words) from error
+    return problem, target, _read_groups(given, column, problem.original_names[0])
+
+
+def _read_groups(given: Given, column: str, feature: str) -> npt.NDArray[np.generic]:
+    """The values of a column, in the order in which the rows are read.
+
+    It is read as a target of labels is, beside one feature, so that files of every kind give
+    their rows in the same order as before.
+    """
+    try:
+        problem = open_problem(
+            str(given.table),
+            Parts(column, columns=[feature], task="classification"),
+            quiet=True,
+            memory_limit=given.memory_limit,
+        ).in_memory()
+    except InputError as error:
+        raise InputError(f"--groups {column!r}: {error}") from error
+    target = problem.target
+    assert target is not None
+    assert target.classes is not None
+    return target.classes[target.codes]
+
+
+def _rendered(found: SelectionScore, style: str, facts: dict[str, Any]) -> str:
+    if style == "csv":
+        return found.folds.to_csv()
+    if style == "json":
+        content = {**facts, "version": __version__, **found.to_dict()}
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return _text(found, facts)
+
+
+def _text(found: SelectionScore, facts: dict[str, Any]) -> str:
+    from exactk.tidy import Tidy
+
+    figures = [name for name in found.folds.columns if name != "features"]
+    table = Tidy(
+        figures,
+        [[_rounded(row[name]) for name in figures] for row in found.folds],
+    )
+    lines = [
+        f"{found.scoring} of {found.estimator} on {found.k} of {found.n_features} features for "
+        f"{facts['target']!r} ({found.task}, {found.n_rows} rows, {len(found.folds)} folds)",
+        "",
+        *_figures(found),
+        "",
+        table.to_text(),
+        "",
+        *(f"fold {row['fold']:<7} {', '.join(row['features'])}" for row in found.folds),
+        f"in all folds {', '.join(found.in_all_folds) or 'none'}",
+        f"on all rows  {', '.join(found.features)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _figures(found: SelectionScore) -> list[str]:
+    lines = [
+        ("honest", f"{found.honest:.3f} ± {found.standard_error:.3f}",
+         "mean and standard error, features picked within each fold"),
+        ("naive", f"{found.naive:.3f}", "features picked on all rows, which leaks"),
+        ("optimism", f"{found.optimism:.3f}", "naive less honest"),
+        ("baseline", f"{found.baseline:.3f}", "no features"),
+        ("stability", f"{found.stability:.3f}", "Nogueira's index of the picks of the folds"),
+    ]  # fmt: skip
+    if isfinite(found.p_value):
+        shown = f"{len(found.null)} shuffled targets: {found.null.max():.3f} of one explained at "
+        lines.append(
+            (
+                "p-value",
+                f"{found.p_value:.3g}",
+                f"{shown}most, {found.observed:.3f} of the true one",
+            )
+        )
+    return [f"{name:<10} {value:<15}  {words}" for name, value, words in lines]
+
+
+def _rounded(value: Any) -> Any:
+    return f"{value:.3f}" if isinstance(value, float) else value

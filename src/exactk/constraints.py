@@ -1,0 +1,277 @@
+"""Constraints as a user says them, by name or number, made into `Rules`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from exactk.errors import InputError, listing, nearest
+from exactk.rules import Count, Family, Group, Rules
+
+__all__ = ["Columns", "make_rules"]
+
+
+class Columns:
+    """The columns of a table as a user knows them, and those that stand for each.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the table as it was given.
+    parts : sequence of sequence of int
+        The columns of the problem that each stands for: several where a category was coded.
+    coded : sequence of str
+        Names of the columns of the problem.
+    """
+
+    def __init__(
+        self, names: Sequence[str], parts: Sequence[Sequence[int]], coded: Sequence[str]
+    ) -> None:
+        self.names, self.coded = tuple(names), tuple(coded)
+        self._parts = [tuple(int(p) for p in part) for part in parts]
+        # Later ones give way: a group's name counts before a column's, that before a level's.
+        self._known: dict[str, tuple[int, ...]] = {name: (j,) for j, name in enumerate(coded)}
+        self._known.update(zip(self.names, self._parts, strict=True))
+
+    def add_group(self, name: str, columns: tuple[int, ...]) -> None:
+        """Let a name stand for the columns of a group."""
+        self._known[name] = columns
+
+    def find(self, what: str, column: Any) -> tuple[int, ...]:
+        """Return the columns of the problem behind a name or a number."""
+        if isinstance(column, str):
+            if column not in self._known:
+                raise InputError(
+                    f"{what}: there is no column {column!r}{nearest(column, list(self._known))}"
+                )
+            return self._known[column]
+        if isinstance(column, (bool, np.bool_)) or not isinstance(column, (int, np.integer)):
+            raise InputError(f"{what}: a column is a name or a number, not {column!r}")
+        if not 0 <= column < len(self._parts):
+            raise InputError(f"{what}: column {column} is not in 0..{len(self._parts) - 1}")
+        return self._parts[int(column)]
+
+    def find_all(self, what: str, columns: Any) -> tuple[int, ...]:
+        """Return the columns of the problem behind several, sorted."""
+        if isinstance(columns, (str, int, np.integer)) and not isinstance(columns, bool):
+            columns = [columns]
+        if isinstance(columns, (bool, Mapping)) or not isinstance(columns, Iterable):
+            raise InputError(f"{what} must be a list of column names or numbers, not {columns!r}")
+        return tuple(sorted({p for column in columns for p in self.find(what, column)}))
+
+
+def make_rules(
+    columns: Columns,
+    categories: Sequence[Group] = (),
+    *,
+    include: Any = None,
+    exclude: Any = None,
+    groups: Any = None,
+    count: Count = "groups",
+    families: Any = None,
+    at_least: Any = None,
+    at_most: Any = None,
+    costs: Any = None,
+    budget: float | None = None,
+    max_correlation: float | None = None,
+) -> Rules | None:
+    """Return the rules that constraints come to; None if there are none.
+
+    Parameters
+    ----------
+    columns : Columns
+    categories : sequence of Group
+        Columns that a category was coded as, which stay together.
+    include, exclude, groups, count, families, at_least, at_most, costs, budget, max_correlation
+        As in `Problem.with_constraints`.
+
+    Raises
+    ------
+    InputError
+        Unknown names, values out of range, and constraints that contradict each other whatever
+        k is, each by name.
+    """
+    if count not in ("groups", "columns"):
+        raise InputError(f"count must be 'groups' or 'columns', not {count!r}")
+    together = _groups(columns, groups, categories)
+    for group in together:
+        columns.add_group(group.name, group.columns)
+    wanted = () if include is None else columns.find_all("include", include)
+    barred = () if exclude is None else columns.find_all("exclude", exclude)
+    of_group = {p: group for group in together for p in group.columns}
+    # Who asks for one column of a group asks for all of it: they come together.
+    wanted = tuple(sorted({q for p in wanted for q in _with_group(of_group, p)}))
+    for p in barred:
+        if not set(barred).issuperset(_with_group(of_group, p)):
+            raise InputError(
+                f"exclude: column {columns.coded[p]!r} belongs to the group {of_group[p].name!r}, "
+                f"whose columns enter together; exclude the whole group, or take it out of it"
+            )
+    both = sorted(set(wanted) & set(barred))
+    if both:
+        raise InputError(
+            f"include and exclude contradict each other: {listing(columns.coded[p] for p in both)} "
+            f"is in both"
+        )
+    rules = Rules(
+        include=wanted,
+        exclude=barred,
+        groups=together,
+        count=count,
+        families=_families(columns, families, at_least, at_most, of_group),
+        costs=_costs(columns, costs, budget),
+        budget=_number("budget", budget, 0.0, math.inf),
+        max_correlation=_number("max_correlation", max_correlation, 0.0, 1.0),
+    )
+    return None if rules == Rules(count=count) else rules
+
+
+def _with_group(of_group: Mapping[int, Group], column: int) -> tuple[int, ...]:
+    return of_group[column].columns if column in of_group else (column,)
+
+
+def _groups(columns: Columns, groups: Any, categories: Sequence[Group]) -> tuple[Group, ...]:
+    """Groups as given, and the categories that are in none of them."""
+    if groups is None:
+        return tuple(categories)
+    found = [
+        Group(name, columns.find_all(f"groups[{name!r}]", members))
+        for name, members in _named_groups(groups, len(columns.names)).items()
+    ]
+    owner: dict[int, str] = {}
+    for group in found:
+        if not group.columns:
+            raise InputError(f"groups[{group.name!r}] is empty; name its columns or leave it out")
+        for p in group.columns:
+            if p in owner:
+                raise InputError(
+                    f"column {columns.coded[p]!r} is in two groups, {owner[p]!r} and "
+                    f"{group.name!r}; columns that may be chosen apart are a family"
+                )
+            owner[p] = group.name
+    for category in categories:
+        inside = [owner[p] for p in category.columns if p in owner]
+        if inside and len(inside) < len(category.columns):
+            raise InputError(
+                f"groups[{inside[0]!r}] has some levels of {category.name!r} and not all; they "
+                f"enter together: name {category.name!r} itself"
+            )
+        if not inside:
+            found.append(category)
+    return tuple(found)
+
+
+def _named_groups(groups: Any, n_columns: int) -> dict[str, Any]:
+    """Read a mapping of names, a list of lists, or one label for each column."""
+    if isinstance(groups, Mapping):
+        return {str(name): members for name, members in groups.items()}
+    if isinstance(groups, str) or not isinstance(groups, (Sequence, np.ndarray)):
+        raise InputError(
+            f"groups must map names to lists of columns, or be a list of such lists, or one label "
+            f"for each column, not {groups!r}"
+        )
+    items = list(groups)
+    if all(isinstance(item, (list, tuple, set, np.ndarray)) for item in items):
+        return {f"group {n}": list(item) for n, item in enumerate(items)}
+    if len(items) != n_columns:
+        raise InputError(
+            f"groups has {len(items)} labels, the table {n_columns} columns; give one for each, "
+            f"None for a column that stands alone"
+        )
+    named: dict[str, Any] = {}
+    for j, label in enumerate(items):
+        if label is not None:
+            named.setdefault(str(label), []).append(j)
+    return named
+
+
+def _families(
+    columns: Columns, families: Any, at_least: Any, at_most: Any, of_group: Mapping[int, Group]
+) -> tuple[Family, ...]:
+    if families is None:
+        for name, bound in (("at_least", at_least), ("at_most", at_most)):
+            if bound is not None:
+                raise InputError(f"{name} counts members of families; give families as well")
+        return ()
+    if not isinstance(families, Mapping):
+        raise InputError(f"families must map names to lists of columns, not {families!r}")
+    if at_least is None and at_most is None:
+        raise InputError("families without at_least or at_most say nothing; give one of them")
+    names = [str(name) for name in families]
+    least, most = _bounds("at_least", at_least, names), _bounds("at_most", at_most, names)
+    found = []
+    for name, members in zip(names, families.values(), strict=True):
+        inside = columns.find_all(f"families[{name!r}]", members)
+        for p in inside:
+            if not set(inside).issuperset(_with_group(of_group, p)):
+                raise InputError(
+                    f"families[{name!r}] has only a part of the group {of_group[p].name!r}, whose "
+                    f"columns enter together; take all of it or nothing"
+                )
+        low, high = least.get(name, 0), most.get(name)
+        if high is not None and low > high:
+            raise InputError(
+                f"at_least={low} and at_most={high} contradict each other for the family {name!r}"
+            )
+        found.append(Family(name, inside, low, high))
+    return tuple(found)
+
+
+def _bounds(what: str, bound: Any, names: Sequence[str]) -> dict[str, int]:
+    """Read one number for every family, or a mapping of names to numbers."""
+    if bound is None:
+        return {}
+    given = bound if isinstance(bound, Mapping) else dict.fromkeys(names, bound)
+    for name, value in given.items():
+        if name not in names:
+            raise InputError(f"{what}: there is no family {name!r}{nearest(str(name), names)}")
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not whole or value < 0:
+            raise InputError(f"{what} for {name!r} must be a whole number from 0, not {value!r}")
+    return {str(name): int(value) for name, value in given.items()}
+
+
+def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | None:
+    if (costs is None) != (budget is None):
+        given, missing = ("budget", "costs") if costs is None else ("costs", "budget")
+        raise InputError(f"{given} needs {missing} as well")
+    if costs is None:
+        return None
+    if isinstance(costs, Mapping):
+        pairs = list(costs.items())
+    else:
+        values = [costs] if np.ndim(costs) == 0 else list(costs)
+        if len(values) != len(columns.names):
+            raise InputError(
+                f"costs has {len(values)} numbers, the table {len(columns.names)} columns; give "
+                f"one for each, or map names to costs"
+            )
+        pairs = list(enumerate(values))
+    each = np.full(len(columns.coded), math.nan)
+    for column, cost in pairs:
+        value = _number(f"costs[{column!r}]", cost, 0.0, math.inf)
+        behind = list(columns.find("costs", column))
+        if not np.isnan(each[behind]).all():
+            raise InputError(f"costs names {column!r} twice, by itself and as part of a group")
+        # What a group costs is shared out among its columns, which are bought together.
+        each[behind] = 0.0 if value is None else value / len(behind)
+    without = np.flatnonzero(np.isnan(each))
+    if without.size:
+        raise InputError(
+            f"costs has no number for {listing(columns.coded[p] for p in without)}; give 0 for "
+            f"columns that cost nothing"
+        )
+    return tuple(each.tolist())
+
+
+def _number(what: str, value: Any, low: float, high: float) -> float | None:
+    if value is None:
+        return None
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not low <= value <= high or math.isinf(value):
+        span = f"from {low:g} to {high:g}" if math.isfinite(high) else f"of at least {low:g}"
+        raise InputError(f"{what} must be a number {span}, not {value!r}")
+    return float(value)

@@ -1,0 +1,128 @@
+"""What all displays share: axes, colours, and that matplotlib is asked for when one is drawn."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+from exactk.errors import InputError, MissingExtraError
+
+__all__ = ["COLOURS", "GRID", "INK", "SOFT", "Display", "dress", "need_pyplot", "shorten"]
+
+# The light palette of report.css: told apart by colour-blind readers, and on grey paper.
+COLOURS = (
+    "#0072b2", "#d55e00", "#009e73", "#b8569a", "#c98a00", "#3a9fdc", "#3c4048", "#8a6a3f",
+)  # fmt: skip
+INK, SOFT, GRID = "#1b1f24", "#5a6472", "#e6e9ed"
+# Inches of a figure that a display makes itself.
+SIZE = (6.0, 4.0)
+MISSING = 'displays are drawn with matplotlib, which is not installed: pip install "exactk[plots]"'
+
+
+def need_pyplot() -> Any:
+    """Return ``matplotlib.pyplot``, or say how to get it.
+
+    Examples
+    --------
+    >>> need_pyplot().__name__
+    'matplotlib.pyplot'
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise MissingExtraError(MISSING) from error
+    return plt
+
+
+class Display(ABC):
+    """A picture of an answer, drawn on axes of the caller's or on axes of its own.
+
+    A subclass keeps what it draws, writes `draw`, and has a constructor ``from_...`` that ends
+    with `drawn`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        The figure of these axes.
+
+    Examples
+    --------
+    >>> class LineDisplay(Display):
+    ...     def draw(self, ax):
+    ...         ax.plot([1, 2, 3], color=COLOURS[0])
+    ...         ax.set(xlabel="k", ylabel="error")
+    >>> display = LineDisplay().drawn(ax=None)
+    >>> display.ax_.get_xlabel()
+    'k'
+    >>> need_pyplot().close(display.figure_)
+    """
+
+    size: tuple[float, float] = SIZE
+    ax_: Any
+    figure_: Any
+
+    @abstractmethod
+    def draw(self, ax: Any) -> None:
+        """Draw on axes; `plot` makes and dresses them."""
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw, and return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            None makes a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        plt = need_pyplot()
+        if ax is None:
+            _, ax = plt.subplots(figsize=self.size, layout="constrained")
+        elif not hasattr(ax, "get_figure"):
+            raise InputError(
+                f"ax must be matplotlib Axes or None, not {type(ax).__name__}; of the array that "
+                f"plt.subplots returns give one entry"
+            )
+        self.draw(ax)
+        dress(ax)
+        self.ax_, self.figure_ = ax, ax.get_figure()
+        return ax
+
+    def drawn(self, ax: Any) -> Self:
+        """Draw, and return the display itself: how constructors end."""
+        self.plot(ax)
+        return self
+
+
+def dress(ax: Any) -> None:
+    """Give axes the house style, without a change of matplotlib's settings."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(SOFT)
+    ax.tick_params(colors=SOFT, labelcolor=INK)
+    ax.xaxis.label.set_color(INK)
+    ax.yaxis.label.set_color(INK)
+    ax.grid(axis="y", color=GRID, linewidth=0.8)
+    ax.set_axisbelow(True)
+    legend = ax.get_legend()
+    if legend is not None:
+        legend.set_frame_on(False)
+
+
+def shorten(name: str, most: int = 24) -> str:
+    """Cut a long name of a feature in its middle, for a label.
+
+    Examples
+    --------
+    >>> shorten("mean concave points of the nucleus", 15)
+    'mean con…ucleus'
+    """
+    if len(name) <= most:
+        return name
+    tail = (most - 1) * 3 // 7
+    return f"{name[: most - 1 - tail]}…{name[-tail:]}"

@@ -1,0 +1,157 @@
+"""The k columns chosen most often over half-samples: stability selection at a fixed size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.checks import Check, Number, Seed, Whole
+from exactk.errors import InputError
+from exactk.methods.base import Method, generator
+from exactk.methods.exchange import Exchange
+from exactk.monitor import Monitor
+from exactk.problem import Problem
+from exactk.result import Answer, Status
+from exactk.search.draws import LEAST_PLACES, count_places
+from exactk.search.feasible import possible_sizes
+from exactk.search.frequent import Features, Gathered, gather, most_frequent, size_in
+from exactk.search.halves import half_samples
+
+__all__ = ["Stability"]
+
+Indices = npt.NDArray[np.intp]
+
+# Twenty-five complementary pairs: ties among the columns that matter are rare by then.
+N_SAMPLES = 50
+# Greedy and swaps: where half of the rows change, a longer search changes little.
+EFFORT = 0.0
+
+
+class Stability(Method):
+    """The k columns that `Exchange` chooses most often on random halves of the rows.
+
+    Half-samples come in complementary pairs, classes spread evenly over both. Columns that are
+    chosen equally often go by what they explain alone. The draw depends on the seed and on the
+    values of the rows, not on their order, and a row of whole weight w is w rows.
+
+    Parameters
+    ----------
+    n_samples : int
+        How many half-samples.
+    effort : float
+        How hard to search in each, see `Exchange`; 0 is greedy and swaps alone.
+    random_state : int, Generator, RandomState or None
+        Seed of the draws. None is a fixed seed: the same input gives the same answer.
+
+    Notes
+    -----
+    ``scores`` of the result are the frequencies. Guaranteed: exactly k columns. Not guaranteed:
+    that no swap lowers the objective; a column that is chosen often beside others need not be
+    useful beside those that are chosen here. `exactk.choose.stability` tells more of the same, and
+    serves streams that do not fit in memory: their rows are drawn by a hash, since an order of all
+    rows would have to be held, and so another draw than that of the same rows in memory.
+
+    References
+    ----------
+    N. Meinshausen, P. Bühlmann, "Stability selection", JRSS B 72, 2010. R. D. Shah, R. J. Samworth,
+    "Variable selection with error control", JRSS B 75, 2013.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_wine
+    >>> problem = exactk.Problem.from_arrays(*load_wine(return_X_y=True))
+    >>> result = exactk.solve(problem, 3, "stability")
+    >>> result.support, result.scores[result.support].round(2).tolist()
+    (array([ 6,  9, 12]), [0.76, 0.76, 0.92])
+    """
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        "n_samples": Whole(2),
+        "effort": Number("[0, inf)"),
+        "random_state": Seed(),
+    }
+    needs_rows: ClassVar[bool] = True
+    takes_rules: ClassVar[bool] = True
+
+    def __init__(
+        self, n_samples: int = N_SAMPLES, effort: float = EFFORT, random_state: object = None
+    ) -> None:
+        self.n_samples = n_samples
+        self.effort = effort
+        self.random_state = random_state
+
+    def check_problem(self, problem: Problem) -> None:  # noqa: D102
+        if count_places(problem) < LEAST_PLACES:
+            raise InputError(
+                f"stability needs at least {LEAST_PLACES} rows of weight above zero to draw halves "
+                f"of, and there are {count_places(problem)}; use method 'exchange'"
+            )
+
+    def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
+        return next(self._answers(problem, [k], monitor))
+
+    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer | None]:
+        """Every size over the same half-samples."""
+        sizes: Sequence[int] = range(1, k_max + 1)
+        if problem.rules is not None:
+            sizes = possible_sizes(problem, k_max)
+        answers = dict(zip(sizes, self._answers(problem, sizes, monitor), strict=True))
+        yield from (answers.get(k) for k in range(1, k_max + 1))
+
+    def _answers(
+        self, problem: Problem, sizes: Sequence[int], monitor: Monitor
+    ) -> Iterator[Answer]:
+        """Choose at all sizes in every half-sample, then give one answer for each size."""
+        if not sizes:
+            return
+        rng = generator(self.random_state)
+        # The search has a seed of its own: what it draws must not change the half-samples.
+        inner, quiet = Exchange(effort=self.effort), Monitor()
+        trace: list[float] = []
+
+        def choose(half: Problem) -> list[Indices] | None:
+            supports = []
+            for k in sizes:
+                size, support = size_in(half, k), np.zeros(0, dtype=np.intp)
+                if size:
+                    answer = inner.run(half, size, quiet)
+                    if answer.status == Status.INTERRUPTED:
+                        return None
+                    support = np.array(answer.support, dtype=np.intp)
+                supports.append(support)
+            trace.append(half.objective(supports[-1]))
+            monitor.report(len(trace), self.n_samples, trace[-1])
+            return supports
+
+        halves = half_samples(problem, rng, n_samples=self.n_samples)
+        gathered = gather(halves, choose, monitor)
+        if not gathered.supports and gathered.status == Status.CONVERGED:
+            raise InputError(
+                "stability finds the target constant, or the constraints impossible, in every half "
+                "of the rows; use method 'exchange'"
+            )
+        features = Features.of(problem)
+        for place, k in enumerate(sizes):
+            yield _answer(problem, features, k, [s[place] for s in gathered.supports], gathered)
+
+
+def _answer(
+    problem: Problem, features: Features, k: int, supports: list[Indices], gathered: Gathered
+) -> Answer:
+    if not supports:
+        # Stopped before the first half-sample was done.
+        answer = Exchange(effort=0.0).run(problem, k, Monitor())
+        return Answer(answer.support, gathered.status, 0, ordered=answer.ordered)
+    frequencies = features.members(supports).mean(axis=0)
+    chosen = most_frequent(features, k, frequencies)
+    return Answer(
+        chosen,
+        gathered.status,
+        len(supports),
+        ordered=True,
+        scores=features.scores(frequencies),
+    )

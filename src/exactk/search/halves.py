@@ -1,0 +1,277 @@
+"""Half-samples of a Problem, in complementary pairs (Shah and Samworth 2013).
+
+Few rows are drawn one by one, classes spread evenly. Many rows are dealt out to blocks once, and a
+half-sample is half of the blocks; then it is made of whichever costs less by the estimates of the
+table: the moments of the blocks, added up, or the rows themselves. The rows of a stream that is too
+large to be held go to blocks by a hash of their values in one pass, and where the moments of the
+blocks do not fit in memory, every half-sample takes a pass of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.columns import TINY_SQUARE
+from exactk.errors import InputError
+from exactk.gram import FIRST_COLUMNS
+from exactk.moments import Moments
+from exactk.problem import Problem
+from exactk.search.draws import LEAST_PLACES, Places, count_places
+from exactk.sources import Rows
+from exactk.streams.collect import TooLargeError
+from exactk.streams.split import SplitFold
+from exactk.targets import Target
+
+__all__ = ["BlockMoments", "check_rows", "half_samples"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+Flags = npt.NDArray[np.bool_]
+
+# Half of so many blocks can be chosen in 10^18 ways; fewer where memory asks for it, but with fewer
+# than the least the halves would be too much alike.
+BLOCKS, LEAST_BLOCKS = 64, 16
+# From so many rows on they are drawn in blocks.
+BLOCK_ROWS = 2048
+# Matrices besides those of the blocks: two halves, and what a search holds.
+SPARE_MATRICES = 4
+# Bytes of block moments that are added up in a second, roughly.
+BYTES = 1e10
+# Streams up to this size are read into memory, where draws are better balanced.
+HELD_BYTES = 2**28
+STRIP = 256
+
+
+def check_rows(problem: Problem) -> None:
+    """Raise for problems whose rows cannot be halved."""
+    if problem.rows is None and problem.stream is None:
+        raise InputError(
+            "half-samples are drawn from the rows of the table, and this problem was made of "
+            "moments; make it with Problem.from_arrays, from_files, from_dask or from_spark"
+        )
+    places = count_places(problem)
+    if places < LEAST_PLACES:
+        raise InputError(
+            f"half-samples need at least {LEAST_PLACES} rows of weight above zero, and there are "
+            f"{places}"
+        )
+
+
+def half_samples(
+    problem: Problem, rng: np.random.Generator, *, n_samples: int, with_rows: bool = False
+) -> Iterator[Problem | None]:
+    """Draw half-samples, each followed by the other half of the same draw.
+
+    Parameters
+    ----------
+    problem : Problem
+        Made of a table or a stream.
+    rng : Generator
+        All that a draw depends on, besides the rows themselves: not their order, and of a table
+        in memory not the way in which the halves are made.
+    n_samples : int
+        How many; of an odd number the last has no other half.
+    with_rows : bool
+        Whether the halves must have rows, for methods that read them.
+
+    Yields
+    ------
+    Problem or None
+        Under the rules of the problem; None for a half in which the target is constant.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> [half.n_rows for half in half_samples(problem, np.random.default_rng(0), n_samples=4)]
+    [75, 75, 75, 75]
+    """
+    check_rows(problem)
+    held = _held(problem, with_rows)
+    if held is None:
+        halves = _stream_halves(problem, rng)
+    else:
+        halves = _table_halves(held, rng, n_samples, with_rows)
+    for half in islice(halves, n_samples):
+        yield None if half is None else half.under(problem.rules)
+
+
+def _held(problem: Problem, with_rows: bool) -> Problem | None:
+    """The problem with its rows in memory, or None where they are too many to be there."""
+    if problem.rows is not None:
+        return problem
+    if not with_rows and 8 * problem.n_rows * problem.n_features > HELD_BYTES:
+        return None
+    try:
+        return problem.in_memory()
+    except TooLargeError:
+        if with_rows:
+            raise
+        return None
+
+
+def _table_halves(
+    problem: Problem, rng: np.random.Generator, n_samples: int, with_rows: bool
+) -> Iterator[Problem | None]:
+    places, n_blocks = Places.of(problem), _block_count(problem)
+    if count_places(problem) < BLOCK_ROWS or n_blocks is None:
+        while True:
+            for drawn in places.deal(2, rng):
+                yield _of_rows(problem, places, drawn)
+    blocks = places.deal(n_blocks, rng)
+    if not with_rows and _merging_pays(places.rows, n_blocks, n_samples):
+        moments = BlockMoments.of([_moments(*places.taken(block)) for block in blocks])
+        yield from _block_halves(problem, moments, rng)
+    while True:
+        first = _first_half(n_blocks, rng)
+        for which in (first, ~first):
+            drawn = np.sort(np.concatenate([blocks[b] for b in np.flatnonzero(which)]))
+            yield _of_rows(problem, places, drawn)
+
+
+def _block_count(problem: Problem) -> int | None:
+    """How many blocks memory allows; None if too few."""
+    room = problem.memory_limit // (8 * problem.n_features**2) - SPARE_MATRICES
+    n_blocks = min(BLOCKS, room) // 2 * 2
+    return n_blocks if n_blocks >= LEAST_BLOCKS else None
+
+
+def _merging_pays(rows: Rows, n_blocks: int, n_samples: int) -> bool:
+    """Whether to add up moments of blocks, rather than to read half of the rows each time."""
+    adding = n_blocks / 2 * 8 * rows.n_features**2 / BYTES
+    reading = rows.pass_cost + min(rows.gram_cost, FIRST_COLUMNS * rows.pass_cost) / 2
+    return bool(rows.gram_cost + n_samples * adding < n_samples * reading)
+
+
+def _first_half(n_blocks: int, rng: np.random.Generator) -> Flags:
+    """Half of the blocks, at random."""
+    chosen = np.zeros(n_blocks, dtype=bool)
+    chosen[rng.permutation(n_blocks)[: n_blocks // 2]] = True
+    return chosen
+
+
+def _of_rows(problem: Problem, places: Places, drawn: Indices) -> Problem | None:
+    rows, target, weights = places.taken(drawn)
+    coded = target.values if target.codes is None else target.codes
+    assert coded is not None
+    if not (coded != coded[:1]).any():
+        return None
+    return Problem.from_rows(
+        rows, target, weights, ridge=problem.ridge, scale=problem.scaled,
+        memory_limit=problem.memory_limit,
+    )  # fmt: skip
+
+
+def _moments(rows: Rows, target: Target, weights: Floats | None) -> Moments:
+    return rows.moments(target, weights)
+
+
+def _stream_halves(problem: Problem, rng: np.random.Generator) -> Iterator[Problem | None]:
+    stream = problem.stream
+    assert stream is not None
+    room = problem.memory_limit // (8 * problem.n_features**2 * 3)
+    n_blocks = min(BLOCKS, room) // 2 * 2
+    if n_blocks < LEAST_BLOCKS:
+        while True:
+            seed = int(rng.integers(2**62))
+            yield problem.resampled(seed, "half")
+            yield problem.resampled(seed, "other half")
+    fold = SplitFold(stream.feature_names, problem.coding, n_blocks, int(rng.integers(2**62)))
+    found = [part for part in stream.reduce(fold) if part is not None]
+    if len(found) < LEAST_PLACES:
+        raise InputError(
+            "the rows have too few different values to be split by them into half-samples; load "
+            "the table and use Problem.from_arrays"
+        )
+    yield from _block_halves(problem, BlockMoments.of(found), rng)
+
+
+def _block_halves(
+    problem: Problem, blocks: BlockMoments, rng: np.random.Generator
+) -> Iterator[Problem | None]:
+    while True:
+        first = _first_half(len(blocks.weight), rng)
+        for moments in blocks.merged(first, ~first):
+            yield _of_moments(problem, moments)
+
+
+def _of_moments(problem: Problem, moments: Moments) -> Problem | None:
+    if np.trace(moments.yy) < TINY_SQUARE:
+        return None
+    return Problem.from_moments(
+        moments, classes=problem.classes, ridge=problem.ridge, scale=problem.scaled,
+        feature_names=problem.given_names, overwrite=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMoments:
+    """The moments of many blocks, side by side, so that many are added up in one product.
+
+    Attributes
+    ----------
+    n_rows, weight : ndarray of shape (m,)
+    x_mean, y_mean, xx, xy, yy : ndarray
+        Those of each block, flat.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0], [6.0], [8.0]])
+    >>> parts = [Moments.from_arrays(X[i : i + 1], X[i : i + 1]) for i in range(4)]
+    >>> (half,) = BlockMoments.of(parts).merged(np.array([True, True, True, False]))
+    >>> half.xx, half.n_rows
+    (array([[14.]]), 3)
+    """
+
+    n_rows: npt.NDArray[np.int64]
+    weight: Floats
+    x_mean: Floats
+    y_mean: Floats
+    xx: Floats
+    xy: Floats
+    yy: Floats
+
+    @classmethod
+    def of(cls, parts: list[Moments]) -> BlockMoments:
+        """Put moments side by side; the list is emptied, so that no matrix is held twice."""
+        m, d, c = len(parts), len(parts[0].x_mean), len(parts[0].y_mean)
+        n_rows, weight = np.zeros(m, dtype=np.int64), np.zeros(m)
+        x_mean, y_mean = np.zeros((m, d)), np.zeros((m, c))
+        xx, xy, yy = np.empty((m, d * d)), np.empty((m, d * c)), np.empty((m, c * c))
+        for b in reversed(range(m)):
+            part = parts.pop()
+            n_rows[b], weight[b], x_mean[b], y_mean[b] = (
+                part.n_rows, part.weight, part.x_mean, part.y_mean,
+            )  # fmt: skip
+            xx[b].reshape(d, d)[:] = part.xx
+            xy[b], yy[b] = part.xy.ravel(), part.yy.ravel()
+        return cls(n_rows, weight, x_mean, y_mean, xx, xy, yy)
+
+    def merged(self, *choices: Flags) -> list[Moments]:
+        """Return the moments of the blocks in each choice, all read once for all choices."""
+        chosen = np.array(choices, dtype=np.float64)
+        xx, xy, yy = chosen @ self.xx, chosen @ self.xy, chosen @ self.yy
+        return [self._about_mean(which, xx[i], xy[i], yy[i]) for i, which in enumerate(choices)]
+
+    def _about_mean(self, which: Flags, xx: Floats, xy: Floats, yy: Floats) -> Moments:
+        """Add what the means of the blocks scatter about the mean of all (Chan et al. 1979)."""
+        share = self.weight[which]
+        x_mean = share @ self.x_mean[which] / share.sum()
+        y_mean = share @ self.y_mean[which] / share.sum()
+        dx, dy = self.x_mean[which] - x_mean, self.y_mean[which] - y_mean
+        d, c = len(x_mean), len(y_mean)
+        weighted = (dx * share[:, None]).T
+        xx, xy, yy = xx.reshape(d, d), xy.reshape(d, c), yy.reshape(c, c)
+        for start in range(0, d, STRIP):
+            xx[start : start + STRIP] += weighted[start : start + STRIP] @ dx
+        xy += weighted @ dy
+        yy += (dy * share[:, None]).T @ dy
+        return Moments(
+            n_rows=int(self.n_rows[which].sum()), weight=float(share.sum()), x_mean=x_mean,
+            y_mean=y_mean, xx=xx, xy=xy, yy=yy,
+        )  # fmt: skip

@@ -1,0 +1,169 @@
+"""What is chosen under rules: units, each a column or the columns of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.problem import Problem
+from exactk.rules import Rules
+
+__all__ = ["Clashes", "Units"]
+
+Indices = npt.NDArray[np.intp]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+# Correlations are sums: one that is this little above the limit is at the limit.
+ROUNDING = 1e-10
+
+
+class Units:
+    """The units that a problem's rules leave to choose from, single columns first, then groups.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Attributes
+    ----------
+    singles : ndarray of intp
+        Columns of the units that are one column, sorted; unit u is ``singles[u]``.
+    groups : list of ndarray of intp
+        Columns of the others.
+    weights : ndarray of int
+        How many of the k each counts.
+    costs : ndarray of float
+    included : list of int
+        Units that are always in.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        rules = problem.rules or Rules()
+        self.problem, self.rules = problem, rules
+        barred, grouped = set(rules.exclude), np.array(sorted(rules.together), dtype=np.intp)
+        kept = [group for group in rules.groups if not barred.issuperset(group.columns)]
+        self.groups = [np.array(sorted(group.columns), dtype=np.intp) for group in kept]
+        self.singles = self._single_columns(grouped)
+        originals, origins = problem.original_names, problem.origins
+        self.names = [originals[origins[p]] for p in self.singles] + [g.name for g in kept]
+        sizes = [len(columns) if rules.count == "columns" else 1 for columns in self.groups]
+        self.weights = np.array([1] * len(self.singles) + sizes, dtype=np.int64)
+        costs = np.zeros(problem.n_features) if rules.costs is None else np.array(rules.costs)
+        self.costs = np.append(costs[self.singles], [costs[part].sum() for part in self.groups])
+        wanted = self.spread(_flags(problem, rules.include))
+        self.included: list[int] = np.flatnonzero(wanted).tolist()
+        # Groups of constant columns, or of copies of another's, are there for those who insist.
+        self.alive = self.spread(_flags(problem, problem.usable))
+        self.alive[self._copied_groups()] = False
+        self.alive[self.included] = True
+
+    def _single_columns(self, grouped: Indices) -> Indices:
+        problem, rules = self.problem, self.rules
+        singles = np.union1d(problem.candidates, np.array(rules.include, dtype=np.intp))
+        if problem.copies.size and grouped.size:
+            # A column that a grouped one is a copy of can still be wanted by itself.
+            barred = np.union1d(np.array(rules.exclude, dtype=np.intp), grouped)
+            for original in np.unique(problem.originals):
+                alike = np.append(problem.copies[problem.originals == original], original)
+                if np.isin(alike, grouped).any() and not np.isin(alike, singles[:, None]).any():
+                    singles = np.union1d(singles, np.setdiff1d(alike, barred)[:1])
+        return np.setdiff1d(singles, grouped)
+
+    def _copied_groups(self) -> list[int]:
+        """Return the groups whose columns are copies of those of an earlier one, all of them."""
+        stands_for = np.arange(self.problem.n_features)
+        stands_for[self.problem.copies] = self.problem.originals
+        first: dict[frozenset[int], int] = {}
+        copied = []
+        for unit, columns in enumerate(self.groups, start=len(self.singles)):
+            if first.setdefault(frozenset(stands_for[columns].tolist()), unit) != unit:
+                copied.append(unit)
+        return copied
+
+    def __len__(self) -> int:
+        """Return how many units there are."""
+        return len(self.singles) + len(self.groups)
+
+    def columns(self, unit: int) -> Indices:
+        """Return the columns of a unit."""
+        n = len(self.singles)
+        return self.singles[unit : unit + 1] if unit < n else self.groups[unit - n]
+
+    def columns_of(self, units: Sequence[int]) -> list[int]:
+        """Return the columns of several units, in their order."""
+        return [int(p) for u in units for p in self.columns(u)]
+
+    def units_of(self, support: Sequence[int]) -> list[int] | None:
+        """Return the units that these columns are, or None if they are not whole units."""
+        wanted = set(support)
+        found = np.flatnonzero(self.spread(_flags(self.problem, support))).tolist()
+        return found if set(self.columns_of(found)) == wanted else None
+
+    def spread(self, by_column: Flags) -> Flags:
+        """Return for each unit whether the flag of any of its columns is set."""
+        out = np.empty(len(self), dtype=bool)
+        out[: len(self.singles)] = by_column[self.singles]
+        for g, columns in enumerate(self.groups, start=len(self.singles)):
+            out[g] = by_column[columns].any()
+        return out
+
+
+def _flags(problem: Problem, columns: Sequence[int] | Indices) -> Flags:
+    flags = np.zeros(problem.n_features, dtype=bool)
+    flags[np.asarray(columns, dtype=np.intp)] = True
+    return flags
+
+
+class Clashes:
+    """Which units are too strongly correlated to be chosen together.
+
+    Parameters
+    ----------
+    units : Units
+    limit : float or None
+        The largest absolute correlation that two chosen columns may have; None is no limit.
+    """
+
+    def __init__(self, units: Units, limit: float | None) -> None:
+        self.units, self.limit = units, limit
+        self._rows: dict[int, Flags] = {}
+        problem = units.problem
+        size = np.sqrt(problem.scatter)
+        self._unit_size = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
+        self._none = np.zeros(len(units), dtype=bool)
+
+    def of(self, unit: int) -> Flags:
+        """Return which units clash with this one; it does not clash with itself."""
+        if self.limit is None:
+            return self._none
+        if unit not in self._rows:
+            columns = self.units.columns(unit)
+            products = np.abs(self.units.problem.gram.take(columns))
+            products *= self._unit_size
+            products *= self._unit_size[columns][:, None]
+            too_alike: Flags = products > self.limit + ROUNDING
+            row = self.units.spread(np.logical_or.reduce(too_alike, axis=0))
+            row[unit] = False
+            self._rows[unit] = row
+        return self._rows[unit]
+
+    def count(self, chosen: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Return for each unit how many of the chosen it clashes with."""
+        total = np.zeros(len(self.units), dtype=np.int64)
+        if self.limit is not None:
+            for unit in chosen:
+                total += self.of(unit)
+        return total
+
+    def clique(self, first: int, second: int, most: int = 64) -> list[int]:
+        """Return units that all clash with each other, two that do among them."""
+        found = [first, second]
+        common = self.of(first) & self.of(second)
+        while common.any() and len(found) < most:
+            unit = int(np.argmax(common))
+            found.append(unit)
+            common = common & self.of(unit)
+        return found

@@ -1,0 +1,222 @@
+"""A selector on frames with text and categories speaks of the columns that the user has."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from exactk import TopKSelector
+from exactk.errors import InputError
+from tests.support import says
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+
+N = 150
+NAMES = ["width", "colour", "noise", "sex", "city", "height"]
+
+
+def make_frame() -> Any:
+    rng = np.random.default_rng(3)
+
+    def shuffled(**counts: int) -> Any:
+        return rng.permutation(np.repeat(list(counts), list(counts.values())))
+
+    return pd.DataFrame(
+        {
+            "width": rng.normal(size=N),
+            "colour": shuffled(red=60, blue=45, white=30, green=15),
+            "noise": rng.normal(size=N),
+            "sex": shuffled(f=90, m=60),
+            "city": pd.Categorical(shuffled(Rome=75, Oslo=45, Bern=30)),
+            "height": rng.normal(size=N).astype(np.float32),
+        }
+    )
+
+
+FRAME = make_frame()
+EFFECT = FRAME["colour"].map({"red": 0.0, "blue": 3.0, "white": -3.0, "green": 1.0})
+Y = (
+    EFFECT + 1.5 * FRAME["width"] + 1.2 * (FRAME["sex"] == "m")
+    + 0.3 * np.random.default_rng(4).normal(size=N)
+).to_numpy()  # fmt: skip
+
+HOLDERS: dict[str, Any] = {
+    "pandas": FRAME,
+    "pandas objects": FRAME.astype({"colour": object, "city": object}),
+    "pandas categories": FRAME.astype({"colour": "category", "sex": "category"}),
+    "polars": pl.from_pandas(FRAME),
+    "polars enum": pl.from_pandas(FRAME).cast({"sex": pl.Enum(["m", "x", "f"])}),
+    "arrow": pa.Table.from_pandas(FRAME, preserve_index=False),
+}
+every_holder = pytest.mark.parametrize("holder", HOLDERS)
+
+
+def fitted(frame: Any = FRAME, k: int = 3, ridge: float = 0.0, **options: Any) -> TopKSelector:
+    return TopKSelector(k=k, ridge=ridge, **options).fit(frame, Y)
+
+
+def least_squares(names: Any) -> tuple[float, Any]:
+    """Squared error and coefficients of pandas' dummies of some columns, by NumPy."""
+    coded = pd.get_dummies(FRAME[list(names)], prefix_sep="=", dtype=float)
+    left_out = {"colour=red", "sex=f", "city=Rome"} & set(coded.columns)
+    coded = coded.drop(columns=sorted(left_out))
+    design = np.column_stack([np.ones(N), coded.to_numpy(dtype=float)])
+    coef = np.linalg.lstsq(design, Y, rcond=None)[0]
+    return float(((Y - design @ coef) ** 2).sum()), dict(zip(coded.columns, coef[1:], strict=True))
+
+
+@every_holder
+def test_every_holder_gives_the_same_answer_about_its_columns(holder: str) -> None:
+    selector = fitted(HOLDERS[holder])
+    assert selector.n_features_in_ == 6
+    assert selector.support_.tolist() == [True, True, False, True, False, False]
+    assert sorted(selector.selected_.tolist()) == [0, 1, 3]
+    assert selector.ranking_[selector.selected_].tolist() == [1, 2, 3]
+    assert selector.ranking_[[2, 4, 5]].tolist() == [4, 4, 4]
+    if holder != "arrow":  # whose names not every scikit-learn knows
+        assert selector.feature_names_in_.tolist() == NAMES
+        assert selector.get_feature_names_out().tolist() == ["width", "colour", "sex"]
+    assert selector.objective_ == pytest.approx(least_squares(["width", "colour", "sex"])[0])
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
+def test_the_best_of_all_choices_of_columns(k: int) -> None:
+    best = min(combinations(NAMES, k), key=lambda names: least_squares(names)[0])
+    selector = fitted(k=k)
+    assert selector.get_feature_names_out().tolist() == list(best)
+    assert selector.objective_ == pytest.approx(least_squares(best)[0])
+
+
+def test_coefficients_are_those_of_the_coded_columns() -> None:
+    selector = fitted()
+    assert selector.coded_feature_names_.tolist() == [
+        "width", "colour=blue", "colour=green", "colour=white", "noise", "sex=m", "city=Bern",
+        "city=Oslo", "height",
+    ]  # fmt: skip
+    assert selector.coef_.shape == (1, 9)
+    _, wanted = least_squares(["width", "colour", "sex"])
+    found = dict(zip(selector.coded_feature_names_, selector.coef_[0], strict=True))
+    assert {name: value for name, value in found.items() if value} == pytest.approx(wanted)
+
+
+def test_rows_in_another_order_and_other_names_of_levels() -> None:
+    order = np.random.default_rng(0).permutation(N)
+    letters = {"red": "d", "blue": "c", "white": "b", "green": "a"}
+    renamed = FRAME.assign(colour=FRAME["colour"].map(letters))
+    first = fitted(ridge=0.2)
+    for selector in (
+        TopKSelector(k=3, ridge=0.2).fit(FRAME.iloc[order], Y[order]),
+        fitted(renamed, ridge=0.2),
+    ):
+        assert selector.selected_.tolist() == first.selected_.tolist()
+        assert selector.objective_ == pytest.approx(first.objective_, rel=1e-10)
+
+
+def test_a_frame_of_two_levels_has_names_of_its_columns() -> None:
+    selector = TopKSelector(k=2).fit(FRAME[["width", "sex", "noise"]], Y)
+    assert selector.get_feature_names_out().tolist() == ["width", "sex"]
+    assert selector.coded_feature_names_.tolist() == ["width", "sex=m", "noise"]
+
+
+def test_transform_keeps_the_columns_as_they_are() -> None:
+    taken = fitted().transform(FRAME)
+    pd.testing.assert_frame_equal(taken, FRAME[["width", "colour", "sex"]])
+    frame = HOLDERS["polars enum"]
+    assert fitted(frame).transform(frame).equals(frame[["width", "colour", "sex"]])
+    table = HOLDERS["arrow"]
+    assert fitted(table).transform(table).equals(table.select(["width", "colour", "sex"]))
+    batch = table.to_batches()[0]
+    assert fitted(batch).transform(batch).equals(table.select(["width", "colour", "sex"]))
+
+
+def test_transform_keeps_the_index() -> None:
+    moved = FRAME.set_index(np.arange(N) * 2)
+    assert fitted(moved).transform(moved[:3]).index.tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize("holder", ["pandas", "polars"])
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_set_output_is_respected(holder: str, container: str) -> None:
+    frame = HOLDERS[holder]
+    selector = fitted(frame).set_output(transform=container)
+    taken = selector.transform(frame)
+    assert isinstance(taken, {"pandas": pd, "polars": pl}[container].DataFrame)
+    assert list(taken.columns) == ["width", "colour", "sex"]
+    assert list(taken["colour"]) == FRAME["colour"].tolist()
+    assert taken["width"].to_numpy() == pytest.approx(FRAME["width"].to_numpy(), abs=0)
+
+
+def test_transform_refuses_other_columns() -> None:
+    selector = fitted()
+    with pytest.raises(ValueError, match="feature names"):
+        selector.transform(FRAME.rename(columns={"sex": "gender"}))
+    with pytest.raises(ValueError, match="feature names"):
+        selector.transform(FRAME[["width", "colour", "sex"]])
+
+
+def test_arrays_can_be_transformed_too() -> None:
+    with pytest.warns(UserWarning, match="valid feature names"):
+        taken = fitted().transform(FRAME.to_numpy(dtype=object))
+    assert taken.tolist() == FRAME[["width", "colour", "sex"]].to_numpy(dtype=object).tolist()
+
+
+def test_inverse_transform_says_why_not() -> None:
+    selector = fitted()
+    with says("inverse_transform", "zeros", "text and categories"):
+        selector.inverse_transform(selector.transform(FRAME))
+
+
+def test_a_fit_on_numbers_forgets_the_categories() -> None:
+    selector = fitted()
+    numbers = FRAME[["width", "noise", "height"]]
+    selector.set_params(k=1).fit(numbers, Y)
+    assert not hasattr(selector, "coded_feature_names_")
+    assert isinstance(selector.transform(numbers), np.ndarray)
+    assert selector.inverse_transform(selector.transform(numbers)).shape == (N, 3)
+
+
+def test_a_filter_scores_each_column_once() -> None:
+    frame = FRAME[["noise", "sex", "width"]].assign(city="Rome")
+    labels = (FRAME["sex"] == "m").to_numpy() ^ (np.arange(N) % 9 == 0)
+    selector = TopKSelector(k=1, method="fisher").fit(frame, labels)
+    assert selector.get_feature_names_out().tolist() == ["sex"]
+    assert selector.scores_.shape == (4,)
+    assert np.isnan(selector.scores_[3])
+    assert selector.scores_[:3].argmax() == 1
+
+
+def test_methods_without_groups_refuse_categories_by_name() -> None:
+    with pytest.raises(InputError, match="colour"):
+        fitted(method="rfs")
+
+
+@pytest.mark.parametrize("criterion", ["cv", "bic"])
+def test_a_number_that_is_chosen_counts_columns_of_the_user(criterion: str) -> None:
+    selector = TopKSelector(k="auto", criterion=criterion).fit(FRAME, Y)
+    assert selector.k_ == 3
+    assert selector.get_feature_names_out().tolist() == ["width", "colour", "sex"]
+
+
+def test_a_copy_from_a_pickle() -> None:
+    selector = pickle.loads(pickle.dumps(fitted()))
+    pd.testing.assert_frame_equal(selector.transform(FRAME), FRAME[["width", "colour", "sex"]])
+
+
+def test_in_a_pipeline_under_cross_validation() -> None:
+    coder = make_column_transformer(
+        (OneHotEncoder(drop="first"), make_column_selector(dtype_exclude="number")),
+        remainder="passthrough",
+    )
+    model = make_pipeline(TopKSelector(k=3), coder, LinearRegression())
+    assert cross_val_score(model, FRAME, Y, cv=3).min() > 0.9
