@@ -11,7 +11,13 @@ import numpy as np
 from exactk.errors import InputError, listing, nearest
 from exactk.rules import Count, Family, Group, Rules
 
-__all__ = ["Columns", "make_rules"]
+__all__ = ["CONSTRAINTS", "Columns", "make_rules"]
+
+# What may be asked for, by the names of `Problem.with_constraints`.
+CONSTRAINTS = (
+    "include", "exclude", "groups", "count", "families", "at_least", "at_most", "costs", "budget",
+    "max_correlation",
+)  # fmt: skip
 
 
 class Columns:

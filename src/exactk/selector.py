@@ -14,12 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from exactk import registry
 from exactk.choose.ridge import resolve_ridge
 from exactk.choose.sizes import SizeChoice, choose_k, largest_size
+from exactk.constraints import CONSTRAINTS
 from exactk.errors import InputError
 from exactk.gram import GramMode
 from exactk.methods.base import Method
 from exactk.problem import Problem
 from exactk.problem_checks import check_ridge
 from exactk.result import Path, Result, Status
+from exactk.rules import Count
 from exactk.solve import solve, solve_path
 from exactk.sources.frames import is_frame, take_columns
 from exactk.sources.open import is_dask
@@ -74,6 +76,20 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     estimator : estimator or None
         What is scored, fitted anew on the features of each size in each fold; None is a logistic
         or linear regression on standardised features.
+    include, exclude : list of str or int, or None
+        Features that are always and never in; see `Problem.with_constraints`, as for all below.
+    groups : mapping, list of lists, labels, or None
+        Features that enter together. (The `groups` of `fit` are another thing: of rows.)
+    count : {"groups", "columns"}
+        Whether a group is one of the k, or as many as it has columns.
+    families : mapping of str to list, or None
+        Features whose chosen ones are counted.
+    at_least, at_most : int, mapping of str to int, or None
+        How many of each family.
+    costs, budget : mapping or list, and float, or None
+        What features cost, and what those chosen may cost together.
+    max_correlation : float or None
+        Largest absolute correlation of two chosen features.
 
     Attributes
     ----------
@@ -136,6 +152,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     array(['worst radius', 'worst texture', 'worst concave points'], dtype=object)
     >>> selector.transform(X).shape
     (569, 3)
+    >>> panel = TopKSelector(k=3, include=["mean texture"], max_correlation=0.5).fit(X, y)
+    >>> panel.get_feature_names_out().tolist()
+    ['mean texture', 'worst perimeter', 'worst smoothness']
     >>> TopKSelector(k="auto").fit(X, y).k_
     8
     """
@@ -158,6 +177,16 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         rule: str = "one_se",
         scoring: Any = None,
         estimator: Any = None,
+        include: Any = None,
+        exclude: Any = None,
+        groups: Any = None,
+        count: Count = "groups",
+        families: Any = None,
+        at_least: Any = None,
+        at_most: Any = None,
+        costs: Any = None,
+        budget: float | None = None,
+        max_correlation: float | None = None,
     ) -> None:
         self.k = k
         self.method = method
@@ -174,6 +203,16 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self.rule = rule
         self.scoring = scoring
         self.estimator = estimator
+        self.include = include
+        self.exclude = exclude
+        self.groups = groups
+        self.count = count
+        self.families = families
+        self.at_least = at_least
+        self.at_most = at_most
+        self.costs = costs
+        self.budget = budget
+        self.max_correlation = max_correlation
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TopKSelector:
         """Find the k features.
@@ -364,6 +403,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             problem = Problem.from_arrays(
                 X, y, sample_weight=sample_weight, scale=self.scale, task=self.task, gram=gram
             )
+        asked = {name: getattr(self, name) for name in CONSTRAINTS}
+        if any(value is not None for name, value in asked.items() if name != "count"):
+            problem = problem.with_constraints(**asked)
         # Values are checked by now; names and width are noted as scikit-learn does.
         validate_data(self, _header(X), skip_check_array=True)
         self.n_features_in_ = int(problem.origins[-1]) + 1

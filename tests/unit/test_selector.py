@@ -32,6 +32,8 @@ def test_the_defaults() -> None:
         "k": 10, "method": "exchange", "ridge": "auto", "scale": True, "task": "auto",
         "effort": None, "time_limit": None, "random_state": None, "verbose": 0, "k_max": None,
         "criterion": "cv", "cv": None, "rule": "one_se", "scoring": None, "estimator": None,
+        "include": None, "exclude": None, "groups": None, "count": "groups", "families": None,
+        "at_least": None, "at_most": None, "costs": None, "budget": None, "max_correlation": None,
     }  # fmt: skip
 
 

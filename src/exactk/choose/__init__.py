@@ -1,1 +1,1 @@
-"""Choices that the data make: how much ridge (and, to come, how many columns)."""
+"""Choices that the data make: how much ridge, how many columns, how stable, and why these."""

@@ -16,7 +16,7 @@ from exactk.errors import InputError
 from exactk.problem import Problem
 from exactk.result import Result
 
-__all__ = ["FoldScorer"]
+__all__ = ["FoldScorer", "check_takes_weights", "fit_weighted", "target_labels"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -46,12 +46,12 @@ class FoldScorer:
                 "scoring fits an estimator on rows, and this problem does not have them in "
                 "memory; call problem.in_memory() first, or leave scoring and estimator out"
             )
-        self._y = _labels(problem)
+        self._y = target_labels(problem)
         self._weighted = problem.weights is not None
         self._estimator = _default(problem) if estimator is None else clone(estimator)
         self._score = _scorer(self._estimator, scoring)
         if self._weighted:
-            _check_takes_weights(self._estimator, self._score)
+            check_takes_weights(self._estimator, self._score)
 
     def __call__(self, fold: HeldOut, results: Sequence[Result]) -> Floats:
         """Return the score of each choice of columns."""
@@ -70,7 +70,7 @@ class FoldScorer:
             fitted.fit(x, self._y[train])
             value = self._score(fitted, z, self._y[held])
         else:
-            _fit_weighted(fitted, x, self._y[train], weights[train])
+            fit_weighted(fitted, x, self._y[train], weights[train])
             value = self._score(fitted, z, self._y[held], sample_weight=weights[held])
         if not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
             raise InputError(f"scoring must give one finite number for each fold, not {value!r}")
@@ -81,7 +81,7 @@ def _counted(fold: Fold, part: Indices) -> Indices:
     return part if fold.weights is None else part[fold.weights[part] > 0]
 
 
-def _labels(problem: Problem) -> npt.NDArray[Any]:
+def target_labels(problem: Problem) -> npt.NDArray[Any]:
     """The target as an estimator of scikit-learn expects it."""
     target = problem.target
     assert target is not None
@@ -116,7 +116,8 @@ def _scorer(estimator: Any, scoring: Any) -> Callable[..., Any]:
     return found
 
 
-def _check_takes_weights(estimator: Any, score: Callable[..., Any]) -> None:
+def check_takes_weights(estimator: Any, score: Callable[..., Any]) -> None:
+    """Raise where weights of rows would be ignored by the fit or by the score."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     if not has_fit_parameter(last, "sample_weight"):
         raise InputError(
@@ -133,7 +134,7 @@ def _check_takes_weights(estimator: Any, score: Callable[..., Any]) -> None:
         )
 
 
-def _fit_weighted(estimator: Any, x: Any, y: npt.NDArray[Any], weights: Floats) -> None:
+def fit_weighted(estimator: Any, x: Any, y: npt.NDArray[Any], weights: Floats) -> None:
     """Fit with weights; the steps of a pipeline one by one, as a pipeline would need routing."""
     if not hasattr(estimator, "steps"):
         estimator.fit(x, y, sample_weight=weights)
@@ -143,4 +144,4 @@ def _fit_weighted(estimator: Any, x: Any, y: npt.NDArray[Any], weights: Floats) 
             continue
         taken = {"sample_weight": weights} if has_fit_parameter(step, "sample_weight") else {}
         x = step.fit(x, y, **taken).transform(x)
-    _fit_weighted(estimator.steps[-1][1], x, y, weights)
+    fit_weighted(estimator.steps[-1][1], x, y, weights)

@@ -106,10 +106,8 @@ class PathSearch:
         found = next(result for result in path if result.k == k)
         if found.status == Status.RANK_DEFICIENT:
             warnings.warn(found.message, UserWarning, stacklevel=3)
-        # Under rules a group is one of the k and several columns: no start that a method takes.
-        as_start = len(found.support) == k
         settled = found.status in (Status.RANK_DEFICIENT, Status.OPTIMAL)
-        if found.method != "exchange" or settled or not as_start:
+        if found.method != "exchange" or settled:
             return found
         options = {**self.options, "init": found.support}
         if options.get("effort") is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.limits import CONSTRAINTS, constraint_options, constraints_of
+from exactk.cli.limits import constraint_options, constraints_of
 from exactk.cli.options import (
     classes_option,
     columns_option,
@@ -106,8 +106,6 @@ def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def gathered(**options: Any) -> Any:
         options["constraints"] = constraints_of(options)
-        for name in CONSTRAINTS:
-            del options[name]
         given = Given(**{name: options.pop(name) for name in names})
         return command(given=given, **options)
 

@@ -10,14 +10,10 @@ from typing import Any
 import click
 
 from exactk.cli.options import words
+from exactk.constraints import CONSTRAINTS
 from exactk.errors import InputError
 
-__all__ = ["CONSTRAINTS", "constraint_options", "constraints_of"]
-
-CONSTRAINTS = (
-    "include", "exclude", "groups", "count", "families", "at_least", "at_most", "costs", "budget",
-    "max_correlation",
-)  # fmt: skip
+__all__ = ["constraint_options", "constraints_of"]
 
 
 def _named_lists(
@@ -108,8 +104,9 @@ def constraint_options() -> list[Callable[..., Any]]:
 
 
 def constraints_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return those that were given, as `Problem.with_constraints` takes them."""
-    given = {name: options[name] for name in CONSTRAINTS if options[name] not in (None, [], {})}
+    """Take those that were given out of all options, as `Problem.with_constraints` has them."""
+    asked = {name: options.pop(name) for name in CONSTRAINTS}
+    given = {name: value for name, value in asked.items() if value not in (None, [], {})}
     if given.get("count") == "groups":
         del given["count"]
     return given

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 
-from exactk.choose.scoring import _labels as target_labels
+from exactk.choose.scoring import target_labels
 from exactk.columns import usable_columns
 from exactk.errors import InputError, listing
 from exactk.methods.base import Method

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from exactk.checks import Whole
-from exactk.choose.scoring import _check_takes_weights as check_takes_weights
-from exactk.choose.scoring import _fit_weighted as fit_weighted
+from exactk.choose.scoring import check_takes_weights, fit_weighted
 from exactk.errors import InputError, nearest
 from exactk.evaluate.parts import Given, text_columns
 from exactk.methods.base import generator

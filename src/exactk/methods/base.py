@@ -21,6 +21,7 @@ from exactk.iterative.table import LABELS, Labels, StandardTable, standard_table
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
+from exactk.rules import Rules
 
 __all__ = [
     "IterativeMethod",
@@ -296,10 +297,13 @@ def given_supports(init: object, problem: Problem, k: int) -> list[npt.NDArray[n
             support = problem.check_support(given)
         except InputError as error:
             raise InputError(f"{words}: {error}") from error
-        if len(support) != k:
-            raise InputError(f"init has a support of {len(support)} columns, k is {k}")
-        # What is no candidate has no entry on the diagonal.
-        barred = support[problem.diagonal[support] == 0]
+        rules = problem.rules or Rules()
+        size = rules.size_of(support)
+        if size != k:
+            raise InputError(f"init has a support of {size} columns, k is {k}")
+        # What is no candidate has no entry on the diagonal; a group may have it all the same.
+        alone = [p for p in support if p not in rules.together]
+        barred = np.array([p for p in alone if problem.diagonal[p] == 0], dtype=np.intp)
         if barred.size:
             raise InputError(
                 f"init names column {barred[0]}, which is constant or a copy of another"

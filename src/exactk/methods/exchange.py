@@ -13,13 +13,8 @@ from exactk.errors import InputError
 from exactk.methods.base import Method, generator, given_supports
 from exactk.monitor import Monitor
 from exactk.problem import Problem
-from exactk.result import Answer, Status
-from exactk.search.constrained import UnitSearch, unit_path
-from exactk.search.native import make_state, serves
-from exactk.search.rounds import Rounds
-from exactk.search.sizes import Sizes, never_rising
-from exactk.search.wide import WideRounds, WideSizes
-from exactk.search.working import Foresight, working_set
+from exactk.result import Answer
+from exactk.search.best import best_path, best_support
 
 __all__ = ["Exchange"]
 
@@ -94,26 +89,7 @@ class Exchange(Method):
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
         rng, effort = generator(self.random_state), _check_effort(self.effort, monitor)
         starts = [s.tolist() for s in given_supports(self.init, problem, k)]
-        if not serves(problem):
-            units = UnitSearch(problem, k, rng, monitor)
-            status = units.go(starts, effort)
-            return Answer(units.support, status, units.swaps + len(units.best), tuple(units.trace))
-        state, working = make_state(problem, k), working_set(problem, k)
-        found = Foresight(problem, k).grow(state, k)
-        greedy = state.support
-        if not found:
-            return Answer(greedy, Status.RANK_DEFICIENT, len(greedy), ordered=True)
-        if _is_settled(problem, k):
-            return Answer(greedy, Status.OPTIMAL, k, (state.objective,), ordered=True)
-        search: Rounds | WideRounds
-        if working is None:
-            search = Rounds(state, k, rng, monitor)
-        else:
-            search = WideRounds(state, k, working, rng, monitor)
-        status = search.go([greedy, *starts], effort)
-        unchanged = search.best == tuple(sorted(greedy))
-        best = greedy if unchanged else search.best
-        return Answer(best, status, search.swaps + k, tuple(search.trace), ordered=unchanged)
+        return best_support(problem, k, effort, rng, monitor, starts)
 
     def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer | None]:
         """Every size at once: neighbours in size give each other starts until none gains.
@@ -125,59 +101,7 @@ class Exchange(Method):
         effort = 1.0 if self.effort is None else _check_effort(self.effort, monitor)
         if self.init is not None:
             raise InputError("init is a support of one size; a path has many: leave it out")
-        rng = generator(self.random_state)
-        if not serves(problem):
-            return unit_path(problem, k_max, effort, rng, monitor)
-        return _path(problem, k_max, effort, rng, monitor)
-
-
-def _n_fixed(problem: Problem) -> int:
-    return 0 if problem.rules is None else len(problem.rules.include)
-
-
-def _is_settled(problem: Problem, k: int) -> bool:
-    """Whether greedy selection is the best there is: all must be in, or all but one column."""
-    return k - _n_fixed(problem) in (0, 1) or k == len(problem.candidates)
-
-
-def _path(
-    problem: Problem, k_max: int, effort: float, rng: np.random.Generator, monitor: Monitor
-) -> Iterator[Answer | None]:
-    """Search all sizes, then give them in order."""
-    state, working = make_state(problem, max(k_max, _n_fixed(problem))), working_set(problem, k_max)
-    foresight, prefixes = Foresight(problem, k_max), []
-    if state.size > k_max:
-        yield from [None] * k_max
-        return
-    if state.size:
-        prefixes.append(problem.objective(state.support))
-    while state.size < k_max and foresight.grow(state, state.size + 1):
-        exact = state.objective if not state.is_tight else problem.objective(state.support)
-        prefixes.append(exact)
-    first = state.size - len(prefixes) + 1
-    greedy, rank = state.support, state.size
-    sizes: Sizes | WideSizes
-    if working is None:
-        sizes = Sizes(state, greedy, prefixes, rng, monitor)
-    else:
-        sizes = WideSizes(state, working, greedy, prefixes, rng, monitor)
-    ended = Status.CONVERGED
-    try:
-        sizes.go(effort)
-    except KeyboardInterrupt:
-        ended = Status.INTERRUPTED
-    if ended == Status.CONVERGED and monitor.expired:
-        ended = Status.TIME_LIMIT
-    supports, traces = never_rising(problem, state, sizes.bests), sizes.traces
-    for k in range(1, k_max + 1):
-        if k < first:
-            yield None
-        elif k > rank:
-            yield Answer(supports[-1], Status.RANK_DEFICIENT, rank)
-        else:
-            status = Status.OPTIMAL if _is_settled(problem, k) else ended
-            trace = tuple(traces[k - first])
-            yield Answer(supports[k - first], status, sizes.swaps + k, trace)
+        return best_path(problem, k_max, effort, generator(self.random_state), monitor)
 
 
 def _check_effort(effort: float | None, monitor: Monitor) -> float:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from exactk.checks import Check, Number, Seed, Whole
 from exactk.errors import InputError
 from exactk.methods.base import Method, generator
-from exactk.methods.exchange import Exchange
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
+from exactk.search.best import best_support
 from exactk.search.draws import LEAST_PLACES, count_places
 from exactk.search.feasible import possible_sizes
 from exactk.search.frequent import Features, Gathered, gather, most_frequent, size_in
@@ -24,14 +24,14 @@ __all__ = ["Stability"]
 
 Indices = npt.NDArray[np.intp]
 
-# Twenty-five complementary pairs: ties among the columns that matter are rare by then.
+# Twenty-five complementary pairs.
 N_SAMPLES = 50
-# Greedy and swaps: where half of the rows change, a longer search changes little.
+# Greedy and swaps alone: the same time buys more half-samples.
 EFFORT = 0.0
 
 
 class Stability(Method):
-    """The k columns that `Exchange` chooses most often on random halves of the rows.
+    """The k columns that ``exchange`` chooses most often on random halves of the rows.
 
     Half-samples come in complementary pairs, classes spread evenly over both. Columns that are
     chosen equally often go by what they explain alone. The draw depends on the seed and on the
@@ -42,7 +42,7 @@ class Stability(Method):
     n_samples : int
         How many half-samples.
     effort : float
-        How hard to search in each, see `Exchange`; 0 is greedy and swaps alone.
+        How hard to search in each, as of ``exchange``; 0 is greedy and swaps alone.
     random_state : int, Generator, RandomState or None
         Seed of the draws. None is a fixed seed: the same input gives the same answer.
 
@@ -110,7 +110,7 @@ class Stability(Method):
             return
         rng = generator(self.random_state)
         # The search has a seed of its own: what it draws must not change the half-samples.
-        inner, quiet = Exchange(effort=self.effort), Monitor()
+        quiet = Monitor()
         trace: list[float] = []
 
         def choose(half: Problem) -> list[Indices] | None:
@@ -118,7 +118,7 @@ class Stability(Method):
             for k in sizes:
                 size, support = size_in(half, k), np.zeros(0, dtype=np.intp)
                 if size:
-                    answer = inner.run(half, size, quiet)
+                    answer = best_support(half, size, self.effort, generator(None), quiet)
                     if answer.status == Status.INTERRUPTED:
                         return None
                     support = np.array(answer.support, dtype=np.intp)
@@ -144,7 +144,7 @@ def _answer(
 ) -> Answer:
     if not supports:
         # Stopped before the first half-sample was done.
-        answer = Exchange(effort=0.0).run(problem, k, Monitor())
+        answer = best_support(problem, k, 0.0, generator(None), Monitor())
         return Answer(answer.support, gathered.status, 0, ordered=answer.ordered)
     frequencies = features.members(supports).mean(axis=0)
     chosen = most_frequent(features, k, frequencies)

@@ -169,7 +169,7 @@ def test_a_constant_a_copy_and_a_member_are_named_as_such() -> None:
 def test_a_better_set_is_told() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     problem = Problem.from_arrays(X, y)
-    why = explain(problem, [0, 1, 2], tolerance=0.0)
+    why = explain(problem, [0, 1, 2], tolerance=0.0, max_sets=5000)
     assert why.is_complete
     best = solve(problem, 3).objective
     assert why.alternatives["objective"][0] == pytest.approx(best)
@@ -178,7 +178,7 @@ def test_a_better_set_is_told() -> None:
 
 def test_moments_are_enough() -> None:
     X, y = load_diabetes(return_X_y=True)
-    problem = Problem.from_arrays(X, y, ridge=0.1)
+    problem = Problem.from_arrays(X, y, ridge=0.1, task="regression")
     rows, target = problem.rows, problem.target
     assert rows is not None
     assert target is not None

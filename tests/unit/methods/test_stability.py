@@ -8,7 +8,6 @@ import pytest
 import exactk
 from exactk import Problem, Status, solve, solve_path
 from exactk.methods import stability as module
-from exactk.methods.exchange import Exchange
 from exactk.search.halves import half_samples
 from tests.oracles.brute import make_classes
 from tests.support import says
@@ -73,15 +72,15 @@ def test_a_time_limit_and_an_interrupt_keep_what_was_found(monkeypatch: pytest.M
     problem = Problem.from_arrays(X, y)
     result = solve(problem, 3, "stability", time_limit=1e-9)
     assert (result.status, result.n_iter) == (Status.TIME_LIMIT, 2)
-    run, calls = Exchange.run, []
+    search, calls = module.best_support, []
 
-    def interrupted(self, half, k, monitor):
+    def interrupted(half, *rest):
         calls.append(half)
         if len(calls) == done + 1:
             raise KeyboardInterrupt
-        return run(self, half, k, monitor)
+        return search(half, *rest)
 
-    monkeypatch.setattr(Exchange, "run", interrupted)
+    monkeypatch.setattr(module, "best_support", interrupted)
     for done in (4, 0):
         calls.clear()
         result = solve(problem, 3, "stability")
