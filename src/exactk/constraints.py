@@ -233,7 +233,7 @@ def _bounds(what: str, bound: Any, names: Sequence[str]) -> dict[str, int]:
     given = bound if isinstance(bound, Mapping) else dict.fromkeys(names, bound)
     for name, value in given.items():
         if name not in names:
-            raise InputError(f"{what}: there is no family {name!r}{nearest(str(name), names)}")
+            raise InputError(f"{what}: there is no family {name!r}; there are {listing(names)}")
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if not whole or value < 0:
             raise InputError(f"{what} for {name!r} must be a whole number from 0, not {value!r}")

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from exactk.linalg import DEPENDENT
 from exactk.problem import Problem
-from exactk.search.native import make_state
+from exactk.search.native import make_state, native_entry_order
 from exactk.search.state import TIE, Marks, Outcome, State
 
 __all__ = ["Descent", "beam_search", "entry_order", "grow", "trusted_objective"]
@@ -46,8 +46,12 @@ def entry_order(problem: Problem, support: Indices) -> Indices:
     # Columns of the target below those of A, so that one rank-one update serves both.
     k = len(S)
     M = np.vstack([problem.gram.block(S) + problem.penalty * np.eye(k), problem.cross[:, S]])
+    slack = TIE * problem.total
+    compiled = native_entry_order(M, k, DEPENDENT, slack)
+    if compiled is not None:
+        return S[compiled]
     D = M[:k].diagonal().copy()
-    floor, slack = DEPENDENT * D, TIE * problem.total
+    floor = DEPENDENT * D
     order: list[int] = []
     left = np.ones(k, dtype=bool)
     for _ in range(k):

@@ -47,6 +47,7 @@ class Sizes:
         self.state, self.monitor = state, monitor
         self.greedy, self.rank = list(greedy), len(greedy)
         self.first = self.rank - len(prefixes) + 1
+        self._passed_on: set[tuple[int, Support]] = set()
         descent = Descent(state.problem)
         sizes = range(self.first, self.rank + 1)
         self._searches = [Rounds(state, k, rng, monitor, descent) for k in sizes]
@@ -105,8 +106,12 @@ class Sizes:
 
     def _start_from(self, neighbour: int, k: int) -> None:
         """Give size k the neighbour's best support with a column more or less."""
-        state = self.state
-        if not state.load(self._searches[neighbour - self.first].best):
+        state, best = self.state, self._searches[neighbour - self.first].best
+        # Once is enough: the same support would lead the same way.
+        if (k, best) in self._passed_on:
+            return
+        self._passed_on.add((k, best))
+        if not state.load(best):
             return
         if neighbour > k:
             state.drop(state.best_drop())

@@ -1,0 +1,85 @@
+"""Constraints on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+BASE = ["--target", "cultivar", "--drop", "id", "--drop", "copies"]
+
+
+def _selected(run, table, *args):
+    result = run("select", table, *BASE, *args, "--format", "json")
+    assert result.code == 0, result.err
+    return json.loads(result.out)
+
+
+def test_every_constraint_is_kept_and_written_down(run, wine_csv, wine, tmp_path):
+    names = wine[2]
+    assert "alcohol" in _selected(run, wine_csv, "-k", 2, "--include", "alcohol")["selected"]
+    barred = _selected(run, wine_csv, "-k", 3, "--exclude", "flavanoids,proline")
+    assert not {"flavanoids", "proline"} & set(barred["selected"])
+    assert barred["constraints"] == {"exclude": ["flavanoids", "proline"]}
+    pair = f"pair={names[0]},{names[1]}"
+    grouped = _selected(run, wine_csv, "-k", 2, "--group", pair, "--include", "pair")
+    assert grouped["k"] == 2
+    assert {names[0], names[1]} < set(grouped["feature_names"])
+    by_size = _selected(
+        run, wine_csv, "-k", 3, "--group", pair, "--include", "pair", "--count", "columns"
+    )
+    assert len(by_size["feature_names"]) == 3
+    family = "acids=malic_acid,ash,alcalinity_of_ash"
+    few = _selected(run, wine_csv, "-k", 4, "--family", family, "--at-least", "acids=2")
+    assert len({"malic_acid", "ash", "alcalinity_of_ash"} & set(few["selected"])) >= 2
+    none = _selected(run, wine_csv, "-k", 4, "--family", family, "--at-most", 0)
+    assert not {"malic_acid", "ash", "alcalinity_of_ash"} & set(none["selected"])
+    costs = tmp_path / "costs.csv"
+    costs.write_text(
+        "name,cost\n" + "".join(f"{name},{1 + (name == 'proline')}\n" for name in names)
+    )
+    cheap = _selected(run, wine_csv, "-k", 3, "--costs", costs, "--budget", 3)
+    assert "proline" not in cheap["selected"]
+    apart = _selected(run, wine_csv, "-k", 3, "--max-correlation", 0.3)
+    assert len(apart["selected"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--include", "alcohl"], ["include", "'alcohl'", "did you mean 'alcohol'"]),
+        (["--group", "pair"], ["NAME=COLUMN"]),
+        (["--group", "a=ash", "--group", "a=alcohol"], ["'a'", "twice"]),
+        (["--at-most", "x"], ["FAMILY=NUMBER"]),
+        (["--at-most", "2"], ["families"]),
+        (["--budget", "3"], ["budget needs costs"]),
+        (["--max-correlation", "2"], ["max_correlation", "2"]),
+        (["--costs", "nowhere.csv", "--budget", "1"], ["nowhere.csv"]),
+        (["--include", "ash,alcohol,proline", "-k", "2"], ["k=2", "include", "k=3"]),
+    ],
+)
+def test_every_mistake_is_one_sentence(run, wine_csv, args, words):
+    size = [] if "-k" in args else ["-k", "3"]
+    result = run("select", wine_csv, *BASE, *size, *args)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.count("\n") == 1
+    for word in words:
+        assert word in result.err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name,cost\nash,1,2\n", ["line 2", "3 values"]),
+        ("name,cost\nash,dear\n", ["line 2", "'dear'"]),
+        ("name,cost\nash,1\nash,2\n", ["line 3", "'ash'", "twice"]),
+        ("name,cost\n", ["no costs", "NAME,COST"]),
+    ],
+)
+def test_a_file_of_costs_is_read_with_care(run, wine_csv, tmp_path, text, words):
+    costs = tmp_path / "costs.csv"
+    costs.write_text(text)
+    result = run("select", wine_csv, *BASE, "-k", 3, "--costs", costs, "--budget", 1)
+    assert result.code == 2
+    for word in words:
+        assert word in result.err

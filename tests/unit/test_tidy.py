@@ -1,0 +1,88 @@
+"""Tidy tables: what goes in comes out, in every shape."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from exactk import tidy
+from exactk.errors import InputError, MissingExtraError
+from exactk.tidy import Tidy
+
+TABLE = Tidy(
+    ["k", "features", "error", "note"],
+    [
+        (np.int64(1), ("a",), np.float64(0.5), None),
+        (2, np.array(["a", "b"]), np.nan, "x, y"),
+    ],
+)
+
+
+def test_columns_rows_and_parts() -> None:
+    assert len(TABLE) == 2
+    assert TABLE["k"] == [1, 2]
+    assert TABLE[0] == {"k": 1, "features": ["a"], "error": 0.5, "note": None}
+    assert type(TABLE[0]["k"]) is int
+    assert TABLE[1:]["features"] == [["a", "b"]]
+    assert [row["k"] for row in TABLE] == [1, 2]
+    assert TABLE == Tidy(TABLE.columns, [tuple(row.values()) for row in TABLE])
+    assert TABLE[:1] != TABLE
+    with pytest.raises(KeyError):
+        TABLE["nothing"]
+
+
+def test_json_and_csv_can_be_read_again() -> None:
+    assert json.loads(TABLE.to_json()) == [
+        {"k": 1, "features": ["a"], "error": 0.5, "note": None},
+        {"k": 2, "features": ["a", "b"], "error": None, "note": "x, y"},
+    ]
+    rows = list(csv.reader(io.StringIO(TABLE.to_csv())))
+    assert rows == [["k", "features", "error", "note"], ["1", "a", "0.5", ""],
+                    ["2", "a b", "", "x, y"]]  # fmt: skip
+
+
+def test_frames() -> None:
+    frame = TABLE.to_pandas()
+    assert list(frame.columns) == list(TABLE.columns)
+    assert frame["features"].tolist() == [["a"], ["a", "b"]]
+    assert TABLE.to_polars()["k"].to_list() == [1, 2]
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import builtins
+
+    real = builtins.__import__
+
+    def refuse(name, *rest, **more):
+        if name in ("pandas", "polars"):
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(MissingExtraError, match=r"exactk\[pandas\]"):
+        TABLE.to_pandas()
+    with pytest.raises(MissingExtraError, match=r"exactk\[polars\]"):
+        TABLE.to_polars()
+
+
+def test_a_person_sees_aligned_columns_and_how_many_are_left_out() -> None:
+    assert TABLE.to_text().splitlines() == [
+        "k  features  error  note",
+        "1  a         0.5",
+        "2  a, b             x, y",
+    ]
+    long = Tidy(["n"], [(n,) for n in range(tidy.SHOWN_ROWS + 7)])
+    assert repr(long).splitlines()[-1] == "... and 7 rows more"
+    assert len(long.to_text().splitlines()) == len(long) + 1
+    html = Tidy(["<name>"], [("a & b",)])._repr_html_()
+    assert "<th>&lt;name&gt;</th>" in html
+    assert "<td>a &amp; b</td>" in html
+
+
+def test_a_row_of_another_length_is_refused() -> None:
+    with pytest.raises(InputError, match="3 values for 2 columns"):
+        Tidy(["a", "b"], [(1, 2, 3)])
