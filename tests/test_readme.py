@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from benchmarks import growth
+from benchmarks import decide, growth
 from benchmarks.verdict import readme_section
 from exactk.bench.cells import cells
 from exactk.bench.protocols import run_cell
@@ -24,7 +24,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 # Dask calls pandas in a way that the newest pandas warns of.
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
-@pytest.mark.parametrize("page", ["README.md", "docs/experiments.md", "docs/scale.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/decide.md", "docs/experiments.md", "docs/scale.md"]
+)
 def test_examples_run(page: str) -> None:
     results = doctest.testfile(
         str(ROOT / page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
@@ -48,10 +50,19 @@ def test_growth_is_that_of_the_record() -> None:
     assert shown.strip() == growth.report(record).strip()
 
 
+def test_what_was_measured_of_choices_is_that_of_the_record() -> None:
+    kept = ROOT / "benchmarks" / "results" / "decide.json"
+    record = json.loads(kept.read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "decide.md").read_text(encoding="utf-8")
+    shown = page.split("<!-- decide: begin -->")[1].split("<!-- decide: end -->")[0]
+    assert shown.strip() == decide.report(record).strip()
+
+
 PAGES = (
     "README.md",
     "CONTRIBUTING.md",
     "benchmarks/README.md",
+    "docs/decide.md",
     "docs/experiments.md",
     "docs/results.md",
     "docs/scale.md",
@@ -102,3 +113,33 @@ def test_the_commands_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.M))
     assert set(re.findall(r"^    make ([a-z-]+)", README, flags=re.M)) == {"demo", "test"}
     assert {"demo", "test", "lint", "bench"} <= targets
+
+
+@pytest.mark.parametrize(
+    ("page", "command"),
+    [
+        ("README.md", "select wine.csv --target cultivar -k 4"),
+        ("README.md", "explain wine.csv --target cultivar -k 4 --why-not magnesium"),
+        ("docs/decide.md", "path wine.csv --target cultivar --k-max 6"),
+    ],
+)
+def test_commands_print_what_the_pages_show(
+    page: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    from exactk.cli import main
+
+    wine = load_wine(as_frame=True)
+    wine.data.assign(cultivar=[f"c{label}" for label in wine.target]).to_csv(
+        tmp_path / "wine.csv", index=False
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main(command.split())
+    printed = capsys.readouterr().out
+    shown = block((ROOT / page).read_text(encoding="utf-8"), f"$ exactk {command}")
+
+    def lines(text: str) -> list[str]:
+        return [re.sub(r", [\d.e-]+ s$", "", line) for line in text.strip().splitlines()]
+
+    assert lines(shown) == lines(printed)

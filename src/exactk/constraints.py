@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ CONSTRAINTS = (
     "include", "exclude", "groups", "count", "families", "at_least", "at_most", "costs", "budget",
     "max_correlation",
 )  # fmt: skip
+# More cannot be added up without an overflow, whatever the currency.
+MOST_COST = 1e150
 
 
 class Columns:
@@ -37,10 +39,10 @@ class Columns:
         self, names: Sequence[str], parts: Sequence[Sequence[int]], coded: Sequence[str]
     ) -> None:
         self.names, self.coded = tuple(names), tuple(coded)
-        self._parts = [tuple(int(p) for p in part) for part in parts]
+        self.parts = [tuple(int(p) for p in part) for part in parts]
         # Later ones give way: a group's name counts before a column's, that before a level's.
         self._known: dict[str, tuple[int, ...]] = {name: (j,) for j, name in enumerate(coded)}
-        self._known.update(zip(self.names, self._parts, strict=True))
+        self._known.update(zip(self.names, self.parts, strict=True))
 
     def add_group(self, name: str, columns: tuple[int, ...]) -> None:
         """Let a name stand for the columns of a group."""
@@ -56,15 +58,17 @@ class Columns:
             return self._known[column]
         if isinstance(column, (bool, np.bool_)) or not isinstance(column, (int, np.integer)):
             raise InputError(f"{what}: a column is a name or a number, not {column!r}")
-        if not 0 <= column < len(self._parts):
-            raise InputError(f"{what}: column {column} is not in 0..{len(self._parts) - 1}")
-        return self._parts[int(column)]
+        if not 0 <= column < len(self.parts):
+            raise InputError(f"{what}: column {column} is not in 0..{len(self.parts) - 1}")
+        return self.parts[int(column)]
 
     def find_all(self, what: str, columns: Any) -> tuple[int, ...]:
         """Return the columns of the problem behind several, sorted."""
         if isinstance(columns, (str, int, np.integer)) and not isinstance(columns, bool):
             columns = [columns]
-        if isinstance(columns, (bool, Mapping)) or not isinstance(columns, Iterable):
+        # An iterator would be empty the second time it is asked.
+        listed = isinstance(columns, Collection) and np.ndim(_shape(columns)) == 1
+        if not listed or isinstance(columns, (Mapping, bytes)):
             raise InputError(f"{what} must be a list of column names or numbers, not {columns!r}")
         return tuple(sorted({p for column in columns for p in self.find(what, column)}))
 
@@ -110,12 +114,12 @@ def make_rules(
     of_group = {p: group for group in together for p in group.columns}
     # Who asks for one column of a group asks for all of it: they come together.
     wanted = tuple(sorted({q for p in wanted for q in _with_group(of_group, p)}))
-    for p in barred:
-        if not set(barred).issuperset(_with_group(of_group, p)):
-            raise InputError(
-                f"exclude: column {columns.coded[p]!r} belongs to the group {of_group[p].name!r}, "
-                f"whose columns enter together; exclude the whole group, or take it out of it"
-            )
+    broken = _broken_group(of_group, barred)
+    if broken is not None:
+        raise InputError(
+            f"exclude has only a part of the group {broken.name!r}, whose columns enter together; "
+            f"exclude the whole group, or take columns out of it"
+        )
     both = sorted(set(wanted) & set(barred))
     if both:
         raise InputError(
@@ -129,7 +133,7 @@ def make_rules(
         count=count,
         families=_families(columns, families, at_least, at_most, of_group),
         costs=_costs(columns, costs, budget),
-        budget=_number("budget", budget, 0.0, math.inf),
+        budget=_number("budget", budget, 0.0, MOST_COST),
         max_correlation=_number("max_correlation", max_correlation, 0.0, 1.0),
     )
     return None if rules == Rules(count=count) else rules
@@ -137,6 +141,18 @@ def make_rules(
 
 def _with_group(of_group: Mapping[int, Group], column: int) -> tuple[int, ...]:
     return of_group[column].columns if column in of_group else (column,)
+
+
+def _broken_group(of_group: Mapping[int, Group], columns: Sequence[int]) -> Group | None:
+    """A group of which some columns are among these and some are not."""
+    inside = set(columns)
+    parts = (of_group[p] for p in columns if p in of_group)
+    return next((group for group in parts if not inside.issuperset(group.columns)), None)
+
+
+def _shape(columns: Any) -> Any:
+    """Something with as many dimensions as a list of columns has; of sets and lists always one."""
+    return columns if isinstance(columns, np.ndarray) else [0]
 
 
 def _groups(columns: Columns, groups: Any, categories: Sequence[Group]) -> tuple[Group, ...]:
@@ -158,6 +174,13 @@ def _groups(columns: Columns, groups: Any, categories: Sequence[Group]) -> tuple
                     f"{group.name!r}; columns that may be chosen apart are a family"
                 )
             owner[p] = group.name
+    own = {name: set(part) for name, part in zip(columns.names, columns.parts, strict=True)}
+    for group in found:
+        if not own.get(group.name, set()) <= set(group.columns):
+            raise InputError(
+                f"groups[{group.name!r}] has the name of a column that is not in it; give it "
+                f"another name"
+            )
     for category in categories:
         inside = [owner[p] for p in category.columns if p in owner]
         if inside and len(inside) < len(category.columns):
@@ -173,15 +196,18 @@ def _groups(columns: Columns, groups: Any, categories: Sequence[Group]) -> tuple
 def _named_groups(groups: Any, n_columns: int) -> dict[str, Any]:
     """Read a mapping of names, a list of lists, or one label for each column."""
     if isinstance(groups, Mapping):
-        return {str(name): members for name, members in groups.items()}
+        return _by_text("groups", groups)
     if isinstance(groups, str) or not isinstance(groups, (Sequence, np.ndarray)):
         raise InputError(
             f"groups must map names to lists of columns, or be a list of such lists, or one label "
             f"for each column, not {groups!r}"
         )
     items = list(groups)
-    if all(isinstance(item, (list, tuple, set, np.ndarray)) for item in items):
+    lists = [isinstance(item, (list, tuple, set, np.ndarray)) for item in items]
+    if all(lists):
         return {f"group {n}": list(item) for n, item in enumerate(items)}
+    if any(lists):
+        raise InputError("groups must be lists of columns, or labels, not a mixture of both")
     if len(items) != n_columns:
         raise InputError(
             f"groups has {len(items)} labels, the table {n_columns} columns; give one for each, "
@@ -189,8 +215,18 @@ def _named_groups(groups: Any, n_columns: int) -> dict[str, Any]:
         )
     named: dict[str, Any] = {}
     for j, label in enumerate(items):
+        if label is not None and label != label:
+            raise InputError(f"groups: the label of column {j} is nan; None is a column alone")
         if label is not None:
             named.setdefault(str(label), []).append(j)
+    return named
+
+
+def _by_text(what: str, mapping: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a mapping with names that are text, or say which two are the same then."""
+    named = {str(name): members for name, members in mapping.items()}
+    if len(named) < len(mapping):
+        raise InputError(f"{what} has two of the same name: {listing(map(str, mapping))}")
     return named
 
 
@@ -206,17 +242,18 @@ def _families(
         raise InputError(f"families must map names to lists of columns, not {families!r}")
     if at_least is None and at_most is None:
         raise InputError("families without at_least or at_most say nothing; give one of them")
-    names = [str(name) for name in families]
+    families = _by_text("families", families)
+    names = list(families)
     least, most = _bounds("at_least", at_least, names), _bounds("at_most", at_most, names)
     found = []
     for name, members in zip(names, families.values(), strict=True):
         inside = columns.find_all(f"families[{name!r}]", members)
-        for p in inside:
-            if not set(inside).issuperset(_with_group(of_group, p)):
-                raise InputError(
-                    f"families[{name!r}] has only a part of the group {of_group[p].name!r}, whose "
-                    f"columns enter together; take all of it or nothing"
-                )
+        broken = _broken_group(of_group, inside)
+        if broken is not None:
+            raise InputError(
+                f"families[{name!r}] has only a part of the group {broken.name!r}, whose columns "
+                f"enter together; take all of it or nothing"
+            )
         low, high = least.get(name, 0), most.get(name)
         if high is not None and low > high:
             raise InputError(
@@ -230,14 +267,16 @@ def _bounds(what: str, bound: Any, names: Sequence[str]) -> dict[str, int]:
     """Read one number for every family, or a mapping of names to numbers."""
     if bound is None:
         return {}
-    given = bound if isinstance(bound, Mapping) else dict.fromkeys(names, bound)
+    given = dict.fromkeys(names, bound)
+    if isinstance(bound, Mapping):
+        given = _by_text(what, bound)
     for name, value in given.items():
         if name not in names:
             raise InputError(f"{what}: there is no family {name!r}; there are {listing(names)}")
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if not whole or value < 0:
             raise InputError(f"{what} for {name!r} must be a whole number from 0, not {value!r}")
-    return {str(name): int(value) for name, value in given.items()}
+    return {name: int(value) for name, value in given.items()}
 
 
 def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | None:
@@ -246,7 +285,8 @@ def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | Non
         raise InputError(f"{given} needs {missing} as well")
     if costs is None:
         return None
-    if isinstance(costs, Mapping):
+    if isinstance(costs, Mapping) or hasattr(costs, "to_dict"):
+        # A pandas Series has labels, which count, and not the places where they stand.
         pairs = list(costs.items())
     else:
         values = [costs] if np.ndim(costs) == 0 else list(costs)
@@ -258,12 +298,14 @@ def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | Non
         pairs = list(enumerate(values))
     each = np.full(len(columns.coded), math.nan)
     for column, cost in pairs:
-        value = _number(f"costs[{column!r}]", cost, 0.0, math.inf)
+        if cost is None:
+            raise InputError(f"costs[{column!r}] is None; give 0 for a column that costs nothing")
+        value = _number(f"costs[{column!r}]", cost, 0.0, MOST_COST)
         behind = list(columns.find("costs", column))
         if not np.isnan(each[behind]).all():
             raise InputError(f"costs names {column!r} twice, by itself and as part of a group")
         # What a group costs is shared out among its columns, which are bought together.
-        each[behind] = 0.0 if value is None else value / len(behind)
+        each[behind] = (value or 0.0) / len(behind)
     without = np.flatnonzero(np.isnan(each))
     if without.size:
         raise InputError(
@@ -276,8 +318,8 @@ def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | Non
 def _number(what: str, value: Any, low: float, high: float) -> float | None:
     if value is None:
         return None
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not number or not low <= value <= high or math.isinf(value):
-        span = f"from {low:g} to {high:g}" if math.isfinite(high) else f"of at least {low:g}"
+    number = isinstance(value, (int, float, np.integer, np.floating))
+    if not number or isinstance(value, bool) or not low <= value <= high:
+        span = f"from {low:g} to {high:g}" if high < MOST_COST else f"of at least {low:g}"
         raise InputError(f"{what} must be a number {span}, not {value!r}")
     return float(value)

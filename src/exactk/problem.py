@@ -19,9 +19,8 @@ from exactk.linalg import least_squares, solve_unit_diagonal, wide_least_squares
 from exactk.moments import Margins, Moments
 from exactk.problem_checks import check_one_hot, check_ridge, check_total, matching_weights
 from exactk.problem_rules import Ruled
-from exactk.rules import Group, Rules
+from exactk.rules import Rules
 from exactk.sources import Rows, check_names, open_rows
-from exactk.sources.categories import Category
 from exactk.sources.dense import DenseRows
 from exactk.streams import Stream
 from exactk.streams.coding import Coding
@@ -181,11 +180,7 @@ class Problem(Doors, Ruled):
         problem = cls.from_rows(
             rows, target, weights, ridge=ridge, scale=scale, gram=gram, memory_limit=memory_limit
         )
-        groups = tuple(
-            Group(category.name, category.columns)
-            for category in rows.categories
-            if len(category.columns) > 1
-        )
+        groups = problem.category_groups
         return problem.under(Rules(groups=groups)) if groups else problem
 
     @classmethod
@@ -349,41 +344,6 @@ class Problem(Doors, Ruled):
     def name(self, j: int) -> str:
         """Name of one column."""
         return f"x{j}" if self.given_names is None else self.given_names[j]
-
-    @property
-    def categories(self) -> tuple[Category, ...]:
-        """Columns of the user's table that are coded as columns of 0 and 1 in this one.
-
-        Examples
-        --------
-        >>> import polars as pl
-        >>> table = pl.DataFrame(
-        ...     {"sex": ["f", "m", "f", "m"], "colour": ["red", "blue", "red", "white"]}
-        ... )
-        >>> problem = Problem.from_arrays(table, [1.0, 2.0, 4.0, 8.0])
-        >>> problem.feature_names
-        ('sex=m', 'colour=blue', 'colour=white')
-        >>> problem.original_names, problem.origins.tolist()
-        (('sex', 'colour'), [0, 1, 1])
-        """
-        return () if self.rows is None else self.rows.categories
-
-    @cached_property
-    def origins(self) -> Indices:
-        """Index in the user's table of what each column codes; its own where nothing is coded."""
-        steps = np.ones(self.n_features, dtype=np.intp)
-        for category in self.categories:
-            steps[list(category.columns[1:])] = 0
-        origins: Indices = np.cumsum(steps) - 1
-        origins.setflags(write=False)
-        return origins
-
-    @property
-    def original_names(self) -> tuple[str, ...]:
-        """Names of the columns of the user's table."""
-        coded = {category.first: category.name for category in self.categories}
-        first = np.flatnonzero(np.diff(self.origins, prepend=-1))
-        return tuple(coded.get(j, self.name(j)) for j in first.tolist())
 
     @property
     def n_features(self) -> int:
@@ -614,7 +574,8 @@ class Problem(Doors, Ruled):
             raise InputError(f"k must be a whole number, not {k!r}")
         if k < 1:
             raise InputError(f"k must be at least 1, not {k}")
-        if k > self.n_usable:
+        most = self.n_usable if self.rules is None else self.rules.size_of(self.usable)
+        if k > most:
             constant = np.setdiff1d(np.arange(self.n_features), self.usable)
             why = (
                 f" ({constant.size} of {self.n_features} are constant: "
@@ -623,7 +584,6 @@ class Problem(Doors, Ruled):
                 else ""
             )
             raise InputError(
-                f"k={k} is more than the {self.n_usable} usable columns{why}; ask for "
-                f"k <= {self.n_usable}"
+                f"k={k} is more than the {most} usable columns{why}; ask for k <= {most}"
             )
         return int(k)

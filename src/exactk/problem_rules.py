@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from exactk.constraints import Columns, make_rules
 from exactk.errors import InputError, listing
 from exactk.rules import Count, Group, Rules
+from exactk.sources.categories import Category
 
 if TYPE_CHECKING:
     from exactk.problem import Problem
@@ -21,7 +23,69 @@ Indices = npt.NDArray[np.intp]
 
 
 class Ruled:
-    """A problem's ways to get rules."""
+    """What the columns of a problem are called, and a problem's ways to get rules."""
+
+    @property
+    def categories(self) -> tuple[Category, ...]:
+        """Columns of the user's table that are coded as columns of 0 and 1 in this one.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from exactk import Problem
+        >>> table = pl.DataFrame(
+        ...     {"sex": ["f", "m", "f", "m"], "colour": ["red", "blue", "red", "white"]}
+        ... )
+        >>> problem = Problem.from_arrays(table, [1.0, 2.0, 4.0, 8.0])
+        >>> problem.feature_names
+        ('sex=m', 'colour=blue', 'colour=white')
+        >>> problem.original_names, problem.origins.tolist()
+        (('sex', 'colour'), [0, 1, 1])
+        """
+        rows = cast("Problem", self).rows
+        return () if rows is None else rows.categories
+
+    @cached_property
+    def origins(self) -> Indices:
+        """Index in the user's table of what each column codes; its own where nothing is coded."""
+        steps = np.ones(cast("Problem", self).n_features, dtype=np.intp)
+        for category in self.categories:
+            steps[list(category.columns[1:])] = 0
+        origins: Indices = np.cumsum(steps) - 1
+        origins.setflags(write=False)
+        return origins
+
+    @cached_property
+    def original_names(self) -> tuple[str, ...]:
+        """Names of the columns of the user's table."""
+        coded = {category.first: category.name for category in self.categories}
+        first = np.flatnonzero(np.diff(self.origins, prepend=-1))
+        problem = cast("Problem", self)
+        return tuple(coded.get(j, problem.name(j)) for j in first.tolist())
+
+    @cached_property
+    def category_groups(self) -> tuple[Group, ...]:
+        """Categories that are coded as several columns, which enter together."""
+        return tuple(
+            Group(category.name, category.columns)
+            for category in self.categories
+            if len(category.columns) > 1
+        )
+
+    def table_columns(self, columns: Any) -> list[int]:
+        """Return the columns of the user's table behind columns of this problem, sorted.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from exactk import Problem
+        >>> table = pl.DataFrame({"colour": ["red", "blue", "white", "red"], "size": [1, 2, 4, 5]})
+        >>> problem = Problem.from_arrays(table, [1.0, 2.0, 4.0, 8.0])
+        >>> problem.feature_names, problem.table_columns([2])
+        (('colour=blue', 'colour=white', 'size'), [1])
+        """
+        found: list[int] = np.unique(self.origins[np.asarray(columns, dtype=np.intp)]).tolist()
+        return found
 
     def with_constraints(
         self,
@@ -40,7 +104,8 @@ class Ruled:
         """Return the same problem under constraints, in place of any that it has.
 
         Columns are named, or numbered as in the table that was given. Methods that search
-        (``exchange``, ``greedy``, ``exhaustive``) keep all constraints; any method keeps `exclude`.
+        (``exchange``, ``greedy``, ``exhaustive``, ``stability``) keep all constraints; any method
+        keeps `exclude`.
 
         Parameters
         ----------
@@ -84,23 +149,19 @@ class Ruled:
         """
         problem = cast("Problem", self)
         columns = _columns(problem)
-        categories = [
-            Group(category.name, category.columns)
-            for category in problem.categories
-            if len(category.columns) > 1
-        ]
         rules = make_rules(
-            columns, categories, include=include, exclude=exclude, groups=groups, count=count,
-            families=families, at_least=at_least, at_most=at_most, costs=costs, budget=budget,
-            max_correlation=max_correlation,
+            columns, problem.category_groups, include=include, exclude=exclude, groups=groups,
+            count=count, families=families, at_least=at_least, at_most=at_most, costs=costs,
+            budget=budget, max_correlation=max_correlation,
         )  # fmt: skip
         if rules is not None:
             constant = np.setdiff1d(rules.include, problem.usable)
             alone = [p for p in constant if p not in rules.together]
             if alone:
+                names = [problem.original_names[j] for j in problem.table_columns(alone)]
                 raise InputError(
-                    f"include: {listing(problem.name(p) for p in alone)} is constant and says "
-                    f"nothing about the target; leave it out"
+                    f"include: {listing(names)} is constant and says nothing about the target; "
+                    f"leave it out"
                 )
         return self.under(rules)
 
@@ -162,8 +223,11 @@ def _candidates(problem: Problem, candidates: Indices, rules: Rules) -> Indices:
     barred = np.asarray(rules.exclude, dtype=np.intp)
     wanted = np.asarray(rules.include, dtype=np.intp)
     candidates = np.setdiff1d(candidates, barred)
+    stands_for = np.arange(problem.n_features)
+    stands_for[problem.copies] = problem.originals
+    touched = np.intersect1d(stands_for[np.concatenate([barred, wanted])], problem.originals)
     # One of several copies is a candidate: one that must be in, or the first that may be.
-    for original in np.unique(problem.originals):
+    for original in touched:
         alike = np.append(problem.copies[problem.originals == original], original)
         asked = np.intersect1d(alike, wanted)
         chosen = asked if asked.size else np.setdiff1d(alike, barred)[:1]

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from exactk.monitor import Progress
 
-__all__ = ["bar", "count_bar", "row_bar"]
+__all__ = ["bar", "count_bar", "counting", "row_bar"]
 
 logger = logging.getLogger(__name__)
 
@@ -148,3 +148,32 @@ def count_bar(description: str, total: int) -> Iterator[Callable[[int], None]]:
         return
     log = _log_lines()
     yield lambda done: log(f"{description}: {done} of {total}")
+
+
+@contextmanager
+def counting(what: str, total: int, verbose: int) -> Iterator[Callable[[int], None]]:
+    """Show how many are done until the block ends, if that is wanted.
+
+    Parameters
+    ----------
+    what : str
+        What the pieces are, in front of the bar.
+    total : int
+    verbose : int
+        0 shows nothing.
+
+    Yields
+    ------
+    callable
+        Takes how many are done.
+
+    Examples
+    --------
+    >>> with counting("folds", 5, verbose=0) as show:
+    ...     show(1)
+    """
+    if not verbose:
+        yield lambda done: None
+        return
+    with count_bar(what, total) as show:
+        yield show

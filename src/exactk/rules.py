@@ -93,6 +93,6 @@ class Rules:
         """Return how many of the k these columns are; of a group all are there."""
         if self.count == "columns" or not self.groups:
             return len(support)
-        names = {self.together[int(p)].name for p in support if int(p) in self.together}
+        whole = {self.together[int(p)].columns for p in support if int(p) in self.together}
         alone = sum(1 for p in support if int(p) not in self.together)
-        return alone + len(names)
+        return alone + len(whole)

@@ -7,23 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from exactk import registry
-from exactk.choose.ridge import resolve_ridge
-from exactk.choose.sizes import SizeChoice, choose_k, largest_size
-from exactk.constraints import CONSTRAINTS
+from exactk.choose.asked import Asked
 from exactk.errors import InputError
-from exactk.gram import GramMode
 from exactk.methods.base import Method
-from exactk.problem import Problem
-from exactk.problem_checks import check_ridge
-from exactk.result import Path, Result, Status
+from exactk.result import Path, Status
 from exactk.rules import Count
-from exactk.solve import solve, solve_path
-from exactk.sources.frames import is_frame, take_columns
+from exactk.solve import solve_path
+from exactk.sources.frames import as_table, is_frame, take_columns
 from exactk.sources.open import is_dask
 from exactk.targets import Task
 
@@ -68,14 +62,14 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     criterion : {"cv", "bic", "ebic", "aicc", "cp"}
         Squared error on held-out rows, or a criterion of the fits on all rows.
     cv : int, splitter of scikit-learn, iterable or None
-        Folds of criterion "cv"; None is five.
+        Folds of criterion "cv"; None is five, or fewer where there are fewer rows or groups.
     rule : {"one_se", "best"}
         The smallest number within one standard error of the best by cross-validation, or the best.
     scoring : str, callable or None
         With criterion "cv" a score, the larger the better, in place of the squared error.
-    estimator : estimator or None
-        What is scored, fitted anew on the features of each size in each fold; None is a logistic
-        or linear regression on standardised features.
+    estimator : estimator, str or None
+        What is scored, fitted anew on the features of each size in each fold; None is logistic
+        regression, or ridge regression for numbers, on standardised features.
     include, exclude : list of str or int, or None
         Features that are always and never in; see `Problem.with_constraints`, as for all below.
     groups : mapping, list of lists, labels, or None
@@ -95,10 +89,11 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     ----------
     support_ : ndarray of bool of shape (n_features_in_,)
         Mask of the selected features.
-    selected_ : ndarray of int of shape (k,)
-        Selected features in order of entry, the most useful first.
+    selected_ : ndarray of int of shape (n_selected,)
+        Selected columns of X in order of entry, the most useful first: k of them, or more where
+        `groups` count as one.
     ranking_ : ndarray of int of shape (n_features_in_,)
-        1..k for the selected features in order of entry, k + 1 for all others.
+        1..n_selected for the selected columns in order of entry, n_selected + 1 for all others.
     coef_ : ndarray of shape (n_outputs, n_features_in_)
         Coefficients of the linear fit, zero outside the selection. Where X has text or
         categories, one for each column of 0 and 1 that they are coded as: see
@@ -227,8 +222,8 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             For a Dask table a Dask array or series, too.
         sample_weight : array-like of shape (n,) or None
         groups : array-like of shape (n,) or None
-            Handed to the splitter where ``k="auto"`` cross-validates, else not used; with a
-            number of folds the rows of a group stay together.
+            Handed to the splitter where ``k="auto"`` cross-validates, else checked and not used;
+            with a number of folds the rows of a group stay together.
 
         Returns
         -------
@@ -241,11 +236,13 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             After Ctrl-C; the selector is then fitted with the best found until then, unless
             ``k="auto"`` had not tried all sizes.
         """
-        method = self._configured_method()
-        problem = self._problem(X, y, sample_weight, method)
-        result, choice = self._solve(problem, method, groups)
-        k = result.k
-        self.result_, self.k_ = result, k
+        asked = Asked.of(self).checked()
+        problem = asked.problem(X, y, sample_weight)
+        # Values are checked by now; names and width are noted as scikit-learn does.
+        validate_data(self, _header(X), skip_check_array=True)
+        self.n_features_in_ = int(problem.origins[-1]) + 1
+        result, choice = asked.solve(problem, groups)
+        self.result_, self.k_ = result, result.k
         self._note("choice_", choice)
         self._note("path_", None if choice is None else choice.table)
         origins = problem.origins
@@ -295,16 +292,13 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         >>> [result.support.tolist() for result in path]
         [[2], [1, 3], [1, 2, 3]]
         """
-        method = self._configured_method()
-        # A copy takes the marks of this table (names, widths), so that a fitted selector keeps its.
-        problem = clone(self)._problem(X, y, sample_weight, method)
-        own = largest_size(problem, self.k_max) if self._is_auto() else self.k
-        k_max = problem.check_k(own if k_max is None else k_max)
-        ridge = resolve_ridge(self.ridge, problem, k_max, random_state=self.random_state)
+        asked = Asked.of(self).checked()
+        problem = asked.problem(X, y, sample_weight)
+        k_max = problem.check_k(asked.largest(problem) if k_max is None else k_max)
         return solve_path(
-            problem.with_ridge(ridge),
+            asked.with_ridge(problem, k_max),
             k_max,
-            method,
+            asked.method,
             time_limit=self.time_limit,
             verbose=self.verbose,
         )
@@ -323,7 +317,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             The selected columns, in the order of the table. Of a selector fitted on text or
             categories, a frame of the same kind with its columns as they are.
         """
-        mask = self.get_support()
+        mask, X = self.get_support(), as_table(X)
         framed = hasattr(self, "coded_feature_names_") and is_frame(X)
         if not framed and not is_dask(X):
             return super().transform(X)
@@ -366,75 +360,12 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             )
         return super().inverse_transform(X)
 
-    def _is_auto(self) -> bool:
-        if isinstance(self.k, str) and self.k != "auto":
-            raise InputError(f"k must be a whole number or 'auto', not {self.k!r}")
-        return isinstance(self.k, str)
-
-    def _solve(
-        self, problem: Problem, method: Method, groups: Any
-    ) -> tuple[Result, SizeChoice | None]:
-        """Solve for k features, or for the number that the data choose."""
-        common: Any = {"time_limit": self.time_limit, "verbose": self.verbose}
-        if self._is_auto():
-            ridge = self.ridge if isinstance(self.ridge, str) else check_ridge(self.ridge)
-            choice = choose_k(
-                problem, self.k_max, criterion=self.criterion, method=method, cv=self.cv,
-                rule=self.rule, ridge=ridge, random_state=self.random_state,
-                scoring=self.scoring, estimator=self.estimator,
-                groups=groups if self.criterion == "cv" else None, **common,
-            )  # fmt: skip
-            return choice.result, choice
-        k = problem.check_k(self.k)
-        ridge = resolve_ridge(self.ridge, problem, k, random_state=self.random_state)
-        return solve(problem.with_ridge(ridge), k, method, **common), None
-
-    def _problem(self, X: Any, y: Any, sample_weight: Any, method: Method) -> Problem:
-        if is_dask(X):
-            if isinstance(sample_weight, str):
-                raise InputError(f"sample_weight must be numbers, one a row, not {sample_weight!r}")
-            problem = Problem.from_dask(
-                X, y, weights=sample_weight, scale=self.scale, task=self.task
-            )
-        else:
-            # Products of all pairs of columns are not made for a method that asks for few or none.
-            whole = method.uses_gram or self.ridge == "cv" or self._is_auto()
-            gram: GramMode = "auto" if whole else "columns"
-            problem = Problem.from_arrays(
-                X, y, sample_weight=sample_weight, scale=self.scale, task=self.task, gram=gram
-            )
-        asked = {name: getattr(self, name) for name in CONSTRAINTS}
-        if any(value is not None for name, value in asked.items() if name != "count"):
-            problem = problem.with_constraints(**asked)
-        # Values are checked by now; names and width are noted as scikit-learn does.
-        validate_data(self, _header(X), skip_check_array=True)
-        self.n_features_in_ = int(problem.origins[-1]) + 1
-        return problem
-
     def _note(self, name: str, value: Any) -> None:
         """Set an attribute that some fits have; None takes that of an earlier fit away."""
         if value is not None:
             setattr(self, name, value)
         elif hasattr(self, name):
             delattr(self, name)
-
-    def _configured_method(self) -> Method:
-        """Return the method with its parameters, checked before the table is read."""
-        given: dict[str, Any] = {} if self.effort is None else {"effort": self.effort}
-        if isinstance(self.method, str):
-            if "random_state" in registry.method_class(self.method).option_names():
-                given["random_state"] = self.random_state
-            method = registry.create(self.method, **given)
-        elif isinstance(self.method, Method):
-            method = clone(self.method)
-            if self.random_state is not None and "random_state" in method.option_names():
-                given["random_state"] = self.random_state
-            registry.check_options(type(method).__name__.lower(), method.option_names(), given)
-            method.set_params(**given)
-        else:
-            raise InputError(f"method must be a name or a method object, not {self.method!r}")
-        method.check()
-        return method
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
@@ -453,5 +384,5 @@ class TopKSelector(SelectorMixin, BaseEstimator):
 def _header(X: Any) -> Any:
     """What scikit-learn reads names and width from: of a Dask collection a table without rows."""
     if not is_dask(X):
-        return X
+        return as_table(X)
     return X._meta if hasattr(type(X), "columns") else np.empty((0, X.shape[1]))

@@ -21,9 +21,9 @@ from exactk.monitor import Monitor, Progress
 from exactk.problem import Problem
 from exactk.result import Answer, Path, Result, Status
 from exactk.rules import Rules
+from exactk.search.conflicts import check_feasible
 from exactk.search.constrained import unit_entry_order
 from exactk.search.descent import entry_order
-from exactk.search.feasible import check_feasible
 from exactk.streams.collect import TooLargeError
 
 __all__ = ["solve", "solve_path"]
@@ -86,7 +86,7 @@ def solve(
     chosen, name = _method(method, options)
     limit = _check_time_limit(time_limit)
     problem = _serve(problem, chosen, name, verbose)
-    check_feasible(problem, k)
+    check_feasible(problem, k, limit)
     with _progress(f"{name}, k={k}", verbose) as show:
         monitor = Monitor(limit, show, on_step)
         answer = chosen.run(problem, k, monitor)
@@ -122,7 +122,8 @@ def solve_path(
     -------
     Path
         One `Result` for each k; by ``exchange`` and ``greedy`` the objective never rises with k.
-        Under constraints, sizes at which no set keeps them are left out.
+        Under constraints it may, where a larger set cannot contain a smaller one, and sizes at
+        which no set keeps them (or none was found in time) are left out.
 
     Examples
     --------
@@ -139,8 +140,8 @@ def solve_path(
     problem = _serve(problem, chosen, name, verbose)
     results, most = [], k_max
     if problem.rules is not None and problem.rules.is_simple:
-        # Columns that are excluded, and their copies, cannot make up the number.
-        most = min(k_max, len(problem.candidates))
+        # Columns that are excluded cannot make up the number.
+        most = min(k_max, len(np.setdiff1d(problem.usable, problem.rules.exclude)))
     with _progress(f"{name}, k=1..{k_max}", verbose) as show:
         monitor = Monitor(limit, show)
         before = 0.0
@@ -153,7 +154,7 @@ def solve_path(
             before = monitor.seconds
     if not results:
         # No size up to k_max can be had: the largest says why.
-        check_feasible(problem, k_max)
+        check_feasible(problem, k_max, limit)
     _warn(results[-1])
     return Path(results)
 
@@ -273,6 +274,8 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
     elif not answer.ordered:
         order = entry_order(problem, order)
     missing = k - size
+    if missing and rules.groups:
+        raise AssertionError(f"method {name!r} returned {size} units for k={k}: a defect")
     if missing:
         # Every other column depends on these: whichever are added, the objective is the same.
         spare = np.setdiff1d(problem.usable, [*order, *rules.exclude])
@@ -284,7 +287,8 @@ def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) 
     fit = problem.refit(support)
     # With a ridge even copies have full rank; the method knows them as no candidates.
     rank = min(fit.rank, len(found))
-    if rank < len(support):
+    # Of a group all columns are there, whether they add something or not.
+    if rank < len(support) and not rules.groups:
         which = "asked for" if missing else "chosen"
         shortfall = (
             f"only {rank} of the {len(support)} columns {which} are independent: the other "

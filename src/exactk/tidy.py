@@ -96,7 +96,7 @@ class Tidy(Sequence[dict[str, Any]]):
         return json.dumps(rows, **options)
 
     def to_csv(self) -> str:
-        """Return CSV with a header; lists within a value are separated by spaces."""
+        """Return CSV with a header; lists within a value are separated by semicolons."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
@@ -170,7 +170,7 @@ def _for_json(value: Any) -> Any:
 
 def _for_csv(value: Any) -> Any:
     if isinstance(value, list):
-        return " ".join(str(part) for part in value)
+        return ";".join(str(part) for part in value)
     return "" if value is None or value != value else value
 
 

@@ -133,13 +133,18 @@ def cases(draw: st.DrawFn) -> Case:
     return case
 
 
+def _most(problem: Problem) -> int:
+    return len(NAMES) if problem.rules is None else problem.rules.size_of(range(len(NAMES)))
+
+
 @settings(max_examples=200, deadline=None)
 @given(cases())
 def test_every_constraint_is_kept_and_nothing_beats_enumeration(case: Case) -> None:
     keeping = case.keeping()
     problem = case.problem()
     if not keeping:
-        with pytest.raises(InfeasibleError):
+        # More than there are is an error of k alone, and of no constraint.
+        with pytest.raises(InfeasibleError if case.k <= _most(problem) else InputError):
             solve(problem, case.k)
         return
     best = min(case.objective(support) for support in keeping)
@@ -161,10 +166,10 @@ def test_a_path_has_every_size_that_can_be_had(case: Case) -> None:
     possible = [k for k in range(1, len(NAMES) + 1) if case.keeping(k)]
     if not possible:
         with pytest.raises(InfeasibleError):
-            solve_path(problem, len(NAMES))
+            solve_path(problem, _most(problem))
         return
-    for method in ("exchange", "greedy"):
-        path = solve_path(problem, len(NAMES), method)
+    for method in ("exchange", "greedy", "exhaustive"):
+        path = solve_path(problem, _most(problem), method)
         assert path.sizes == possible
         for result in path:
             assert tuple(result.support) in case.keeping(result.k)

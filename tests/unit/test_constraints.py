@@ -80,7 +80,8 @@ def test_a_member_of_a_group_brings_the_group() -> None:
         ({"groups": {"g": [0, 1], "h": [1, 2]}}, ["'bmi'", "two groups", "'g'", "'h'"]),
         ({"groups": ["a", "b"]}, ["2 labels", "6 columns"]),
         ({"groups": "ab"}, ["groups must map"]),
-        ({"groups": {"g": [0, 1]}, "exclude": [0]}, ["exclude", "'age'", "'g'", "whole group"]),
+        ({"groups": {"g": [0, 1]}, "exclude": [0]},
+         ["exclude", "part of the group 'g'", "whole group"]),
         ({"groups": {"g": [0, 1]}, "families": {"F": [0]}, "at_most": 1},
          ["families['F']", "'g'", "all of it or nothing"]),
         ({"count": "all"}, ["count", "'groups' or 'columns'", "'all'"]),
@@ -174,3 +175,135 @@ def test_the_selector_takes_the_same_words() -> None:
         TopKSelector(k=2, include=[9]).fit(X, y)
     why = explain(problem.with_constraints(include=["bmi"]), 3)
     assert "bmi" in why.selected
+
+
+def _with_copy() -> Problem:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    y = 2 * X[:, 0] + X[:, 1] + rng.standard_normal(60)
+    return Problem.from_arrays(np.hstack([X, X[:, :1]]), y, feature_names=[*"abcdef", "a2"])
+
+
+@pytest.mark.parametrize("method", ["exchange", "exhaustive"])
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_copies_that_differ_in_what_the_rules_say_of_them(method: str, ridge: float) -> None:
+    problem = _with_copy().with_ridge(ridge)
+    best = problem.objective([0, 1])
+    dear = {"costs": dict(zip([*"abcdef", "a2"], [10, 1, 1, 1, 1, 1, 1], strict=True)), "budget": 5}
+    crowded = {"families": {"F": ["a", "b"]}, "at_most": 1}
+    bound = {"groups": {"g": ["a", "c", "d"]}, "count": "columns"}
+    wanted = {"families": {"F": ["a2"]}, "at_least": 1}
+    for constraints in (dear, crowded, bound, wanted):
+        result = solve(problem.with_constraints(**constraints), 2, method)
+        assert result.support.tolist() == [1, 6]
+        assert result.objective == pytest.approx(best)
+
+
+def test_copies_make_up_the_number_where_nothing_else_is_left() -> None:
+    problem = _with_copy()
+    with pytest.warns(UserWarning, match="independent"):
+        assert solve(problem, 7).k == 7
+    with pytest.warns(UserWarning, match="independent"):
+        assert solve(problem.with_constraints(include=["b"]), 7).k == 7
+    assert solve(problem.with_constraints(groups={"g": ["b", "c"]}), 6).k == 6
+
+
+def test_an_explanation_sees_copies() -> None:
+    problem = _with_copy().with_ridge(0.1)
+    why = explain(problem, 2, tolerance=0.0)
+    row = next(row for row in why.members if row["feature"] == "a")
+    assert row["substitute"] == "a2"
+    assert row["price"] == pytest.approx(0.0, abs=1e-9)
+    assert [0, 1] in why.alternatives["support"]
+    assert [1, 6] in why.alternatives["support"]
+    assert len(why.alternatives) == 2
+    assert why.is_complete
+
+
+def test_names_are_not_taken_for_each_other() -> None:
+    import polars as pl
+
+    frame = pl.DataFrame(
+        {"colour": ["red", "blue", "white", "red", "blue", "red"], "a": [1.0, 2, 4, 3, 9, 5],
+         "b": [2.0, 1, 0, 5, 4, 3], "c": [0.0, 1, 4, 3, 1, 1]}
+    )  # fmt: skip
+    problem = Problem.from_arrays(frame, [1.0, 2, 0, 3, 1, 5], ridge=0.1)
+    with says("groups['colour']", "another name"):
+        problem.with_constraints(groups={"colour": ["a", "b"]})
+    with says("groups['c']", "another name"):
+        problem.with_constraints(groups={"c": ["a", "b"]})
+    with says("groups", "same name", "'1'"):
+        problem.with_constraints(groups={1: ["a"], "1": ["b"]})
+    with says("families", "same name"):
+        problem.with_constraints(families={1: ["a"], "1": ["b"]}, at_most=1)
+    rules = problem.with_constraints(families={1: ["a"]}, at_most={1: 0}).rules
+    assert rules is not None
+    assert rules.families == (Family("1", (2,), 0, 0),)
+    with says("is constant", "'flat'"):
+        flat = frame.with_columns(flat=pl.lit("x"))
+        Problem.from_arrays(flat, [1.0, 2, 0, 3, 1, 5]).with_constraints(include=["flat"])
+
+
+@pytest.mark.parametrize(
+    ("constraints", "words"),
+    [
+        ({"groups": ["g", "g", np.nan, None, None, None]}, ["groups", "column 2", "nan", "None"]),
+        ({"groups": [["age"], "x", None, None, None, None]}, ["groups", "mixture"]),
+        ({"costs": dict.fromkeys(NAMES), "budget": 3}, ["costs['age']", "None", "give 0"]),
+        ({"include": b"\x01"}, ["include must be a list"]),
+        ({"include": iter(["age"])}, ["include must be a list"]),
+        ({"include": np.array([[0, 1]])}, ["include must be a list"]),
+        ({"include": np.array("age")}, ["include must be a list"]),
+        ({"costs": [1] * 6, "budget": 3 + 0j}, ["budget"]),
+        ({"costs": [1e308] * 6, "budget": 3}, ["costs[0]"]),
+    ],
+)
+def test_odd_values_are_refused(constraints: dict[str, Any], words: list[str]) -> None:
+    with says(*words):
+        _problem().with_constraints(**constraints)
+
+
+def test_costs_of_a_series_go_by_label() -> None:
+    import pandas as pd
+
+    series = pd.Series(dict(zip(reversed(NAMES), range(6), strict=True)))
+    rules = _rules(costs=series, budget=3)
+    assert rules is not None
+    assert rules.costs == (5, 4, 3, 2, 1, 0)
+
+
+def test_bounds_of_any_length_are_numbers() -> None:
+    families = {"F": ["age", "bmi"]}
+    assert solve(_problem().with_constraints(families=families, at_most=10**30), 2).k == 2
+    with pytest.raises(InfeasibleError, match="at least 1000000000"):
+        solve(_problem().with_constraints(families=families, at_least=10**30), 2)
+
+
+def test_what_cannot_be_told_in_time_is_given_up() -> None:
+    rng = np.random.default_rng(0)
+    problem = Problem.from_arrays(rng.standard_normal((60, 300)), rng.standard_normal(60), ridge=1)
+    problem = problem.with_constraints(max_correlation=0.05)
+    with pytest.raises(InfeasibleError, match=r"could not be told in 0\.5 seconds"):
+        solve(problem, 25, time_limit=0.5)
+
+
+def test_many_copies_under_rules() -> None:
+    rng = np.random.default_rng(0)
+    half = rng.standard_normal((30, 3000))
+    problem = Problem.from_arrays(np.hstack([half, half]), half[:, 0])
+    few = problem.with_constraints(exclude=[3, 5, 3005])
+    np.testing.assert_array_equal(
+        few.candidates, np.sort([*np.setdiff1d(np.arange(3000), [3, 5]), 3003])
+    )
+
+
+def test_half_samples_do_not_fill_up_with_arbitrary_columns_under_a_rule() -> None:
+    from exactk import stability
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 40))
+    y = X[:, 30] + 0.1 * rng.standard_normal(20)
+    problem = Problem.from_arrays(X, y).with_constraints(exclude=[39])
+    found = stability(problem, 12, n_samples=20)
+    assert found.core.indices == (30,)
+    assert "told apart" in found.message

@@ -141,6 +141,40 @@ def test_groups_reach_the_splitter() -> None:
     TopKSelector(k="auto", criterion="bic").fit(X, Y, groups=groups)
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"k_max": 0}, ["k_max", "at least 1", "0"]),
+        ({"k_max": 2.5}, ["k_max", "2.5"]),
+        ({"criterion": "aic"}, ["criterion", "'aic'", "did you mean 'aicc'?"]),
+        ({"rule": "1se"}, ["rule", "'one_se' or 'best'", "'1se'"]),
+        ({"cv": "five"}, ["cv", "splitter", "'five'"]),
+        ({"cv": 1}, ["cv", "at least 2", "1"]),
+        ({"cv": 2.5}, ["cv", "2.5"]),
+        ({"count": "column"}, ["count", "'groups' or 'columns'", "'column'"]),
+        ({"k": "some"}, ["k must be", "'auto'", "'some'"]),
+        ({"method": "exchnage"}, ["did you mean 'exchange'"]),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+@pytest.mark.parametrize("k", [3, "auto"])
+def test_parameters_are_checked_before_the_table_whatever_k_is(
+    options: dict[str, Any], words: list[str], k: int | str
+) -> None:
+    table: Any = "no table at all"
+    for call in ("fit", "path"):
+        with says(*words):
+            getattr(TopKSelector(**{"k": k, **options}), call)(table, None)
+
+
+def test_groups_of_rows_have_one_for_each() -> None:
+    for k in (3, "auto"):
+        with says("groups", "120 rows", "(1,)"):
+            TopKSelector(k=k).fit(X, Y, groups=[1])
+    folds = KFold(3)
+    assert TopKSelector(k=3, cv=folds.split(X), k_max=400).fit(X, Y).k_ == 3
+
+
 @pytest.fixture
 def routing() -> Any:
     with sklearn.config_context(enable_metadata_routing=True):
@@ -209,3 +243,14 @@ def test_estimators_are_not_fitted_themselves() -> None:
 def test_bad_parameters(options: dict[str, Any], words: list[str]) -> None:
     with says(*words):
         TopKSelector(**{"k": "auto", **options}).fit(X, Y)
+
+
+def test_folds_that_leak_and_scores_that_do_not_fit_the_target_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = X[:, 0] + rng.normal(size=60)
+    leaking = [(np.arange(50), np.arange(40, 60)), (np.arange(10, 60), np.arange(10))]
+    with says("fold 1", "tests rows that it is trained on"):
+        TopKSelector(k="auto", cv=leaking).fit(X, y)
+    with says("scoring accuracy", "fails on a fold"):
+        TopKSelector(k="auto", scoring="accuracy").fit(X, y)

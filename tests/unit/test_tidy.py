@@ -42,7 +42,7 @@ def test_json_and_csv_can_be_read_again() -> None:
     ]
     rows = list(csv.reader(io.StringIO(TABLE.to_csv())))
     assert rows == [["k", "features", "error", "note"], ["1", "a", "0.5", ""],
-                    ["2", "a b", "", "x, y"]]  # fmt: skip
+                    ["2", "a;b", "", "x, y"]]  # fmt: skip
 
 
 def test_frames() -> None:

@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Choice, Number
-from exactk.columns import are_shares
 from exactk.errors import InputError
 from exactk.linalg import SINGULAR
 from exactk.problem import Problem
 from exactk.result import Result
 
-__all__ = ["CRITERIA", "check_criterion", "criterion_values", "degrees_of_freedom"]
+__all__ = ["CRITERIA", "check_criterion", "counted_rows", "criterion_values", "degrees_of_freedom"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -85,8 +84,8 @@ def criterion_values(
     """Return an information criterion of each fit; the smallest is the best.
 
     Errors are taken as Gaussian with one variance for all of the N = n·c′ numbers of the target:
-    n rows (the sum of the weights where they count rows, not shares) and c′ outputs, c − 1 for
-    one-hot classes, whose errors sum to zero in each row. A fit has p = c′·(df + 1) + 1
+    n rows (the sum of the weights where they count rows, see `counted_rows`) and c′ outputs,
+    c − 1 for one-hot classes, whose errors sum to zero in each row. A fit has p = c′·(df + 1) + 1
     parameters: its coefficients and intercepts, and the variance. With a ridge, df =
     tr(A_SS⁻¹(A_SS − ridge)) is less than the number of columns (`degrees_of_freedom`).
 
@@ -148,6 +147,29 @@ def criterion_values(
     return np.array([s.values * (s.error / variance - 1.0) + 2.0 * s.coefficients for s in sizes])
 
 
+def counted_rows(problem: Problem) -> float:
+    """Return how many rows a problem rests on: the sum of weights that count rows, else rows.
+
+    Weights count rows where all of them are whole. Of moments and of tables that are passed over
+    no more than the sum is known: it counts where it is whole, and no less than there are rows.
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [1.0], [3.0]], [1.0, 2.0, 4.0]
+    >>> counted_rows(Problem.from_arrays(X, y, sample_weight=[2, 3, 1]))
+    6.0
+    >>> counted_rows(Problem.from_arrays(X, y, sample_weight=[2.5, 3, 1]))
+    3.0
+    """
+    rows, weight = float(problem.n_rows), float(problem.weight)
+    if problem.rows is not None:
+        weights = problem.weights
+        whole = weights is not None and bool((weights == np.floor(weights)).all())
+    else:
+        whole = weight.is_integer() and weight >= rows
+    return weight if whole else rows
+
+
 def degrees_of_freedom(problem: Problem, support: Indices) -> float:
     """Return tr(A_SS⁻¹(A_SS − ridge)): how many columns a ridge fit is worth; k without a ridge.
 
@@ -175,8 +197,7 @@ def degrees_of_freedom(problem: Problem, support: Indices) -> float:
 
 
 def _size(problem: Problem, support: Indices, residual: float) -> _Size:
-    # Shares sum to one whatever the number of rows; the squared error of each row does not mind.
-    n = _n_rows(problem)
+    n = counted_rows(problem)
     outputs = problem.n_outputs - (problem.classes is not None)
     error = max(residual, PERFECT * problem.total) / (problem.weight * outputs)
     coefficients = outputs * (degrees_of_freedom(problem, support) + 1.0)
@@ -207,17 +228,13 @@ def check_criterion(problem: Problem, criterion: str) -> None:
     >>> check_criterion(Problem.from_arrays(*load_iris(return_X_y=True)), "cp")
     """
     Choice(words=CRITERIA)("criterion", criterion)
-    columns, rows = len(problem.candidates), _n_rows(problem)
+    columns, rows = len(problem.candidates), counted_rows(problem)
     if criterion == "cp" and rows - 1 <= columns:
         raise InputError(
             f"criterion='cp' estimates the variance of the errors from a fit on all {columns} "
             f"columns, and {rows:g} rows are too few for that; use criterion='ebic' or "
             f"criterion='cv'"
         )
-
-
-def _n_rows(problem: Problem) -> float:
-    return float(problem.n_rows) if are_shares(problem.weight) else problem.weight
 
 
 def _variance(problem: Problem) -> float:

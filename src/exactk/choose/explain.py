@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from exactk.checks import Number, Whole
 from exactk.choose.near import NearSets, near_sets
-from exactk.errors import InputError
+from exactk.errors import InputError, listing
+from exactk.methods.base import generator
 from exactk.monitor import Monitor
 from exactk.problem import Problem
-from exactk.result import Result
+from exactk.result import Result, Status
 from exactk.rules import Rules
 from exactk.search.blocks import Blocks
 from exactk.search.feasible import Feasible, InfeasibleError
@@ -103,7 +105,7 @@ def explain(
     problem: Problem,
     chosen: Result | Sequence[str | int] | int,
     *,
-    why_not: Sequence[str | int] = (),
+    why_not: str | int | Sequence[str | int] | None = (),
     tolerance: float = 0.01,
     max_sets: int = 100,
     effort: float | None = None,
@@ -121,7 +123,7 @@ def explain(
         keep them as well.
     chosen : Result, list of str or int, or int
         What to explain: a result, columns by name or number, or a k to solve for first.
-    why_not : list of str or int
+    why_not : str, int, list of such, or None
         Columns, groups or categories that were not chosen and are asked about.
     tolerance : float
         Sets count as near whose objective is at most ``1 + tolerance`` times that of this one.
@@ -149,16 +151,25 @@ def explain(
     >>> why.why_not["removed"], why.is_complete
     ([['worst radius']], True)
     """
-    _check(tolerance, max_sets)
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem must be an exactk.Problem, not {type(problem).__name__}")
+    Number("[0, inf)")("tolerance", tolerance)
+    Whole(1)("max_sets", max_sets)
+    Number("(0, inf]", none="no limit")("time_limit", time_limit)
+    Number("[0, inf)", none="1")("effort", effort)
+    generator(random_state)
     monitor = Monitor(time_limit, None)
     units = Units(problem)
     members = _members(problem, units, chosen, effort, random_state)
     blocks = Blocks(units)
     blocks.load(members)
-    k = int(units.weights[members].sum())
-    feasible = Feasible(units, k)
+    feasible = _sets_like(units, members)
+    assert feasible is not None  # looked at when the members were found
+    if why_not is None or isinstance(why_not, (str, int, np.integer)):
+        why_not = [] if why_not is None else [why_not]
     asked = [_asked(problem, column) for column in why_not]
-    objective, total = blocks.objective, problem.total
+    # A perfect fit may come out a rounding below zero.
+    objective, total = max(blocks.objective, 0.0), problem.total
     own, outside = _swaps(blocks, feasible)
     pairs = _pairs(blocks)
     rows = [
@@ -166,7 +177,8 @@ def explain(
         for one in asked
     ]
     blocks.load(members)
-    near = near_sets(blocks, feasible, members, objective * (1.0 + tolerance), max_sets, monitor)
+    bound = objective * (1.0 + tolerance) + blocks.slack
+    near = near_sets(blocks, feasible, members, bound, max_sets, monitor)
     return Explanation(
         selected=tuple(units.names[u] for u in members),
         support=np.array(sorted(units.columns_of(members)), dtype=np.intp),
@@ -175,9 +187,9 @@ def explain(
         members=own,
         outside=outside,
         why_not=Tidy(
-            ["feature", "index", "regret", "share", "added", "removed", "features", "note"], rows
+            ["feature", "columns", "regret", "share", "added", "removed", "features", "note"], rows
         ),
-        alternatives=_alternatives(units, members, near, objective),
+        alternatives=_alternatives(units, members, near, objective, blocks.slack),
         is_complete=near.is_complete,
         tolerance=float(tolerance),
         pairs=pairs,
@@ -185,43 +197,62 @@ def explain(
     )
 
 
-def _check(tolerance: object, max_sets: object) -> None:
-    number = isinstance(tolerance, (int, float, np.number)) and not isinstance(tolerance, bool)
-    if not number or not 0 <= float(tolerance) < np.inf:  # type: ignore[arg-type]  # a number now
-        raise InputError(f"tolerance must be a number of zero or more, not {tolerance!r}")
-    whole = isinstance(max_sets, (int, np.integer)) and not isinstance(max_sets, bool)
-    if not whole or max_sets < 1:  # type: ignore[operator]  # a whole number now
-        raise InputError(f"max_sets must be a whole number of at least 1, not {max_sets!r}")
-
-
 def _members(
     problem: Problem, units: Units, chosen: Any, effort: float | None, random_state: object
 ) -> list[int]:
     """Units of what is explained, in order of entry."""
     if isinstance(chosen, (int, np.integer)) and not isinstance(chosen, bool):
-        chosen = solve(problem, int(chosen), effort=effort, random_state=random_state)
+        chosen = _solved(problem, int(chosen), effort, random_state)
     if isinstance(chosen, Result):
         columns = problem.check_support(chosen.order)
+        if tuple(problem.name(p) for p in np.sort(columns)) != chosen.feature_names:
+            raise InputError(
+                f"the result is of another table: it has the columns "
+                f"{listing(chosen.feature_names)}"
+            )
+        if chosen.ridge != problem.ridge:
+            raise InputError(
+                f"the result was found with ridge={chosen.ridge:g}, this problem has "
+                f"ridge={problem.ridge:g}; give problem.with_ridge({chosen.ridge!r})"
+            )
     else:
+        numbers = isinstance(chosen, np.ndarray) or any(not isinstance(c, str) for c in chosen)
+        if numbers and problem.categories:
+            raise InputError(
+                "chosen has numbers, and the table has columns of text, each of which is several "
+                "columns here: give names, or the Result itself"
+            )
         columns = np.array(problem.find_columns(chosen, "chosen"), dtype=np.intp)
     if columns.size == 0:
         raise InputError("there is nothing to explain: the support is empty")
-    if isinstance(chosen, Result) and chosen.ridge != problem.ridge:
-        raise InputError(
-            f"the result was found with ridge={chosen.ridge:g}, this problem has "
-            f"ridge={problem.ridge:g}; give problem.with_ridge({chosen.ridge!r})"
-        )
-    # A constant column or a copy is no unit of the problem, and can be explained no more.
     found = units.units_of(columns.tolist())
-    if found is None or not Feasible(units, int(units.weights[found].sum())).keeps(found):
+    names = listing(problem.original_names[j] for j in problem.table_columns(columns))
+    if found is None:
         raise InputError(
-            f"columns {columns.tolist()} are no set that could have been chosen: constant columns, "
-            f"copies of others, parts of a group, or constraints that they break"
+            f"{names} cannot have been chosen: constant or excluded columns, or parts of groups, "
+            f"are among them"
         )
+    if _sets_like(units, found) is None:
+        raise InputError(f"{names} cannot have been chosen: they break constraints of the problem")
     place = {int(p): n for n, p in enumerate(columns)}
     if isinstance(chosen, Result):
         return sorted(found, key=lambda u: min(place[int(p)] for p in units.columns(u)))
     return found
+
+
+def _sets_like(units: Units, members: Sequence[int]) -> Feasible | None:
+    """The sets of the same size that keep the rules, if this one does; copies apart if they are."""
+    k = int(units.weights[list(members)].sum())
+    both = (Feasible(units, k), Feasible(units, k, apart=False))
+    return next((feasible for feasible in both if feasible.keeps(members)), None)
+
+
+def _solved(problem: Problem, k: int, effort: float | None, random_state: object) -> Result:
+    result = solve(problem, k, effort=effort, random_state=random_state)
+    if result.status == Status.INTERRUPTED:
+        # An explanation of half of what was asked for is none.
+        raise KeyboardInterrupt
+    return result
 
 
 def _swaps(blocks: Blocks, feasible: Feasible) -> tuple[Tidy, Tidy]:
@@ -242,14 +273,13 @@ def _swaps(blocks: Blocks, feasible: Feasible) -> tuple[Tidy, Tidy]:
             if np.isfinite(top):
                 other = int(np.argmax(falls >= top - blocks.slack))
                 substitute, price = units.names[other], -float(falls[other])
-        columns = units.columns(unit).tolist()
-        index = columns[0] if len(columns) == 1 else columns
+        columns = blocks.problem.table_columns(units.columns(unit))
         rows.append((
-            units.names[unit], index, losses[i], losses[i] / total, substitute, price,
+            units.names[unit], columns, losses[i], losses[i] / total, substitute, price,
             price / total, unit in fixed,
         ))  # fmt: skip
     own = Tidy(
-        ["feature", "index", "loss", "share", "substitute", "price", "price_share", "included"],
+        ["feature", "columns", "loss", "share", "substitute", "price", "price_share", "included"],
         rows,
     )
     nearest_first = np.argsort(-best, kind="stable")[:MOST_OUTSIDE]
@@ -329,12 +359,12 @@ def _regret(
 ) -> tuple[Any, ...]:
     """The row of a feature that was asked about."""
     columns = list(asked.columns)
-    index = columns[0] if len(columns) == 1 else columns
+    of_table = problem.table_columns(columns)
     chosen = set(units.columns_of(blocks.members))
     if asked.note == "constant":
-        return (asked.name, index, np.nan, np.nan, [], [], [], "constant: it cannot be chosen")
+        return (asked.name, of_table, np.nan, np.nan, [], [], [], "constant: it cannot be chosen")
     if chosen.issuperset(columns):
-        return (asked.name, index, 0.0, 0.0, [], [], [], "it is among the chosen")
+        return (asked.name, of_table, 0.0, 0.0, [], [], [], "it is among the chosen")
     rules = problem.rules or Rules()
     with_it = replace(
         rules,
@@ -342,25 +372,28 @@ def _regret(
         exclude=tuple(p for p in rules.exclude if p not in columns),
     )
     try:
-        found = solve(problem.under(with_it), feasible.k, effort=effort, random_state=random_state)
+        found = _solved(problem.under(with_it), feasible.k, effort, random_state)
     except InfeasibleError as error:
-        return (asked.name, index, np.nan, np.nan, [], [], [], str(error))
+        return (asked.name, of_table, np.nan, np.nan, [], [], [], str(error))
     names = {int(p): units.names[u] for u in blocks.members for p in units.columns(u)}
     before = list(dict.fromkeys(names.values()))
     regret = found.objective - objective
     return (
-        asked.name, index, regret, regret / problem.total,
+        asked.name, of_table, regret, regret / problem.total,
         [name for name in found.selected if name not in before],
         [name for name in before if name not in found.selected],
         list(found.selected), asked.note,
     )  # fmt: skip
 
 
-def _alternatives(units: Units, members: Sequence[int], near: NearSets, objective: float) -> Tidy:
+def _alternatives(
+    units: Units, members: Sequence[int], near: NearSets, objective: float, slack: float
+) -> Tidy:
     own = set(members)
     rows = []
     for rank, (key, value) in enumerate(zip(near.sets, near.objectives, strict=True), start=1):
-        excess = value / objective - 1.0 if objective > 0 else 0.0
+        # Below the slack a fit is perfect, and what differs is rounding.
+        excess = value / objective - 1.0 if objective > slack else 0.0
         rows.append((
             rank, value, 0.0 if set(key) == own else excess,
             [units.names[u] for u in key if u not in own],

@@ -155,8 +155,9 @@ def fold_by_fold(
 
 def _train(problem: Problem, moments: Moments) -> Problem:
     train = Problem.from_moments(
-        moments, classes=problem.classes, ridge=problem.ridge, scale=problem.scaled
-    )
+        moments, classes=problem.classes, ridge=problem.ridge, scale=problem.scaled,
+        feature_names=problem.given_names,
+    )  # fmt: skip
     return train.under(problem.rules)
 
 
@@ -222,7 +223,7 @@ def folds_of(problem: Problem, splits: Sequence[Split], *, with_rows: bool = Fal
                 raise InputError(f"split {number} has no rows of non-zero weight to {what}")
     if with_rows:
         return [_fold_of_rows(problem, rows, target, split) for split in splits]
-    if _is_partition(splits, rows.n_rows):
+    if _is_partition(splits, np.flatnonzero(counted)):
         return _left_out(problem, rows, target, [held for _, held in splits])
     folds = []
     for train, held in splits:
@@ -247,15 +248,15 @@ def _fold_of_rows(problem: Problem, rows: Rows, target: Target, split: Split) ->
     return Fold(chosen.under(problem.rules), rows, target, problem.weights, held, train)
 
 
-def _is_partition(splits: Sequence[Split], n_rows: int) -> bool:
-    """Whether every row is held out once and trained on in all other splits."""
+def _is_partition(splits: Sequence[Split], counted: Indices) -> bool:
+    """Whether every row of non-zero weight is held out once, and else trained on."""
     if len(splits) < 2:
         return False
     held_out = np.sort(np.concatenate([held for _, held in splits]))
-    if not np.array_equal(held_out, np.arange(n_rows)):
+    if not np.array_equal(held_out, counted):
         return False
     return all(
-        len(train) + len(held) == n_rows and len(np.union1d(train, held)) == n_rows
+        len(train) + len(held) == len(counted) and np.array_equal(np.union1d(train, held), counted)
         for train, held in splits
     )
 

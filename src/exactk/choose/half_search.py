@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from exactk import registry
-from exactk.errors import InputError
+from exactk.choose.searches import read_method
 from exactk.methods.base import Method
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Result, Status
+from exactk.rules import Rules
 from exactk.search.frequent import size_in
 from exactk.solve import solve
 
@@ -34,19 +34,12 @@ class Search:
     def __init__(
         self, method: str | Method, effort: float | None, random_state: object, options: Any
     ) -> None:
-        kind = registry.method_class(method) if isinstance(method, str) else type(method)
-        if not issubclass(kind, Method):
-            raise InputError(f"method must be a name or a method object, not {method!r}")
-        self.method, self.options = method, dict(options)
+        kind, self.options = read_method(method, effort, random_state, options)
+        self.method = method
         self.name = method if isinstance(method, str) else kind.__name__.lower()
         self.needs_rows = kind.needs_rows
-        names = kind.option_names()
-        if effort is not None:
-            self.options["effort"] = effort
-        elif isinstance(method, str) and "effort" in names:
+        if isinstance(method, str) and "effort" in kind.option_names():
             self.options.setdefault("effort", EFFORT)
-        if isinstance(random_state, (int, np.integer)) and "random_state" in names:
-            self.options.setdefault("random_state", random_state)
         self.short = 0
 
     def on(self, problem: Problem, k: int) -> Result:
@@ -72,9 +65,11 @@ class Search:
 
 def _independent(half: Problem, result: Result) -> Indices:
     """The chosen columns without those that only make up the number, which come last."""
-    if result.status != Status.RANK_DEFICIENT or half.rules is not None:
+    rules = half.rules or Rules()
+    if result.status != Status.RANK_DEFICIENT or not rules.is_simple:
         return result.support
-    return result.order[: half.with_ridge(0.0).refit(result.support).rank]
+    rank = half.with_ridge(0.0).refit(result.support).rank
+    return np.union1d(result.order[:rank], np.array(rules.include, dtype=np.intp))
 
 
 class _Given(Method):

@@ -143,8 +143,7 @@ class _Tree:
 
     def without(self, node: _Node, unit: int) -> _Node:
         """Return the node after a unit is ruled out."""
-        units = self.blocks.units
-        at = np.searchsorted(node.columns, units.columns(unit))
+        at = np.searchsorted(node.columns, self.blocks.live(unit))
         kept = np.delete(np.arange(len(node.columns)), at)
         # G_RR − G_RI·G_II⁻¹·G_IR, and likewise V: as a block is dropped in `exactk.search.blocks`.
         rows, V_out = node.G[at], node.V[at]
@@ -167,7 +166,7 @@ class _Tree:
         single = node.free < len(units.singles)
         out[single] = alone[np.searchsorted(node.columns, units.singles[node.free[single]])]
         for n in np.flatnonzero(~single).tolist():
-            at = np.flatnonzero(np.isin(node.columns, units.columns(int(node.free[n]))))
+            at = np.searchsorted(node.columns, self.blocks.live(int(node.free[n])))
             V = node.V[at]
             out[n] = float(np.einsum("ij,ij->", V, np.linalg.solve(node.G[np.ix_(at, at)], V)))
         return out
@@ -200,7 +199,8 @@ class _Tree:
 
     def objective(self, units: Sequence[int]) -> float:
         """Return the objective of a set."""
-        at = np.searchsorted(self.columns, sorted(self.blocks.units.columns_of(units)))
+        live = np.concatenate([self.blocks.live(unit) for unit in units])
+        at = np.searchsorted(self.columns, np.sort(live))
         B = self.B[at]
         return self.blocks.problem.total - float(
             np.einsum("ij,ij->", B, np.linalg.solve(self.A[at][:, at], B))

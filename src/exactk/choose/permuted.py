@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Whole
-from exactk.errors import InputError
+from exactk.choose.splits import row_groups
 from exactk.methods.base import generator
 from exactk.problem import Problem
 from exactk.sources.base import offset_columns
@@ -140,11 +140,5 @@ def _shuffle(problem: Problem, groups: Any) -> Callable[[np.random.Generator], I
 
 
 def _group_codes(groups: Any, n_rows: int) -> Indices:
-    values = np.asarray(groups)
-    if values.shape != (n_rows,):
-        raise InputError(
-            f"groups must name the group of each of the {n_rows} rows, not have shape "
-            f"{values.shape}"
-        )
-    codes: Indices = np.unique(values, return_inverse=True)[1]
+    codes: Indices = np.unique(row_groups(groups, n_rows), return_inverse=True)[1]
     return codes

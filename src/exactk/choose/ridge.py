@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from exactk.choose.criteria import counted_rows
 from exactk.choose.folds import fold_by_fold
 from exactk.errors import InputError
 from exactk.methods.base import generator
@@ -33,7 +34,7 @@ def auto_ridge(problem: Problem) -> float:
     >>> auto_ridge(Problem.from_arrays(*load_iris(return_X_y=True)))
     0.1
     """
-    n = max(problem.weight, problem.n_rows)
+    n = counted_rows(problem)
     return float(np.clip(0.1 * np.sqrt(problem.n_usable / n), 0.1, 3.0))
 
 

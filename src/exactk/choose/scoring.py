@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any
 
@@ -11,12 +12,13 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from exactk.choose.estimators import read_estimator
 from exactk.choose.folds import Fold, HeldOut
-from exactk.errors import InputError
+from exactk.errors import InputError, nearest
 from exactk.problem import Problem
 from exactk.result import Result
 
-__all__ = ["FoldScorer", "check_takes_weights", "fit_weighted", "target_labels"]
+__all__ = ["FoldScorer", "Trial", "read_scoring", "target_labels"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -35,23 +37,25 @@ class FoldScorer:
         With its rows in memory.
     scoring : str, callable or None
         As in scikit-learn, the larger the better; None is the ``score`` of the estimator.
-    estimator : estimator or None
-        None standardises, and fits a logistic regression on classes, a linear one on numbers.
+    estimator : estimator, str or None
+        As in `exactk.choose.estimators.read_estimator`.
     """
 
     def __init__(self, problem: Problem, scoring: Any, estimator: Any) -> None:
-        target = problem.target
-        if problem.rows is None or target is None:
+        if problem.rows is None or problem.target is None:
             raise InputError(
                 "scoring fits an estimator on rows, and this problem does not have them in "
                 "memory; call problem.in_memory() first, or leave scoring and estimator out"
             )
         self._y = target_labels(problem)
-        self._weighted = problem.weights is not None
-        self._estimator = _default(problem) if estimator is None else clone(estimator)
-        self._score = _scorer(self._estimator, scoring)
-        if self._weighted:
-            check_takes_weights(self._estimator, self._score)
+        several = problem.task == "classification" and problem.classes is None
+        made = read_estimator(estimator, problem.task, several_labels=several)
+        self._trial = Trial.of(made, scoring, weighted=problem.weights is not None)
+
+    @property
+    def name(self) -> str:
+        """Name of the score."""
+        return self._trial.scoring
 
     def __call__(self, fold: HeldOut, results: Sequence[Result]) -> Floats:
         """Return the score of each choice of columns."""
@@ -62,18 +66,72 @@ class FoldScorer:
         columns = fold.rows.columns(union)
         x, z = columns[train], columns[held]
         places = [np.searchsorted(union, r.support) for r in results]
-        return np.array([self._one(fold, x[:, at], train, z[:, at], held) for at in places])
+        y, t = self._y[train], self._y[held]
+        weights = None if fold.weights is None else (fold.weights[train], fold.weights[held])
+        return np.array([self._trial.score(x[:, at], y, z[:, at], t, weights) for at in places])
 
-    def _one(self, fold: Fold, x: Floats, train: Indices, z: Floats, held: Indices) -> float:
-        fitted, weights = clone(self._estimator), fold.weights
-        if not self._weighted or weights is None:
-            fitted.fit(x, self._y[train])
-            value = self._score(fitted, z, self._y[held])
-        else:
-            fit_weighted(fitted, x, self._y[train], weights[train])
-            value = self._score(fitted, z, self._y[held], sample_weight=weights[held])
-        if not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
-            raise InputError(f"scoring must give one finite number for each fold, not {value!r}")
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """An estimator that is trained on some rows and scored on others.
+
+    Attributes
+    ----------
+    estimator : estimator
+        A copy is trained each time.
+    scorer : callable
+        Takes a fitted estimator, a table and a target.
+    scoring : str
+        Its name.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> trial = Trial.of(DecisionTreeClassifier(random_state=0), "accuracy")
+    >>> round(trial.score(X[::2], y[::2], X[1::2], y[1::2]), 2)
+    0.96
+    """
+
+    estimator: Any
+    scorer: Callable[..., Any]
+    scoring: str
+
+    @classmethod
+    def of(cls, estimator: Any, scoring: Any, *, weighted: bool = False) -> Trial:
+        """Check that the score can be had of the estimator, and with weights if there are any."""
+        scorer, name = read_scoring(scoring, estimator)
+        if weighted:
+            _check_takes_weights(estimator, scorer)
+        return cls(estimator, scorer, name)
+
+    def score(
+        self, x: Any, y: Any, z: Any, t: Any, weights: tuple[Floats, Floats] | None = None
+    ) -> float:
+        """Train on x and y, and score on z and t; weights are those of both."""
+        fitted = clone(self.estimator)
+        try:
+            if weights is None:
+                fitted.fit(x, y)
+                value = self.scorer(fitted, z, t)
+            else:
+                _fit_weighted(fitted, x, y, weights[0])
+                value = self.scorer(fitted, z, t, sample_weight=weights[1])
+        except (TypeError, ValueError) as error:
+            # How scikit-learn says that a target, an estimator and a score do not go together.
+            raise InputError(
+                f"{type(fitted).__name__} with scoring {self.scoring} fails on a fold: {error}"
+            ) from error
+        if not isinstance(value, (int, float, np.number)):
+            raise InputError(
+                f"scoring {self.scoring} gives {value!r}, which is not one number; give one score"
+            )
+        if not np.isfinite(value):
+            raise InputError(
+                f"scoring {self.scoring} gives {value}, which is not finite, for the {len(t)} test "
+                f"rows of a fold; use fewer folds, or a score that is defined for them"
+            )
         return float(value)
 
 
@@ -92,31 +150,48 @@ def target_labels(problem: Problem) -> npt.NDArray[Any]:
     return values.astype(int) if problem.task == "classification" else values
 
 
-def _default(problem: Problem) -> Any:
-    # Imported here, for they take longer than all the rest of exactk.
-    from sklearn.linear_model import LinearRegression, LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+def read_scoring(scoring: Any, estimator: Any) -> tuple[Callable[..., Any], str]:
+    """Return a score as scikit-learn calls it, and its name.
 
-    if problem.task == "classification" and problem.classes is None:
-        raise InputError("scoring of several labels a row needs an estimator of yours: estimator=…")
-    last = LinearRegression() if problem.classes is None else LogisticRegression(max_iter=1000)
-    return make_pipeline(StandardScaler(), last)
+    Parameters
+    ----------
+    scoring : str, callable or None
+        The larger the better; None is the ``score`` of the estimator.
+    estimator : estimator
 
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> read_scoring(None, DecisionTreeClassifier())[1]
+    'score'
+    """
+    # Imported here, for it takes longer than all the rest of exactk.
+    from sklearn.metrics import check_scoring, get_scorer_names
 
-def _scorer(estimator: Any, scoring: Any) -> Callable[..., Any]:
-    from sklearn.metrics import check_scoring
-
-    if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
-        raise InputError(f"scoring must be a name or a scorer of scikit-learn, not {scoring!r}")
+    named = isinstance(scoring, str)
+    known = get_scorer_names()
+    if not (scoring is None or callable(scoring) or (named and scoring in known)):
+        close = nearest(scoring, known) if named else ""
+        raise InputError(
+            f"scoring must be a score of scikit-learn such as 'accuracy', 'balanced_accuracy', "
+            f"'roc_auc' or 'r2', or a function of (estimator, X, y), not {scoring!r}{close}"
+        )
     try:
         found: Callable[..., Any] = check_scoring(estimator, scoring=scoring)
     except (TypeError, ValueError) as error:
         raise InputError(f"scoring={scoring!r} cannot be used: {error}") from error
-    return found
+    return found, _score_name(scoring)
 
 
-def check_takes_weights(estimator: Any, score: Callable[..., Any]) -> None:
+def _score_name(scoring: Any) -> str:
+    if scoring is None or isinstance(scoring, str):
+        return scoring or "score"
+    # What make_scorer returns has no name of its own.
+    named = getattr(scoring, "_score_func", scoring)
+    return str(getattr(named, "__name__", type(named).__name__))
+
+
+def _check_takes_weights(estimator: Any, score: Callable[..., Any]) -> None:
     """Raise where weights of rows would be ignored by the fit or by the score."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     if not has_fit_parameter(last, "sample_weight"):
@@ -134,7 +209,7 @@ def check_takes_weights(estimator: Any, score: Callable[..., Any]) -> None:
         )
 
 
-def fit_weighted(estimator: Any, x: Any, y: npt.NDArray[Any], weights: Floats) -> None:
+def _fit_weighted(estimator: Any, x: Any, y: npt.NDArray[Any], weights: Floats) -> None:
     """Fit with weights; the steps of a pipeline one by one, as a pipeline would need routing."""
     if not hasattr(estimator, "steps"):
         estimator.fit(x, y, sample_weight=weights)
@@ -144,4 +219,4 @@ def fit_weighted(estimator: Any, x: Any, y: npt.NDArray[Any], weights: Floats) -
             continue
         taken = {"sample_weight": weights} if has_fit_parameter(step, "sample_weight") else {}
         x = step.fit(x, y, **taken).transform(x)
-    fit_weighted(estimator.steps[-1][1], x, y, weights)
+    _fit_weighted(estimator.steps[-1][1], x, y, weights)

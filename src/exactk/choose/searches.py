@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,43 @@ from exactk.problem import Problem
 from exactk.result import Path, Result, Status
 from exactk.solve import solve, solve_path
 
-__all__ = ["Clock", "PathSearch"]
+__all__ = ["FOLD_EFFORT", "Clock", "PathSearch", "read_method"]
 
 # How hard the folds are searched. Greedy and swaps: what more would find in 4/5 of the rows says
 # little about the size, and five folds would pay for it.
 FOLD_EFFORT = 0.0
+
+
+def read_method(
+    method: str | Method, effort: float | None, seed: object, options: Mapping[str, Any]
+) -> tuple[type[Method], dict[str, Any]]:
+    """Return the class of a method, and its options with effort and seed where it takes them.
+
+    Parameters
+    ----------
+    method : str or Method
+    effort : float or None
+        None says nothing of it.
+    seed : object
+        Where it is no number, the method gets none.
+    options : mapping
+        Further ones; a ``random_state`` among them counts before the seed.
+
+    Examples
+    --------
+    >>> kind, options = read_method("exchange", 0.5, 3, {})
+    >>> kind.__name__, options
+    ('Exchange', {'effort': 0.5, 'random_state': 3})
+    """
+    kind = registry.method_class(method) if isinstance(method, str) else type(method)
+    if not issubclass(kind, Method):
+        raise InputError(f"method must be a name or a method object, not {method!r}")
+    read = dict(options)
+    if effort is not None:
+        read["effort"] = effort
+    if isinstance(seed, (int, np.integer)) and "random_state" in kind.option_names():
+        read.setdefault("random_state", seed)
+    return kind, read
 
 
 class Clock:
@@ -68,20 +101,13 @@ class PathSearch:
         verbose: int,
         options: dict[str, Any],
     ) -> None:
-        kind = registry.method_class(method) if isinstance(method, str) else type(method)
-        if not issubclass(kind, Method):
-            raise InputError(f"method must be a name or a method object, not {method!r}")
-        self.kind: type[Method] = kind
         self.rng = generator(random_state)
         # A generator would carry something over from one fold to the next; a number does not.
         plain = random_state is None or isinstance(random_state, (int, np.integer))
         self.seed = random_state if plain else int(self.rng.integers(2**31))
-        names, options = kind.option_names(), dict(options)
-        if effort is not None:
-            options["effort"] = effort
-        if self.seed is not None and "random_state" in names:
-            options.setdefault("random_state", self.seed)
-        self.in_folds = {**options, "effort": FOLD_EFFORT} if "effort" in names else options
+        self.kind, options = read_method(method, effort, self.seed, options)
+        has_effort = "effort" in self.kind.option_names()
+        self.in_folds = {**options, "effort": FOLD_EFFORT} if has_effort else options
         self.method, self.options, self.verbose = method, options, verbose
         self.out_of_time = self.improved = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,19 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Choice, Whole
-from exactk.choose.criteria import CRITERIA, PERFECT, check_criterion, criterion_values
-from exactk.choose.folds import HeldOut
+from exactk.choose.criteria import CRITERIA, check_criterion
+from exactk.choose.judging import Judged, by_criterion, by_folds
 from exactk.choose.ridge import resolve_ridge
 from exactk.choose.scoring import FoldScorer
 from exactk.choose.searches import Clock, PathSearch
-from exactk.choose.splits import Splits
+from exactk.choose.splits import Splits, check_cv
 from exactk.errors import InputError
 from exactk.methods.base import Method
 from exactk.problem import Problem
 from exactk.result import Path, Result, Status
 from exactk.tidy import Tidy
 
-__all__ = ["SizeChoice", "choose_k", "largest_size", "pick_size"]
+__all__ = ["SizeChoice", "check_sizing", "choose_k", "largest_size", "pick_size"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -63,8 +63,9 @@ class SizeChoice:
     result : Result
         Those at k.
     table : Tidy
-        One row a size: ``k``, ``features`` (names in the user's table) and ``support`` (columns
-        of the problem, in which a category has several), ``objective``,
+        One row a size: ``k``, ``features`` (names in the user's table, and of groups that enter
+        together) and ``support`` (columns of the problem, in which a category or a group has
+        several), ``objective``,
         ``criterion`` (what the choice was made by), its ``mean`` and ``standard_error`` over
         folds (nan without folds), the names ``added`` and ``removed`` since the row before, and
         whether the size was ``chosen``.
@@ -137,8 +138,9 @@ def choose_k(
     method : str or Method
         As in `exactk.solve`.
     cv : int, splitter of scikit-learn, iterable of (train, test), or None
-        Folds; None is five. Rows in memory are dealt out at random with classes spread evenly,
-        those of files and clusters by their values. A splitter needs rows in memory.
+        Folds; None is five, or fewer where there are fewer rows or `groups`. Rows in memory are
+        dealt out at random with classes spread evenly, those of files and clusters by their
+        values. A splitter needs rows in memory, and is shown those of non-zero weight.
     rule : {"one_se", "best"}
         "one_se" takes the smallest size whose mean is within one standard error of the best mean;
         the standard error is that of the best size, over folds. Where there is none (other
@@ -157,9 +159,10 @@ def choose_k(
     scoring : str, callable or None
         With criterion "cv" a score in place of the squared error, the larger the better, of an
         estimator that is fitted anew on the columns of each size in each fold.
-    estimator : estimator or None
-        What is scored. None is a logistic or linear regression on standardised columns. Without
-        `scoring` its own ``score`` counts.
+    estimator : estimator, str or None
+        What is scored, as in `exactk.score_selection`: None is logistic regression, or ridge
+        regression for numbers, on standardised columns. Without `scoring` its own ``score``
+        counts.
     groups : array-like or None
         One for each row, for the splitter; with a number of folds, rows of one group stay
         together.
@@ -177,9 +180,10 @@ def choose_k(
 
     Notes
     -----
-    Only sizes that all folds can have count: a column may be constant in a training set. At least
-    one column is chosen, also where none helps. The squared error is a mean over rows, a score a
-    mean over folds.
+    Only sizes that all folds can have count: a column may be constant in a training set, and the
+    constraints may then not be kept. At least one column is chosen, also where none helps. The
+    squared error is a mean over rows, a score a mean over folds, and the standard error is that of
+    this mean.
 
     Examples
     --------
@@ -212,19 +216,19 @@ def choose_k(
     n_folds = 0 if splits is None else splits.n_folds
     path = search.path(problem, k_max, clock.share(n_folds + 2))
     if splits is None:
-        judged = _by_criterion(problem, path, criterion)
+        judged = by_criterion(problem, path, criterion)
     else:
-        judged = _by_folds(problem, path, k_max, splits, scorer, search, clock)
+        judged = by_folds(problem, path, k_max, splits, scorer, search, clock)
     k = pick_size(judged.sizes, judged.signed, judged.standard_errors, rule)
     result = search.refined(problem, path, k, clock.share(1))
     path = Path([result if other.k == k else other for other in path])
     if splits is None and search.improved:
-        judged = _by_criterion(problem, path, criterion)
+        judged = by_criterion(problem, path, criterion)
     if splits is None:
         rule = "best"
     return SizeChoice(
         k=k, k_max=k_max, criterion=criterion, rule=rule, n_folds=n_folds, ridge=problem.ridge,
-        scoring=_score_name(scoring, estimator),
+        scoring=None if scorer is None else scorer.name,
         status=Status.TIME_LIMIT if search.out_of_time else result.status,
         path=path, result=result, table=_table(problem, path, judged, k),
     )  # fmt: skip
@@ -258,70 +262,20 @@ def pick_size(
     return int(sizes[int(np.argmax(values <= values[best] + spread))])
 
 
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """What each size is worth; `signed` the smaller the better."""
+def check_sizing(criterion: Any, rule: Any, k_max: Any, cv: Any) -> None:
+    """Raise for words and numbers that no problem allows, before one is made.
 
-    sizes: list[int]
-    values: Floats
-    means: Floats
-    standard_errors: Floats
-    signed: Floats
-
-
-def _by_criterion(problem: Problem, path: Path, criterion: str) -> _Judged:
-    values = criterion_values(problem, path, criterion)
-    none = np.full(len(path), np.nan)
-    return _Judged([result.k for result in path], values, none, none, values)
-
-
-def _by_folds(
-    problem: Problem,
-    path: Path,
-    k_max: int,
-    splits: Splits,
-    scorer: Callable[[HeldOut, Sequence[Result]], Floats] | None,
-    search: PathSearch,
-    clock: Clock,
-) -> _Judged:
-    """The mean and standard error of each size over the folds."""
-    found: list[dict[int, float]] = []
-    weights: list[float] = []
-    for fold in splits.folds(problem, search.rng, with_rows=search.kind.needs_rows):
-        left = max(splits.n_folds - len(found), 1)
-        most = min(k_max, fold.train.n_usable)
-        own = search.path(fold.train, most, clock.share(left + 1), fold=True)
-        errors = scorer or _mean_errors
-        values = errors(fold, own).tolist() if len(own) else []
-        found.append(dict(zip([result.k for result in own], values, strict=True)))
-        weights.append(fold.weight)
-    sizes = [result.k for result in path if all(result.k in fold for fold in found)]
-    if not sizes:
-        raise InputError(
-            "no size from 1 to k_max can be had in every fold; give fewer folds, or use "
-            "criterion='ebic'"
-        )
-    table = np.array([[fold[k] for k in sizes] for fold in found])
-    spread = np.full(len(sizes), np.nan)
-    if len(found) > 1:
-        spread = table.std(axis=0, ddof=1) / np.sqrt(len(found))
-    if scorer is not None:
-        means = table.mean(axis=0)
-        return _Judged(sizes, means, means, spread, -means)
-    means = np.average(table, axis=0, weights=weights)
-    # Below this an error is rounding, and among perfect fits the smallest is the best.
-    signed = np.maximum(means, PERFECT * problem.total / problem.weight)
-    return _Judged(sizes, means, means, spread, signed)
-
-
-def _mean_errors(fold: HeldOut, results: Sequence[Result]) -> Floats:
-    return fold.squared_errors(results) / fold.weight
-
-
-def _score_name(scoring: Any, estimator: Any) -> str | None:
-    if scoring is None:
-        return None if estimator is None else "score"
-    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+    Examples
+    --------
+    >>> check_sizing("bic", 1, None, None)
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: rule must be 'one_se' or 'best', not 1
+    """
+    Choice(words=CHOICES)("criterion", criterion)
+    Choice(words=RULES)("rule", rule)
+    Whole(1, none="a default")("k_max", k_max)
+    check_cv(cv)
 
 
 def _check_words(
@@ -329,8 +283,7 @@ def _check_words(
 ) -> None:
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be an exactk.Problem, not {type(problem).__name__}")
-    Choice(words=CHOICES)("criterion", criterion)
-    Choice(words=RULES)("rule", rule)
+    check_sizing(criterion, rule, None, None)
     if criterion != "cv":
         check_criterion(problem, criterion)
     for_folds = {"scoring": scoring, "estimator": estimator, "cv": cv, "groups": groups}
@@ -362,19 +315,27 @@ def largest_size(problem: Problem, k_max: int | None, splits: Splits | None = No
     return max(min(there, MOST_SIZES, (rows - 1) // 2), must)
 
 
-def _table(problem: Problem, path: Path, judged: _Judged, k: int) -> Tidy:
+def _table(problem: Problem, path: Path, judged: Judged, k: int) -> Tidy:
     place = {size: i for i, size in enumerate(judged.sizes)}
-    all_names = problem.original_names
+    column = _places(problem)
     rows, before = [], frozenset[str]()
     for result in path:
         if result.k not in place:
             continue
         i = place[result.k]
-        names = [all_names[j] for j in np.unique(problem.origins[result.support])]
+        names = sorted(result.selected, key=column.__getitem__)
         added = [name for name in names if name not in before]
         values = (judged.values[i], judged.means[i], judged.standard_errors[i])
         chosen = (names, result.support, result.objective)
-        removed = sorted(before.difference(names))
+        removed = sorted(before.difference(names), key=column.__getitem__)
         rows.append((result.k, *chosen, *values, added, removed, result.k == k))
         before = frozenset(names)
     return Tidy(COLUMNS, rows)
+
+
+def _places(problem: Problem) -> dict[str, int]:
+    """Where columns and groups stand in the user's table; a group where its first column does."""
+    places = {name: j for j, name in enumerate(problem.original_names)}
+    for group in () if problem.rules is None else problem.rules.groups:
+        places[group.name] = int(problem.origins[min(group.columns)])
+    return places

@@ -13,8 +13,9 @@ from exactk.choose.folds import HeldOut, Split, fold_by_fold, folds_of
 from exactk.errors import InputError
 from exactk.problem import Problem
 
-__all__ = ["Splits"]
+__all__ = ["N_FOLDS", "Splits", "check_cv", "group_folds", "is_number", "read_splits", "row_groups"]
 
+Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 N_FOLDS = 5
@@ -33,9 +34,10 @@ class Splits:
     cv : int, splitter of scikit-learn, iterable of pairs, or None
         Folds, dealt out at random with classes spread evenly; None is five, or one a row where
         there are fewer. A splitter, or pairs of rows to train on and rows to hold out, needs rows
-        in memory. A splitter is shown the target and the groups, and a column of zeros as table.
+        in memory; see `read_splits`.
     groups : array-like or None
-        One a row. Rows of a group stay together: a number of folds is then of groups.
+        One a row. Rows of a group stay together: a number of folds is then of groups, and None as
+        many as there are groups where these are fewer than five.
 
     Examples
     --------
@@ -50,13 +52,12 @@ class Splits:
             raise InputError(NO_ROWS)
         self._n_rows, self._weights = problem.n_rows, problem.weights
         self._given: list[Split] | None = None
-        if isinstance(cv, str):
-            raise InputError(f"cv must be a number of folds or a splitter, not {cv!r}")
-        number = cv is None or isinstance(cv, (int, np.integer))
-        if number:
+        if is_number(cv):
             self.n_folds = _number(problem, cv)
-        if not number or groups is not None:
-            self._given = _read(problem, cv, self.n_folds if number else None, groups)
+        else:
+            check_cv(cv)
+        if not is_number(cv) or groups is not None:
+            self._given = _read(problem, cv, groups)
             self.n_folds = len(self._given)
 
     @property
@@ -82,6 +83,113 @@ class Splits:
         return folds_of(problem, self._given, with_rows=with_rows)
 
 
+def is_number(cv: Any) -> bool:
+    """Whether folds are given as a number, or left to the default."""
+    return cv is None or isinstance(cv, (int, np.integer))
+
+
+def check_cv(cv: Any) -> None:
+    """Raise for what is no number of folds, no splitter and nothing to take pairs from.
+
+    Examples
+    --------
+    >>> check_cv("five")
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: cv must be a number of folds, a splitter of scikit-learn, pairs
+    (train, test) of row numbers, or None (five folds), not 'five'
+    """
+    if is_number(cv):
+        Whole(2, none="five folds")("cv", cv)
+    elif isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+        raise InputError(
+            f"cv must be a number of folds, a splitter of scikit-learn, pairs (train, test) of row "
+            f"numbers, or None (five folds), not {cv!r}"
+        )
+
+
+def row_groups(groups: Any, n_rows: int) -> npt.NDArray[Any]:
+    """Return the group of each row as an array, or say what is wrong with its shape.
+
+    Examples
+    --------
+    >>> row_groups([1, 2], 3)
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: groups must name the group of each of the 3 rows, and has shape
+    (2,), not (3,)
+    """
+    values = np.asarray(groups)
+    if values.shape != (n_rows,):
+        raise InputError(
+            f"groups must name the group of each of the {n_rows} rows, and has shape "
+            f"{values.shape}, not ({n_rows},)"
+        )
+    return values
+
+
+def group_folds(cv: int | None, groups: npt.NDArray[Any]) -> int:
+    """Return how many folds of whole groups to make: as many as asked for, or by default five.
+
+    Only the default gives way where there are fewer groups.
+
+    Examples
+    --------
+    >>> group_folds(None, np.array([1, 1, 2]))
+    2
+    """
+    there = len(np.unique(groups))
+    if there < 2:
+        raise InputError("groups has one group only; cross-validation needs two at least")
+    if cv is not None and there < cv:
+        raise InputError(
+            f"cv={cv} folds of whole groups need as many groups, and groups has {there}; use "
+            f"cv={there} or fewer"
+        )
+    return min(N_FOLDS, there) if cv is None else int(cv)
+
+
+def read_splits(
+    cv: Any, y: npt.NDArray[Any], groups: npt.NDArray[Any] | None, weights: Floats | None
+) -> list[Split]:
+    """Return the rows to train on and to hold out that a splitter, or pairs, say.
+
+    Parameters
+    ----------
+    cv : splitter of scikit-learn or iterable of pairs
+        A splitter is shown the target and the groups of the rows of non-zero weight alone, and a
+        column of zeros as table. Pairs hold numbers of all rows, or masks.
+    y : ndarray of shape (n,) or (n, c)
+    groups : ndarray of shape (n,) or None
+    weights : ndarray of shape (n,) or None
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import KFold
+    >>> weights = np.array([1.0, 0.0, 1.0])
+    >>> [held.tolist() for _, held in read_splits(KFold(2), np.arange(3), None, weights)]
+    [[0], [2]]
+    """
+    alive = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
+    shown = hasattr(cv, "split")
+    try:
+        if shown:
+            own = None if groups is None else groups[alive]
+            pairs = list(cv.split(np.zeros((len(alive), 1)), y[alive], own))
+        else:
+            pairs = list(cv)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"cv={cv!r} is neither a number of folds nor a splitter that can split these "
+            f"{len(alive)} rows: {error}"
+        ) from error
+    if not pairs:
+        raise InputError(f"cv={cv!r} yields no splits; give a number of folds such as cv=5")
+    n_rows = len(alive) if shown else len(y)
+    splits = [_checked(pair, number, n_rows) for number, pair in enumerate(pairs, start=1)]
+    return [(alive[train], alive[held]) for train, held in splits] if shown else splits
+
+
 def _number(problem: Problem, cv: Any) -> int:
     rows = problem.n_rows
     if rows < 2:
@@ -92,46 +200,25 @@ def _number(problem: Problem, cv: Any) -> int:
     return int(cv)
 
 
-def _read(problem: Problem, cv: Any, n_folds: int | None, groups: Any) -> list[Split]:
+def _read(problem: Problem, cv: Any, groups: Any) -> list[Split]:
     rows, target = problem.rows, problem.target
     if rows is None or target is None:
-        what = "cv as a splitter" if n_folds is None else "groups"
+        what = "groups" if is_number(cv) else "cv as a splitter"
         raise InputError(
             f"{what} needs the rows in memory, and this table is passed over; give cv as a number "
             f"of folds without groups, or call problem.in_memory() first"
         )
     if groups is not None:
-        groups = np.asarray(groups)
-        if groups.shape != (rows.n_rows,):
-            raise InputError(
-                f"groups has shape {groups.shape}, expected ({rows.n_rows},): one for each row"
-            )
-    if n_folds is not None:
-        cv = _by_groups(n_folds, groups)
+        groups = row_groups(groups, rows.n_rows)
+    if is_number(cv):
+        # Imported here, for it takes longer than all the rest of exactk.
+        from sklearn.model_selection import GroupKFold
+
+        counted = groups if problem.weights is None else groups[problem.weights > 0]
+        cv = GroupKFold(group_folds(cv, counted))
     y = target.values if target.codes is None else target.codes
-    try:
-        if hasattr(cv, "split"):
-            pairs = list(cv.split(np.zeros((rows.n_rows, 1)), _flat(y), groups))
-        else:
-            pairs = list(cv)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"cv={cv!r} is neither a number of folds nor a splitter that can split these "
-            f"{rows.n_rows} rows: {error}"
-        ) from error
-    if not pairs:
-        raise InputError(f"cv={cv!r} yields no splits; give a number of folds such as cv=5")
-    return [_checked(pair, number, rows.n_rows) for number, pair in enumerate(pairs, start=1)]
-
-
-def _by_groups(n_folds: int, groups: npt.NDArray[Any]) -> Any:
-    # Imported here, for it takes longer than all the rest of exactk.
-    from sklearn.model_selection import GroupKFold
-
-    there = len(np.unique(groups))
-    if there < 2:
-        raise InputError("groups has one group only; cross-validation needs two at least")
-    return GroupKFold(min(n_folds, there))
+    assert y is not None
+    return read_splits(cv, _flat(y), groups, problem.weights)
 
 
 def _flat(y: Any) -> Any:
@@ -142,6 +229,8 @@ def _checked(pair: Any, number: int, n_rows: int) -> Split:
     if not isinstance(pair, Sequence) or len(pair) != 2:
         raise InputError(f"split {number} of cv must be a pair (train, test) of row numbers")
     train, held = (_indices(part, number, n_rows) for part in pair)
+    if np.intersect1d(train, held).size:
+        raise InputError(f"fold {number} of cv tests rows that it is trained on")
     return train, held
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +16,7 @@ from exactk.errors import InputError
 from exactk.methods.base import Method, generator
 from exactk.monitor import Monitor
 from exactk.problem import Problem
+from exactk.progress import counting
 from exactk.result import Result, Status
 from exactk.search.frequent import Features, Gathered, gather, most_frequent
 from exactk.search.halves import check_rows, half_samples
@@ -40,7 +39,10 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Part:
-    """Some features: names, and indices of their columns."""
+    """Some features: names, and their numbers among the columns of the user's table.
+
+    Of a group of several columns it is the first.
+    """
 
     names: tuple[str, ...]
     indices: tuple[int, ...]
@@ -74,8 +76,8 @@ class Stability:
     jaccard : float
         Mean over pairs of half-samples of the features in both by those in either.
     core, exchangeable, never : Part
-        Features chosen in at least `threshold` of the half-samples, in at most `negligible` of
-        them, and those between, which stand in for each other. The most frequent first.
+        Features chosen in at least `threshold` of the half-samples, those between, which stand in
+        for each other, and those in at most `negligible` of them. The most frequent first.
     threshold, negligible : float
     expected_false : float
         Bound of Meinshausen and Bühlmann on the expected number of features in `core` that have
@@ -244,7 +246,7 @@ def stability(
     if full.status == Status.INTERRUPTED:
         raise KeyboardInterrupt
     halves = half_samples(problem, rng, n_samples=n_samples, with_rows=search.needs_rows)
-    with _progress(f"{search.name}, k={k}, half-samples", n_samples, verbose) as show:
+    with counting(f"{search.name}, k={k}, half-samples", n_samples, verbose) as show:
         gathered = gather(halves, lambda half: search.in_half(half, k), monitor, show)
     _check_enough(gathered)
     supports = [np.sort(found) for (found,) in gathered.supports]
@@ -287,17 +289,6 @@ def stability(
     )
 
 
-@contextmanager
-def _progress(text: str, total: int, verbose: int) -> Iterator[Callable[[int], None] | None]:
-    if not verbose:
-        yield None
-        return
-    from exactk.progress import count_bar
-
-    with count_bar(text, total) as show:
-        yield show
-
-
 def _check_enough(gathered: Gathered) -> None:
     if len(gathered.supports) >= 2:
         return
@@ -328,7 +319,7 @@ def _message(gathered: Gathered, short: int, n_samples: int) -> str:
 
 
 def _part(features: Features, which: Indices) -> Part:
-    indices = tuple(int(features.first[f]) for f in which)
+    indices = tuple(int(features.problem.origins[features.first[f]]) for f in which)
     return Part(tuple(features.name(int(f)) for f in which), indices)
 
 

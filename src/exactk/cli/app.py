@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import click
@@ -17,26 +16,13 @@ from exactk.cli.score import score
 from exactk.cli.select import select
 from exactk.cli.stability import stability
 from exactk.cli.stats import stats
+from exactk.cli.wording import as_options
 from exactk.errors import ExactkError
 
 __all__ = ["app", "run"]
 
 BAD_INPUT = 2
 INTERRUPTED = 130
-OPTIONS = (
-    (r"\btask='(\w+)'", r"--task \1"),
-    (r"\bcriterion='(\w+)'", r"--criterion \1"),
-    (r"\bk_max=", "--k-max "),
-    (r"\bk_max\b", "--k-max"),
-    (r"\bcv must be\b", "--folds must be"),
-    (r"\bcv=(\d+)", r"--folds \1"),
-    (r"\bcv is for\b", "--folds is for"),
-    (r"\bleave cv out\b", "leave --folds out"),
-    (r", as in Problem\.\w+\(memory_limit=\.\.\.\)", ""),
-    (r"\bmemory_limit in Problem\.\w+", "--memory-limit"),
-    (r"\bmemory_limit=", "--memory-limit "),
-    (r"\bmemory_limit\b", "--memory-limit"),
-)
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -86,21 +72,8 @@ def run(args: Sequence[str] | None = None) -> int:
         what = "write the result" if error.filename is None else f"use {str(error.filename)!r}"
         return _fail(f"cannot {what}: {error.strerror or error}", BAD_INPUT)
     except ExactkError as error:
-        return _fail(_as_options(str(error)), BAD_INPUT)
+        return _fail(as_options(str(error)), BAD_INPUT)
     return code if isinstance(code, int) else 0
-
-
-def _as_options(message: str) -> str:
-    """The library speaks of its parameters; here they are options.
-
-    Examples
-    --------
-    >>> _as_options("more than memory_limit=80; raise memory_limit in Problem.from_arrays")
-    'more than --memory-limit 80; raise --memory-limit'
-    """
-    for words, option in OPTIONS:
-        message = re.sub(words, option, message)
-    return message
 
 
 def _fail(message: str, code: int) -> int:

@@ -11,6 +11,7 @@ from exactk._version import __version__
 from exactk.cli.given import Given, say_warnings, table_options
 from exactk.cli.options import output_option, style_option, words
 from exactk.cli.output import check_output, write_output
+from exactk.cli.wording import as_options
 
 if TYPE_CHECKING:
     from exactk.choose.explain import Explanation
@@ -75,7 +76,7 @@ def explain(
             effort=effort, random_state=seed, time_limit=time_limit,
         )  # fmt: skip
     if found.message and not given.quiet:
-        click.echo(f"exactk: {found.message}.", err=True)
+        click.echo(f"exactk: {as_options(found.message)}.", err=True)
     facts = {**given.facts(problem, target), "ridge": problem.ridge}
     if style == "csv":
         text = found.members.to_csv()

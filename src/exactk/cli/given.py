@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.limits import constraint_options, constraints_of
+from exactk.cli.limits import Prices, constraint_options, constraints_of
 from exactk.cli.options import (
     classes_option,
     columns_option,
@@ -22,6 +22,7 @@ from exactk.cli.options import (
     weights_option,
 )
 from exactk.cli.tables import Parts, open_problem
+from exactk.cli.wording import as_options
 from exactk.errors import InputError, nearest
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Given:
     memory_limit: int | None
     quiet: bool
     constraints: dict[str, Any]
+    costs_file: str | None
 
     @property
     def verbose(self) -> int:
@@ -56,9 +58,12 @@ class Given:
     @property
     def inputs(self) -> tuple[str, list[str]]:
         """What an output must not overwrite, and what that is."""
+        what, files = "input", [str(self.moments)]
         if self.table is not None:
-            return "table", [self.table]
-        return "input", [str(self.moments)]
+            what, files = "table", [self.table]
+        if self.costs_file is not None:
+            what, files = f"{what} or the file of costs", [*files, self.costs_file]
+        return what, files
 
     def open(self) -> tuple[Problem, str]:
         """Return the problem, its ridge still to be set, and the name of the target."""
@@ -105,6 +110,8 @@ def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def gathered(**options: Any) -> Any:
+        prices: Prices | None = options["costs"]
+        options["costs_file"] = None if prices is None else prices.file
         options["constraints"] = constraints_of(options)
         given = Given(**{name: options.pop(name) for name in names})
         return command(given=given, **options)
@@ -143,7 +150,7 @@ def say_warnings(quiet: bool) -> Iterator[None]:
         yield
     if not quiet:
         for message in dict.fromkeys(str(warning.message) for warning in caught):
-            click.echo(f"exactk: {message}.", err=True)
+            click.echo(f"exactk: {as_options(message)}.", err=True)
 
 
 def _ridge(context: click.Context, parameter: click.Parameter, value: str) -> str | float:

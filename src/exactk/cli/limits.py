@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -13,7 +14,15 @@ from exactk.cli.options import words
 from exactk.constraints import CONSTRAINTS
 from exactk.errors import InputError
 
-__all__ = ["constraint_options", "constraints_of"]
+__all__ = ["Prices", "constraint_options", "constraints_of"]
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What each column costs, and the file that says so."""
+
+    file: str
+    costs: dict[str, float]
 
 
 def _named_lists(
@@ -41,20 +50,34 @@ def _bounds(
     bounds: dict[str, int] = {}
     for value in values:
         name, _, number = value.rpartition("=")
+        name = name.strip()
+        if not name and re.fullmatch(r"\d+", value):
+            raise click.BadParameter(
+                f"{value!r} is for every family and goes alone; give FAMILY=NUMBER for each."
+            )
         if not name or not re.fullmatch(r"\d+", number.strip()):
             raise click.BadParameter(
                 f"{value!r} is neither a number, for every family, nor of the form FAMILY=NUMBER."
             )
-        bounds[name.strip()] = int(number)
+        if name in bounds:
+            raise click.BadParameter(f"{name!r} is given twice.")
+        bounds[name] = int(number)
     return bounds or None
 
 
-def _costs(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> dict[str, float] | None:
+def _prices(context: click.Context, parameter: click.Parameter, value: str | None) -> Prices | None:
     """Read a CSV file of two columns, names and costs, below a header."""
     if value is None:
         return None
+    try:
+        return Prices(value, _read_costs(value))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"--costs {value!r} is not CSV in UTF-8; a header and lines NAME,COST are wanted"
+        ) from error
+
+
+def _read_costs(value: str) -> dict[str, float]:
     costs: dict[str, float] = {}
     with open(value, newline="", encoding="utf-8") as file:
         lines = csv.reader(file)
@@ -95,7 +118,7 @@ def constraint_options() -> list[Callable[..., Any]]:
                      help="Fewest of a family, or of each."),
         click.option("--at-most", multiple=True, metavar="[FAMILY=]N", callback=_bounds,
                      help="Most of a family, or of each."),
-        click.option("--costs", metavar="FILE", callback=_costs,
+        click.option("--costs", metavar="FILE", callback=_prices,
                      help="CSV file with a header and lines NAME,COST."),
         click.option("--budget", type=float, help="What the chosen columns may cost together."),
         click.option("--max-correlation", type=float, metavar="R",
@@ -106,6 +129,8 @@ def constraint_options() -> list[Callable[..., Any]]:
 def constraints_of(options: dict[str, Any]) -> dict[str, Any]:
     """Take those that were given out of all options, as `Problem.with_constraints` has them."""
     asked = {name: options.pop(name) for name in CONSTRAINTS}
+    if asked["costs"] is not None:
+        asked["costs"] = asked["costs"].costs
     given = {name: value for name, value in asked.items() if value not in (None, [], {})}
     if given.get("count") == "groups":
         del given["count"]

@@ -91,13 +91,13 @@ def score(
     if output is not None:
         check_output(output, *given.inputs)
     selector = TopKSelector(
-        k, method=create(sought.method, **options), ridge=given.ridge, time_limit=sought.time_limit
+        k, method=create(sought.method, **options), time_limit=sought.time_limit
     )
     with say_warnings(given.quiet):
         problem, target, groups = _opened(given, row_groups)
         found = score_selection(
-            problem, selector=selector, estimator=estimator, scoring=scoring, cv=folds,
-            groups=groups, n_permutations=permutations,
+            problem, selector=selector, ridge=given.ridge, estimator=estimator, scoring=scoring,
+            cv=folds, groups=groups, n_permutations=permutations,
             random_state=options.get("random_state", sought.seed), verbose=given.verbose,
         )  # fmt: skip
     if found.message and not given.quiet:

@@ -12,6 +12,7 @@ from exactk.cli.given import Given, say_warnings, table_options
 from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.sought import Sought, search_options
+from exactk.cli.wording import as_options
 
 if TYPE_CHECKING:
     from exactk.choose.stability import Stability
@@ -75,7 +76,7 @@ def stability(
             verbose=given.verbose, **rest,
         )  # fmt: skip
     if found.message and not given.quiet:
-        click.echo(f"exactk: {found.message}.", err=True)
+        click.echo(f"exactk: {as_options(found.message)}.", err=True)
     facts = {**given.facts(problem, target), "options": options}
     write_output(_rendered(found, problem, style, facts), output)
     return INTERRUPTED if found.status == "interrupted" else 0

@@ -7,7 +7,19 @@ from typing import Any, Self
 
 from exactk.errors import InputError, MissingExtraError
 
-__all__ = ["COLOURS", "GRID", "INK", "SOFT", "Display", "dress", "need_pyplot", "shorten"]
+__all__ = [
+    "COLOURS",
+    "GRID",
+    "INK",
+    "SOFT",
+    "Display",
+    "dress",
+    "label",
+    "need_answer",
+    "need_pyplot",
+    "plain",
+    "shorten",
+]
 
 # The light palette of report.css: told apart by colour-blind readers, and on grey paper.
 COLOURS = (
@@ -32,6 +44,30 @@ def need_pyplot() -> Any:
     except ImportError as error:
         raise MissingExtraError(MISSING) from error
     return plt
+
+
+def need_answer(value: Any, what: str, source: str, *parts: str) -> None:
+    """Raise unless something has the parts of an answer that a display draws.
+
+    Parameters
+    ----------
+    value : object
+    what : str
+        The answer that is wanted, with its article.
+    source : str
+        What gives such an answer.
+    *parts : str
+        Attributes that it has, and that other answers do not all have.
+
+    Examples
+    --------
+    >>> need_answer(3, "an explanation", "exactk.explain", "members")
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: an explanation is wanted, as exactk.explain gives it, not int
+    """
+    if not all(hasattr(value, part) for part in parts):
+        raise InputError(f"{what} is wanted, as {source} gives it, not {type(value).__name__}")
 
 
 class Display(ABC):
@@ -80,15 +116,22 @@ class Display(ABC):
         matplotlib Axes
         """
         plt = need_pyplot()
-        if ax is None:
-            _, ax = plt.subplots(figsize=self.size, layout="constrained")
-        elif not hasattr(ax, "get_figure"):
+        if ax is not None and not hasattr(ax, "get_figure"):
             raise InputError(
                 f"ax must be matplotlib Axes or None, not {type(ax).__name__}; of the array that "
                 f"plt.subplots returns give one entry"
             )
-        self.draw(ax)
-        dress(ax)
+        own = None
+        if ax is None:
+            own, ax = plt.subplots(figsize=self.size, layout="constrained")
+        try:
+            self.draw(ax)
+            dress(ax)
+        except BaseException:
+            # Nobody else knows of this figure, and pyplot would keep it for good.
+            if own is not None:
+                plt.close(own)
+            raise
         self.ax_, self.figure_ = ax, ax.get_figure()
         return ax
 
@@ -126,3 +169,19 @@ def shorten(name: str, most: int = 24) -> str:
         return name
     tail = (most - 1) * 3 // 7
     return f"{name[: most - 1 - tail]}…{name[-tail:]}"
+
+
+def plain(text: str) -> str:
+    r"""Keep matplotlib from taking dollar signs in a text of the user's for a formula.
+
+    Examples
+    --------
+    >>> print(plain("price in $"))
+    price in \$
+    """
+    return text.replace("$", r"\$")
+
+
+def label(name: str) -> str:
+    """Return a name of a feature as matplotlib shows it letter by letter, and not too long."""
+    return plain(shorten(name))

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exactk.displays.base import COLOURS, INK, Display, shorten
-from exactk.errors import InputError
+from exactk.displays.base import COLOURS, INK, Display, label, need_answer
 
 if TYPE_CHECKING:
     from exactk.choose.explain import Explanation
@@ -36,16 +35,12 @@ class ExplainDisplay(Display):
     """
 
     def __init__(self, explanation: Explanation) -> None:
+        need_answer(explanation, "an explanation", "exactk.explain", "members", "alternatives")
         self.explanation = explanation
 
     @classmethod
     def from_explanation(cls, explanation: Explanation, *, ax: Any = None) -> ExplainDisplay:
         """Draw an explanation; its axes are `ax_`."""
-        if not hasattr(explanation, "members"):
-            raise InputError(
-                f"an explanation is wanted, as exactk.explain gives it, not "
-                f"{type(explanation).__name__}"
-            )
         return cls(explanation).drawn(ax)
 
     def draw(self, ax: Any) -> None:
@@ -59,10 +54,10 @@ class ExplainDisplay(Display):
         for place, value, name in zip(places, price, table["substitute"], strict=True):
             if name is not None:
                 ax.annotate(
-                    shorten(name), (max(value, 0.0), place + 0.2), xytext=(3, 0),
+                    label(name), (max(value, 0.0), place + 0.2), xytext=(3, 0),
                     textcoords="offset points", va="center", fontsize="small", color=INK,
                 )  # fmt: skip
-        ax.set_yticks(places, [shorten(name) for name in table["feature"]])
+        ax.set_yticks(places, [label(name) for name in table["feature"]])
         ax.invert_yaxis()
         ax.set_xlabel("rise of the objective, % of the empty set's")
         ax.legend()

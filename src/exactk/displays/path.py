@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exactk.displays.base import COLOURS, SOFT, Display
+from exactk.displays.base import COLOURS, SOFT, Display, need_answer, plain
 from exactk.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +47,12 @@ class PathDisplay(Display):
 
     choice: SizeChoice
 
+    def __post_init__(self) -> None:
+        """Refuse what is no choice of a size."""
+        need_answer(
+            self.choice, "a choice of size", "exactk.choose_k", "table", "criterion", "scoring", "k"
+        )
+
     @classmethod
     def from_choice(cls, choice: SizeChoice, *, ax: Any = None) -> PathDisplay:
         """Draw a choice of size.
@@ -78,6 +84,7 @@ class PathDisplay(Display):
         -------
         PathDisplay
         """
+        need_answer(selector, "a fitted selector", "TopKSelector.fit", "get_support", "k")
         choice = getattr(selector, "choice_", None)
         if choice is None:
             raise InputError(
@@ -109,5 +116,5 @@ class PathDisplay(Display):
 
     def _label(self) -> str:
         if self.choice.criterion == "cv" and self.choice.scoring is not None:
-            return f"held-out {self.choice.scoring}"
+            return f"held-out {plain(str(self.choice.scoring))}"
         return LABELS[self.choice.criterion]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exactk.displays.base import COLOURS, INK, SOFT, Display
+from exactk.displays.base import COLOURS, INK, SOFT, Display, need_answer, plain
 from exactk.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ FIGURES = (
 # Beyond so many folds not every one of them has its number below.
 FEW_FOLDS = 15
 MOST_BINS = 30
+WANTED = ("a score", "exactk.score_selection", "folds", "scoring", "null", "observed")
 
 
 class ScoreDisplay(Display):
@@ -51,6 +52,7 @@ class ScoreDisplay(Display):
     """
 
     def __init__(self, score: SelectionScore) -> None:
+        need_answer(score, *WANTED)
         self.score = score
 
     @classmethod
@@ -71,7 +73,7 @@ class ScoreDisplay(Display):
             ax.axhline(values.mean(), color=colour, linewidth=1.0, linestyle=(0, (4, 3)))
         if len(at) <= FEW_FOLDS:
             ax.set_xticks(at, [f"{fold:g}" for fold in at])
-        ax.set(xlabel="fold", ylabel=self.score.scoring.replace("_", " "))
+        ax.set(xlabel="fold", ylabel=plain(self.score.scoring.replace("_", " ")))
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1)
 
 
@@ -101,6 +103,7 @@ class NullDisplay(Display):
     """
 
     def __init__(self, score: SelectionScore) -> None:
+        need_answer(score, *WANTED)
         if len(score.null) == 0 or not isfinite(score.observed):
             raise InputError(
                 "this score has no permutations to draw; make it with n_permutations=100"

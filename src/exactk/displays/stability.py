@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from exactk.checks import Whole
-from exactk.displays.base import COLOURS, SOFT, Display, shorten
+from exactk.displays.base import COLOURS, SOFT, Display, label, need_answer
 
 if TYPE_CHECKING:
     from exactk.choose.stability import Stability
@@ -41,6 +41,7 @@ class StabilityDisplay(Display):
     """
 
     def __init__(self, stability: Stability, n_features: int = MOST_BARS) -> None:
+        need_answer(stability, "a stability", "exactk.stability", "table", "n_samples", "interval")
         Whole(1)("n_features", n_features)
         self.stability = stability
         self.n_features = n_features
@@ -85,7 +86,7 @@ class StabilityDisplay(Display):
         for limit in (found.threshold, found.negligible):
             ax.axvline(limit, color=SOFT, linestyle="--", linewidth=1)
         low, high = found.interval
-        ax.set_yticks(places, [shorten(row["feature"]) for row in rows])
+        ax.set_yticks(places, [label(row["feature"]) for row in rows])
         ax.invert_yaxis()
         ax.set(
             xlim=(0.0, 1.02),

@@ -12,14 +12,18 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from exactk import registry
+from exactk.agreement import nogueira_index
 from exactk.checks import Seed, Whole
+from exactk.choose.folds import Split
+from exactk.choose.scoring import Trial
 from exactk.errors import InputError
-from exactk.evaluate.measures import nogueira
-from exactk.evaluate.null import counting, permutation_null
+from exactk.evaluate.null import permutation_null
 from exactk.evaluate.parts import Chosen, Given, GivenArrays, GivenProblem
-from exactk.evaluate.trials import Split, Trial, make_splits
+from exactk.evaluate.trials import make_baseline, make_splits, make_trial, score_columns
 from exactk.methods.base import generator
 from exactk.problem import Problem
+from exactk.progress import counting
+from exactk.search.frequent import Features
 from exactk.selector import TopKSelector
 from exactk.tidy import Tidy
 
@@ -45,8 +49,9 @@ class SelectionScore:
     in_all_folds : tuple of str
         Features chosen in every fold.
     stability : float
-        Nogueira's index of the selections of the folds: 1 if they agree, about 0 if they are
-        drawn at random; nan for a single fold.
+        Nogueira's index of the selections of the folds over the features that can be chosen and
+        need not be, as in `exactk.stability`: 1 if they agree, about 0 if they are drawn at
+        random; nan for a single fold.
     observed : float
         Share of ‖HY‖² that the selection on all rows explains, less the ridge term: what the
         search looks for.
@@ -165,7 +170,7 @@ def score_selection(
     *,
     estimator: Any = None,
     scoring: Any = None,
-    cv: Any = 5,
+    cv: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
     selector: TopKSelector | None = None,
@@ -185,7 +190,9 @@ def score_selection(
     Parameters
     ----------
     X : array-like, sparse matrix or frame of shape (n, d), or Problem
-        A `Problem` made of a table, with its own rules, in place of X, y and sample_weight.
+        A `Problem` made of a table, with its own rules and ridge, in place of X, y and
+        sample_weight. Another ridge is used only where one is given: ``ridge="auto"``, "cv" or a
+        number among the options, or a `selector` whose ridge is not its default.
     y : array-like of shape (n,) or (n, c), or None
     k : int, "auto" or None
         How many features; None takes that of `selector`, or 10.
@@ -196,9 +203,10 @@ def score_selection(
     scoring : str, callable or None
         A score of scikit-learn's, the higher the better. None is "accuracy", or "r2" for numbers;
         of classes of very different size "balanced_accuracy" says more.
-    cv : int or splitter
-        A number of folds: stratified by class, or shuffled rows, or whole groups; or a splitter,
-        or pairs of training and test rows.
+    cv : int, splitter of scikit-learn, iterable of (train, test), or None
+        A number of folds: stratified by class, or shuffled rows, or whole groups; None is five, or
+        fewer where there are fewer rows or groups. A splitter is shown the rows of non-zero
+        weight.
     groups : array-like of shape (n,) or None
         Rows of one group (a patient, a site) are never on both sides of a fold, and are permuted
         as in `exactk.choose.permuted.permuted_problems`. Groups of features are a parameter of
@@ -253,11 +261,13 @@ def score_selection(
             raise InputError(
                 "y and sample_weight cannot be given beside a Problem, which has its own"
             )
+        if "ridge" not in options and chooser.ridge == TopKSelector().ridge:
+            chooser.set_params(ridge=X.ridge)
         given = GivenProblem(X, chooser, groups)
     else:
         given = GivenArrays(X, y, sample_weight, chooser, groups)
     splits = make_splits(given, cv, random_state)
-    trial = Trial.of(given, estimator, scoring)
+    trial = make_trial(given, estimator, scoring)
     _check_sizes(given, splits)
     baseline = _baseline(given, trial, splits)
     with counting("folds", len(splits), verbose) as show:
@@ -266,8 +276,8 @@ def score_selection(
         for number, split in enumerate(splits, start=1):
             found = _choose(given, split[0], f"the training rows of fold {number}")
             chosen.append(found)
-            honest.append(trial.score(given, split, found.columns))
-            naive.append(trial.score(given, split, whole.columns))
+            honest.append(score_columns(trial, given, split, found.columns))
+            naive.append(score_columns(trial, given, split, whole.columns))
             show(number)
     rows = [
         (number, len(train), len(test), found.k, found.names, *figures)
@@ -280,7 +290,7 @@ def score_selection(
     return SelectionScore(
         folds=Tidy(FOLD_COLUMNS, rows), k=whole.k, features=whole.names,
         in_all_folds=tuple(in_all),
-        stability=_stability(chosen, given.n_columns), observed=observed, null=null,
+        stability=_stability(chosen, given.problem), observed=observed, null=null,
         scoring=trial.scoring, estimator=_last_name(trial.estimator), task=given.problem.task,
         n_rows=given.problem.n_rows, n_features=given.n_columns, message=message, splits=splits,
     )  # fmt: skip
@@ -316,7 +326,7 @@ def _all_rows(given: Given) -> npt.NDArray[np.intp]:
 
 def _check_sizes(given: Given, splits: list[Split]) -> None:
     """Raise for a k that some training rows cannot serve, before others are searched."""
-    k: Any = given.selector.k
+    k: Any = given.asked.k
     if isinstance(k, str):
         return
     given.problem.check_k(k)
@@ -331,10 +341,10 @@ def _check_sizes(given: Given, splits: list[Split]) -> None:
 
 def _baseline(given: Given, trial: Trial, splits: list[Split]) -> list[float]:
     """Score without features; it costs nothing, and shows what is wrong with the score."""
-    dummy = trial.baseline(given)
+    dummy = make_baseline(given, trial)
     first = np.zeros(1, dtype=np.intp)
     try:
-        return [dummy.score(given, split, first) for split in splits]
+        return [score_columns(dummy, given, split, first) for split in splits]
     except InputError:
         raise
     except Exception as error:  # a score of one's own may raise anything
@@ -350,10 +360,13 @@ def _choose(given: Given, rows: npt.NDArray[np.intp], where: str) -> Chosen:
         raise InputError(f"selection on {where}: {error}") from error
 
 
-def _stability(chosen: list[Chosen], n_columns: int) -> float:
+def _stability(chosen: list[Chosen], problem: Problem) -> float:
     if len(chosen) < 2:
         return nan
-    return nogueira([found.features.tolist() for found in chosen], n_columns)
+    features = Features.of(problem)
+    # What the rules have in every set says nothing of how stable the choice is.
+    free = features.members([found.support for found in chosen])[:, ~features.is_included]
+    return nogueira_index(free) if free.size else 1.0
 
 
 def _last_name(estimator: Any) -> str:

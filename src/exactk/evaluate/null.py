@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,10 +11,11 @@ import numpy.typing as npt
 from exactk.choose.permuted import permuted_problems
 from exactk.evaluate.parts import Chosen, Given
 from exactk.problem import Problem
+from exactk.progress import counting
 from exactk.result import Status
 from exactk.solve import solve
 
-__all__ = ["counting", "permutation_null"]
+__all__ = ["permutation_null"]
 
 
 def permutation_null(
@@ -57,19 +56,7 @@ def _explained(problem: Problem, given: Given, k: int) -> float | None:
     with warnings.catch_warnings():
         # What is wrong with a search was said of the true target, not once more a hundred times.
         warnings.simplefilter("ignore")
-        result = solve(problem, k, given.method, time_limit=given.selector.time_limit)
+        result = solve(problem, k, given.asked.method, time_limit=given.asked.time_limit)
     if result.status == Status.INTERRUPTED:
         return None
     return 1.0 - result.objective / result.total
-
-
-@contextmanager
-def counting(what: str, total: int, verbose: int) -> Iterator[Callable[[int], None]]:
-    """Show how many are done until the block ends, if that is wanted."""
-    if not verbose:
-        yield lambda done: None
-        return
-    from exactk.progress import count_bar
-
-    with count_bar(what, total) as show:
-        yield show

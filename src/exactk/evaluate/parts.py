@@ -12,20 +12,20 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import clone
 
+from exactk.choose.asked import Asked
+from exactk.choose.estimators import text_columns
 from exactk.choose.scoring import target_labels
+from exactk.choose.splits import row_groups
 from exactk.columns import usable_columns
 from exactk.errors import InputError, listing
-from exactk.methods.base import Method
 from exactk.problem import Problem
 from exactk.result import Status
 from exactk.selector import TopKSelector
 from exactk.sources.frames import is_frame
 from exactk.sources.open import is_dask
-from exactk.targets import code_weights
 
-__all__ = ["Chosen", "Given", "GivenArrays", "GivenProblem", "text_columns"]
+__all__ = ["Chosen", "Given", "GivenArrays", "GivenProblem"]
 
 Indices = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
@@ -45,16 +45,16 @@ class Chosen:
     ----------
     columns : ndarray of intp
         What an estimator gets.
-    features : ndarray of intp
-        Columns of the user's table; a category is one of them.
+    support : ndarray of intp
+        Columns of the problem; a category has several.
     names : tuple of str
-        Of the features.
+        Of columns of the user's table.
     k : int
     ridge : float
     """
 
     columns: Indices
-    features: Indices
+    support: Indices
     names: tuple[str, ...]
     k: int
     ridge: float
@@ -65,6 +65,10 @@ class Given(ABC):
 
     Attributes
     ----------
+    asked : Asked
+        How columns are chosen.
+    problem : Problem
+        That of all rows, with its rows in memory.
     y : ndarray
         Labels, or numbers, one or several a row.
     weights : ndarray or None
@@ -72,12 +76,11 @@ class Given(ABC):
         Of the table as it was given.
     """
 
-    y: npt.NDArray[Any]
-    weights: Floats | None
-    n_columns: int
-
-    def __init__(self, selector: TopKSelector, groups: Any) -> None:
-        self.selector = selector
+    def __init__(
+        self, asked: Asked, problem: Problem, y: npt.NDArray[Any], n_columns: int, groups: Any
+    ) -> None:
+        self.asked, self.problem, self.y = asked, problem, y
+        self.weights, self.n_columns = problem.weights, n_columns
         self._groups = groups
 
     @cached_property
@@ -90,31 +93,39 @@ class Given(ABC):
                 "groups names the group of each row here; groups of features go to "
                 "selector=TopKSelector(groups=...)"
             )
-        values = np.asarray(self._groups)
-        if values.shape != (len(self.y),):
-            raise InputError(
-                f"groups must name the group of each of the {len(self.y)} rows, not have shape "
-                f"{values.shape}"
-            )
-        return values
+        return row_groups(self._groups, len(self.y))
 
     def groups_of(self, rows: Indices) -> npt.NDArray[Any] | None:
         """The groups of some rows."""
         return None if self.groups is None else self.groups[rows]
 
-    @cached_property
-    def method(self) -> Method:
-        """The method that searches, with its parameters."""
-        return self.selector._configured_method()
-
-    @property
-    @abstractmethod
-    def problem(self) -> Problem:
-        """The problem of all rows."""
-
-    @abstractmethod
     def choose(self, rows: Indices) -> Chosen:
-        """Choose columns by these rows alone."""
+        """Choose columns by these rows alone.
+
+        Text is coded once, by all rows: its levels say nothing of the target, and a fold has too
+        few rows to tell a category from an identifier.
+        """
+        whole = self.problem
+        assert whole.rows is not None
+        assert whole.target is not None
+        part = Problem.from_rows(
+            whole.rows.take(rows), whole.target.subset(rows),
+            None if self.weights is None else self.weights[rows],
+            scale=whole.scaled, gram=self.asked.gram, memory_limit=whole.memory_limit,
+        )  # fmt: skip
+        result, _ = self.asked.solve(part.under(whole.rules), self.groups_of(rows))
+        if result.status == Status.INTERRUPTED:
+            raise KeyboardInterrupt(result.message)
+        features = np.unique(whole.origins[result.support])
+        names = whole.original_names
+        return Chosen(
+            columns=self.columns_of(result.support), support=result.support,
+            names=tuple(names[j] for j in features), k=result.k, ridge=result.ridge,
+        )  # fmt: skip
+
+    @abstractmethod
+    def columns_of(self, support: Indices) -> Indices:
+        """What an estimator gets of columns of the problem."""
 
     @abstractmethod
     def values(self, rows: Indices, columns: Indices) -> Any:
@@ -141,56 +152,42 @@ class Given(ABC):
 
 
 class GivenArrays(Given):
-    """Arrays, sparse matrices or frames; what is chosen is what `TopKSelector.fit` chooses."""
+    """Arrays, sparse matrices or frames; an estimator gets columns of them as they are."""
 
     def __init__(
         self, X: Any, y: Any, sample_weight: Any, selector: TopKSelector, groups: Any
     ) -> None:
-        super().__init__(selector, groups)
         if is_dask(X):
             raise InputError(
                 f"X is a dask {type(X).__name__}, whose rows are not in memory to be parted; "
                 f"compute it first, or take a part of its rows"
             )
-        self._frame: Any = None
         if y is None:
             raise InputError("y is None: give the target beside X, or one Problem in place of both")
-        if not sparse.issparse(X) and type(X) is not np.ndarray and is_frame(X):
+        labels = np.asarray(y)
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = labels[:, 0]
+        asked = Asked.of(selector).checked()
+        # Made at once: what is wrong with the table is said before anything else.
+        problem = asked.problem(X, labels, sample_weight)
+        super().__init__(asked, problem, labels, len(problem.original_names), groups)
+        self._frame: Any = None
+        if sparse.issparse(X):
+            # Few columns of it are asked for again and again.
+            self._table = X.tocsc()
+        elif type(X) is not np.ndarray and is_frame(X):
             self._frame = _frame(X)
-        elif sparse.issparse(X):
-            self._table = X.tocsr()
         else:
             self._table = np.asarray(X)
-        self.y = np.asarray(y)
-        if self.y.ndim == 2 and self.y.shape[1] == 1:
-            self.y = self.y[:, 0]
-        self._given = X, self.y, sample_weight
-        # Made at once: what is wrong with the table is said before anything else.
-        n_coded = self.problem.n_features
-        self.n_columns = n_coded if self._frame is None else self._frame.shape[1]
-        self.weights = code_weights(sample_weight, len(self.y))
 
-    @cached_property
-    def problem(self) -> Problem:  # noqa: D102
-        return clone(self.selector)._problem(*self._given, self.method)
-
-    def choose(self, rows: Indices) -> Chosen:  # noqa: D102
-        weights = None if self.weights is None else self.weights[rows]
-        selector = clone(self.selector).fit(
-            self._rows(rows), self.y[rows], sample_weight=weights, groups=self.groups_of(rows)
-        )
-        columns = selector.get_support(indices=True)
-        names = tuple(map(str, selector.get_feature_names_out()))
-        return Chosen(columns, columns, names, selector.k_, selector.ridge_)
-
-    def _rows(self, rows: Indices) -> Any:
-        if self._frame is not None:
-            return self._frame[rows.tolist(), :].to_native()
-        return self._table[rows]
+    def columns_of(self, support: Indices) -> Indices:  # noqa: D102
+        return np.unique(self.problem.origins[support])
 
     def values(self, rows: Indices, columns: Indices) -> Any:  # noqa: D102
+        if self.is_sparse:
+            return self._table[:, columns].tocsr()[rows]
         if self._frame is None:
-            return self._table[rows][:, columns]
+            return self._table[np.ix_(rows, columns)]
         part = self._frame[rows.tolist(), columns.tolist()]
         # scikit-learn knows no Arrow tables.
         return part.to_numpy() if part.implementation.is_pyarrow() else part.to_native()
@@ -205,10 +202,12 @@ class GivenArrays(Given):
 
 
 class GivenProblem(Given):
-    """A problem with its rows; rules, scaling and coding are the problem's."""
+    """A problem with its rows; rules, scaling and coding are the problem's.
+
+    Its ridge is set by whoever makes the selector: see `exactk.score_selection`.
+    """
 
     def __init__(self, problem: Problem, selector: TopKSelector, groups: Any) -> None:
-        super().__init__(selector, groups)
         default = TopKSelector().get_params(deep=False)
         other = [
             name
@@ -220,42 +219,16 @@ class GivenProblem(Given):
                 f"{listing(other)} cannot be given beside a Problem, which has been made; give it "
                 f"where the problem is made, or X and y in its place"
             )
-        self._problem = problem.in_memory(verbose=selector.verbose)
-        self.y = target_labels(self._problem)
-        self.weights = self._problem.weights
-        self.n_columns = len(self._problem.original_names)
+        asked = Asked.of(selector).checked()
+        held = problem.in_memory(verbose=selector.verbose)
+        super().__init__(asked, held, target_labels(held), len(held.original_names), groups)
 
-    @property
-    def problem(self) -> Problem:  # noqa: D102
-        return self._problem
-
-    def choose(self, rows: Indices) -> Chosen:  # noqa: D102
-        whole, selector = self._problem, self.selector
-        assert whole.rows is not None
-        assert whole.target is not None
-        part = Problem.from_rows(
-            whole.rows.take(rows),
-            whole.target.subset(rows),
-            None if self.weights is None else self.weights[rows],
-            scale=whole.scaled,
-            memory_limit=whole.memory_limit,
-        ).under(whole.rules)
-        result, _ = selector._solve(part, self.method, self.groups_of(rows))
-        if result.status == Status.INTERRUPTED:
-            raise KeyboardInterrupt(result.message)
-        features = np.unique(whole.origins[result.support])
-        names = tuple(whole.original_names[j] for j in features)
-        return Chosen(result.support, features, names, result.k, result.ridge)
+    def columns_of(self, support: Indices) -> Indices:  # noqa: D102
+        return support
 
     def values(self, rows: Indices, columns: Indices) -> Floats:  # noqa: D102
-        assert self._problem.rows is not None
-        return self._problem.rows.columns(columns)[rows]
-
-
-def text_columns(X: Any) -> list[str]:
-    """Names of the columns of a frame that are not numbers; a function that a pickle can name."""
-    schema = nw.from_native(X, eager_only=True).schema
-    return [name for name, kind in schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
+        assert self.problem.rows is not None
+        return self.problem.rows.columns(columns)[rows]
 
 
 def _frame(X: Any) -> Any:

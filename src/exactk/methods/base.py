@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
 from exactk.rules import Rules
+from exactk.search.conflicts import possible_sizes
 
 __all__ = [
     "IterativeMethod",
@@ -128,8 +129,12 @@ class Method(BaseEstimator):
 
         None stands for a size at which no set keeps the rules.
         """
+        possible: Sequence[int] = range(1, k_max + 1)
+        if problem.rules is not None and not problem.rules.is_simple:
+            possible = possible_sizes(problem, k_max)
+        least = 0 if problem.rules is None else problem.rules.size_of(problem.rules.include)
         for k in range(1, k_max + 1):
-            yield self.run(problem, k, monitor)
+            yield self.run(problem, k, monitor) if k in possible and k >= least else None
 
 
 class IterativeMethod(Method):

@@ -17,7 +17,7 @@ from exactk.methods.base import Method
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
-from exactk.search.feasible import Feasible
+from exactk.search.conflicts import settle
 from exactk.search.state import TIE
 from exactk.search.units import Units
 
@@ -111,7 +111,9 @@ class Exhaustive(Method):
     def _run_units(self, problem: Problem, k: int, monitor: Monitor) -> Answer:
         """Fit every set of columns and groups that keeps the rules, one by one."""
         units = Units(problem)
-        feasible = Feasible(units, k)
+        settled = settle(units, k)
+        assert settled is not None  # `solve` has seen to it that the rules can be kept
+        feasible = settled[0]
         free = [u for u in np.flatnonzero(units.alive).tolist() if u not in units.included]
         left = k - int(units.weights[units.included].sum())
         least = int(units.weights[free].min(initial=1))

@@ -9,8 +9,8 @@ from exactk.methods.base import Method
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
+from exactk.search.conflicts import possible_sizes
 from exactk.search.constrained import greedy_units
-from exactk.search.feasible import possible_sizes
 from exactk.search.native import make_state, serves
 from exactk.search.working import Foresight
 

@@ -15,8 +15,8 @@ from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
 from exactk.search.best import best_support
+from exactk.search.conflicts import possible_sizes
 from exactk.search.draws import LEAST_PLACES, count_places
-from exactk.search.feasible import possible_sizes
 from exactk.search.frequent import Features, Gathered, gather, most_frequent, size_in
 from exactk.search.halves import half_samples
 

@@ -78,13 +78,14 @@ class Blocks:
         self._alike = list(self._sorted_by_size())
         self.load([])
 
-    def _live(self, unit: int) -> Indices:
+    def live(self, unit: int) -> Indices:
+        """Return the columns of a unit that are not constant."""
         columns = self.units.columns(unit)
         return columns[self._diagonal[columns] > 0]
 
     def _sorted_by_size(self) -> Iterator[_Alike]:
         first = len(self.units.singles)
-        live = {u: self._live(u) for u in range(first, len(self.units))}
+        live = {u: self.live(u) for u in range(first, len(self.units))}
         for size in sorted({len(columns) for columns in live.values()} - {0}):
             which = [u for u, columns in live.items() if len(columns) == size]
             inner = [self.problem.gram.block(live[u]) for u in which]
@@ -98,7 +99,7 @@ class Blocks:
         """Hold these units."""
         problem = self.problem
         self.members = list(members)
-        parts = [self._live(u) for u in self.members]
+        parts = [self.live(u) for u in self.members]
         bounds = np.cumsum([0, *(len(part) for part in parts)])
         self._slots = [slice(a, b) for a, b in pairwise(bounds)]
         S = np.concatenate([*parts, np.zeros(0, dtype=np.intp)]).astype(np.intp)
@@ -174,7 +175,7 @@ class Blocks:
                 which, P = which[promising], P[promising]
             inner = alike.inner[which] - self._between(self._AS, self._T, P)
             inner += self._between(T, weight, P)
-            C = self.C[:, P] + np.einsum("ic,ipb->cpb", V, weight[:, P])
+            C = self.C[:, P] + np.tensordot(V, weight[:, P], axes=(0, 0))
             out[alike.units[which]] = self._group_gains(P, inner, C) - loss
             if above is not None:
                 least = max(least, float(out[alike.units].max(initial=-np.inf)))
@@ -212,7 +213,8 @@ class Blocks:
     @staticmethod
     def _between(left: Floats, right: Floats, columns: Indices) -> Floats:
         """Products Σ_i left_ip·right_iq of the columns p and q of each group."""
-        return np.einsum("ipa,ipb->pab", left[:, columns], right[:, columns], optimize=True)
+        # Products of many small matrices at once, without einsum's planning of each.
+        return left[:, columns].transpose(1, 2, 0) @ right[:, columns].transpose(1, 0, 2)
 
     def _group_gains(self, columns: Indices, inner: Floats, C: Floats) -> Floats:
         """tr(C_Pᵀ E_P⁻¹ C_P) for each group, by what is not dependent of E_P."""
@@ -220,7 +222,7 @@ class Blocks:
             return np.zeros(0)
         root = 1.0 / np.sqrt(self._diagonal[columns])
         values, vectors = np.linalg.eigh(inner * root[:, :, None] * root[:, None, :])
-        across = np.einsum("pab,cpa->pbc", vectors, C * root, optimize=True)
+        across = vectors.transpose(0, 2, 1) @ (C * root).transpose(1, 2, 0)
         square = np.einsum("pbc,pbc->pb", across, across)
         kept = values > DEPENDENT
         return np.divide(square, values, out=np.zeros_like(square), where=kept).sum(axis=1)

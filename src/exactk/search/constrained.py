@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from math import inf
 
 import numpy as np
@@ -12,7 +13,8 @@ from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
 from exactk.search.blocks import Blocks
-from exactk.search.feasible import Feasible, check_feasible, possible_sizes
+from exactk.search.conflicts import check_feasible, possible_sizes, settle
+from exactk.search.feasible import SECONDS, Feasible, UndecidedError
 from exactk.search.sizes import PATH_SHARE
 from exactk.search.units import Units
 
@@ -26,6 +28,8 @@ MOST_MOVES = 500.0
 MOST_PATIENCES = 3
 # Additions tried in turn before the completion of the set is left to the integer program.
 TRIES = 4
+# Seconds that an integer program has at least, however little is left of a time limit.
+LEAST_SECONDS = 0.2
 
 
 def grow_units(blocks: Blocks, feasible: Feasible, start: Sequence[int]) -> list[int]:
@@ -114,10 +118,9 @@ class UnitSearch:
         monitor: Monitor,
         blocks: Blocks | None = None,
     ) -> None:
-        check_feasible(problem, k)
         self.blocks = Blocks(Units(problem)) if blocks is None else blocks
         self.units, self.problem, self.k = self.blocks.units, problem, k
-        self.feasible = Feasible(self.units, k)
+        self.feasible, self._witness = _settled(problem, self.units, k, _seconds(monitor))
         self.rng, self.monitor = rng, monitor
         self.best: list[int] = []
         self.objective = inf
@@ -135,6 +138,7 @@ class UnitSearch:
         """Search from the greedy set, from others, and then from parts of what was found."""
         try:
             self.grow_from(self.units.included)
+            self.descend_from(self._witness)
             for start in starts:
                 units = self.units.units_of(start)
                 if units is not None and self.feasible.keeps(units):
@@ -149,7 +153,11 @@ class UnitSearch:
 
     def grow_from(self, start: Sequence[int]) -> None:
         """Complete a set greedily and swap down from there."""
-        grown = grow_units(self.blocks, self.feasible, start)
+        try:
+            grown = grow_units(self.blocks, self.feasible, start)
+        except UndecidedError:
+            grown = self._witness
+            self.blocks.load(grown)
         self.moves += len(grown) - len(start)
         if not self.best:
             # However soon the clock ends it, there is something to give.
@@ -236,6 +244,24 @@ class UnitSearch:
             self.descend_from(drawn)
 
 
+def _settled(
+    problem: Problem, units: Units, k: int, seconds: float = SECONDS
+) -> tuple[Feasible, list[int]]:
+    """The sets of a size that keep the rules and one of them; an error if there is none."""
+    found = settle(units, k, seconds)
+    if found is None:
+        check_feasible(problem, k, seconds)
+        raise AssertionError("the same question had two answers")
+    return found
+
+
+def _seconds(monitor: Monitor) -> float:
+    """What one integer program may take of the time that is left."""
+    if monitor.time_limit is None:
+        return SECONDS
+    return float(np.clip(monitor.time_limit - monitor.seconds, LEAST_SECONDS, SECONDS))
+
+
 def unit_entry_order(problem: Problem, support: Sequence[int]) -> list[int]:
     """Return the columns of whole units in the order in which greedy selection takes the units."""
     units = Units(problem)
@@ -252,9 +278,12 @@ def unit_entry_order(problem: Problem, support: Sequence[int]) -> list[int]:
 
 def greedy_units(problem: Problem, k: int) -> Answer:
     """Forward selection by units that keeps the rules."""
-    check_feasible(problem, k)
     blocks = Blocks(Units(problem))
-    chosen = grow_units(blocks, Feasible(blocks.units, k), blocks.units.included)
+    feasible, chosen = _settled(problem, blocks.units, k)
+    # Where it cannot be told what a step leads to, any set that keeps the rules has to do.
+    with suppress(UndecidedError):
+        chosen = grow_units(blocks, feasible, blocks.units.included)
+    blocks.load(chosen)
     return Answer(
         blocks.units.columns_of(chosen), Status.CONVERGED, len(chosen), (blocks.objective,)
     )

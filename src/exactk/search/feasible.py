@@ -1,20 +1,19 @@
-"""Which sets of units keep the rules: can a part be completed, and if not, what is in the way."""
+"""Which sets of units keep the rules, and how a part of one can be completed."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import InputError, listing
-from exactk.problem import Problem
-from exactk.rules import Rules
+from exactk.errors import InputError
 from exactk.search.units import Clashes, Units
 
-__all__ = ["Feasible", "InfeasibleError", "check_feasible", "possible_sizes"]
+__all__ = ["Feasible", "InfeasibleError", "UndecidedError"]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -22,12 +21,22 @@ Counts = npt.NDArray[np.int64]
 
 # Costs are sums: one that is this share above the budget is at the budget.
 ROUNDING = 1e-9
-# Rounds of cutting off sets with clashes before the question is given up as open.
-MOST_CUTS = 200
+# Seconds that an integer program may take before the question is given up as open.
+SECONDS = 10.0
+# Completions of a set with clashes that are tried before the integer program, and for how long.
+TRIES, TRY_SECONDS = 40, 1.0
+# Units up to which the clashes of all pairs are held together, one byte each.
+MOST_PAIRED = 4096
+# What SciPy's milp says when its time is up.
+OUT_OF_TIME = 1
 
 
 class InfeasibleError(InputError):
     """No set of columns keeps all constraints."""
+
+
+class UndecidedError(InfeasibleError):
+    """Whether any set keeps all constraints could not be told in time, and none was found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,19 +56,24 @@ class Feasible:
     ----------
     units : Units
     k : int
+    apart : bool
+        Whether copies of a column are kept apart: of several, one is chosen.
+    seconds : float
+        Most time for one integer program.
     """
 
-    def __init__(self, units: Units, k: int) -> None:
+    def __init__(
+        self, units: Units, k: int, *, apart: bool = True, seconds: float = SECONDS
+    ) -> None:
         rules = units.rules
-        self.units, self.k = units, k
+        self.units, self.k, self.seconds = units, k, seconds
         self.weights, self.costs = units.weights, units.costs
         self.budget = np.inf if rules.budget is None else rules.budget * (1 + ROUNDING) + 1e-300
-        self.clashes = Clashes(units, rules.max_correlation)
-        self.low = np.array([family.at_least for family in rules.families], dtype=np.int64)
-        self.high = np.array(
-            [k if family.at_most is None else family.at_most for family in rules.families],
-            dtype=np.int64,
-        )
+        self.clashes = Clashes(units, rules.max_correlation, apart=apart)
+        # More than k is as good as k + 1, and numbers of any length are short then.
+        self.low = np.array([min(f.at_least, k + 1) for f in rules.families], dtype=np.int64)
+        most = [k if f.at_most is None else min(f.at_most, k) for f in rules.families]
+        self.high = np.array(most, dtype=np.int64)
         self.shares = np.zeros((len(rules.families), len(units)), dtype=np.int64)
         for f, family in enumerate(rules.families):
             inside = np.zeros(units.problem.n_features, dtype=bool)
@@ -67,7 +81,7 @@ class Feasible:
             self.shares[f] = np.where(units.spread(inside), self.weights, 0)
         alive = units.alive
         self._plain = (
-            rules.max_correlation is None
+            not self.clashes.is_active
             and rules.budget is None
             and bool((self.weights[alive] == 1).all())
             and bool(((self.shares > 0).sum(axis=0) <= 1).all())
@@ -104,7 +118,7 @@ class Feasible:
         for f in range(len(self.low)):
             count = left[f] + self.shares[f]
             fits &= (count >= self.low[f]) & (count <= self.high[f])
-        if self.clashes.limit is not None:
+        if self.clashes.is_active:
             fits &= at.clashes - self.clashes.of(out) == 0
         fits[list(chosen)] = False
         return fits
@@ -124,11 +138,18 @@ class Feasible:
         """Whether counting alone tells if a set can be completed."""
         return self._plain
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether what is left of a set that keeps the rules keeps those of its size."""
+        return bool((self.low == 0).all() and (self.weights[self.units.alive] == 1).all())
+
     def completable(self, chosen: Sequence[int]) -> bool:
-        """Whether a set can be completed to one that keeps all rules."""
+        """Whether a set can be completed to one that keeps all rules, as far as can be told."""
         if not self._plain:
-            found = self._filled(chosen, -self.costs)
-            return (found or self.complete(chosen, np.zeros(len(self.units)))) is not None
+            try:
+                return self.completed(chosen) is not None
+            except UndecidedError:
+                return False
         at = self.totals(chosen)
         free = self.units.alive.copy()
         free[list(chosen)] = False
@@ -141,6 +162,13 @@ class Feasible:
             (need <= room).all() and need.sum() <= left <= room.sum() + outside and left >= 0
         )
 
+    def completed(self, chosen: Sequence[int]) -> list[int] | None:
+        """Return any set that contains `chosen` and keeps all rules; None if there is none."""
+        found = self._filled(chosen, -self.costs)
+        if found is None and self.clashes.is_active:
+            found = self._filled_apart(chosen)
+        return found or self.complete(chosen, np.zeros(len(self.units)))
+
     def _filled(self, chosen: Sequence[int], values: Floats) -> list[int] | None:
         """Add the unit of highest value that fits, again and again; None where that fails.
 
@@ -149,25 +177,57 @@ class Feasible:
         """
         filled = list(chosen)
         while not self.keeps(filled):
-            fits = self.additions(filled)
-            lacking = self.shares[:, filled].sum(axis=1) < self.low
-            if lacking.any():
-                fits &= (self.shares[lacking] > 0).any(axis=0)
+            fits = self._wanted(filled)
             if not fits.any():
                 return None
             filled.append(int(np.argmax(np.where(fits, values, -np.inf))))
         return filled
+
+    def _filled_apart(self, chosen: Sequence[int]) -> list[int] | None:
+        """The same, and of what fits first what clashes least with the rest; several tries."""
+        if len(self.units) > MOST_PAIRED:
+            return None
+        pairs, rng = self.clashes.pairs(), np.random.default_rng(0)
+        until = time.perf_counter() + min(TRY_SECONDS, self.seconds)
+        for _ in range(TRIES):
+            filled = list(chosen)
+            while not self.keeps(filled):
+                fits = np.flatnonzero(self._wanted(filled))
+                if fits.size == 0:
+                    break
+                degree = pairs[np.ix_(fits, fits)].sum(axis=1)
+                # A little chance: the same way would fail again.
+                blurred = degree + 0.2 * rng.random(len(fits)) * (1 + degree)
+                filled.append(int(fits[np.argmin(blurred)]))
+            else:
+                return filled
+            if time.perf_counter() > until:
+                break
+        return None
+
+    def _wanted(self, chosen: Sequence[int]) -> Flags:
+        """Units that may be added; where families lack members, of those."""
+        fits = self.additions(chosen)
+        lacking = self.shares[:, list(chosen)].sum(axis=1) < self.low
+        if lacking.any():
+            fits &= (self.shares[lacking] > 0).any(axis=0)
+        return fits
 
     def complete(self, chosen: Sequence[int], values: Floats) -> list[int] | None:
         """Return a set that contains `chosen` and keeps all rules, of the highest total value.
 
         None if there is none. A small mixed-integer program; sets with clashes are cut off as
         they turn up, each time with all units that clash with each other.
+
+        Raises
+        ------
+        UndecidedError
+            The program did not end in time.
         """
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_array, vstack
 
-        n = len(self.units)
+        n, until = len(self.units), time.perf_counter() + self.seconds
         low, high = np.zeros(n), self.units.alive.astype(float)
         low[list(chosen)] = low[self.units.included] = 1.0
         if n == 0 or (low > high).any():
@@ -180,14 +240,17 @@ class Feasible:
             floor, ceiling = [*floor, *self.low.tolist()], [*ceiling, *self.high.tolist()]
         matrix: Any = csr_array(np.vstack(rows).astype(float))
         scale = float(np.abs(values).max()) or 1.0
-        for _ in range(MOST_CUTS):
+        while (left := until - time.perf_counter()) > 0:
             found = milp(
                 -values / scale,
                 integrality=np.ones(n),
                 bounds=Bounds(low, high),
                 constraints=LinearConstraint(matrix, np.array(floor), np.array(ceiling)),
+                options={"time_limit": left},
             )
             if found.x is None:
+                if found.status == OUT_OF_TIME:
+                    break
                 return None
             solution = np.flatnonzero(found.x > 0.5).tolist()
             cuts = self._cuts(solution)
@@ -199,16 +262,19 @@ class Feasible:
                 row[clique] = 1.0
             matrix = vstack([matrix, csr_array(extra)])
             floor, ceiling = [*floor, *[0.0] * len(cuts)], [*ceiling, *[1.0] * len(cuts)]
-        raise InputError(
-            f"whether any {self.k} columns keep max_correlation={self.clashes.limit:g} beside the "
-            f"other constraints could not be decided; raise it, or ask for a smaller k"
+        raise UndecidedError(
+            f"no set of k={self.k} was found that keeps all constraints, and whether there is one "
+            f"could not be told in {self.seconds:.3g} seconds; relax one, or ask for a smaller k"
         )
 
     def draw(self, chosen: Sequence[int], rng: np.random.Generator) -> list[int] | None:
         """Return a random set that contains `chosen` and keeps all rules; None if there is none."""
         if not self._plain:
             values = rng.random(len(self.units))
-            return self._filled(chosen, values) or self.complete(chosen, values)
+            try:
+                return self._filled(chosen, values) or self.complete(chosen, values)
+            except UndecidedError:
+                return None
         drawn = list(chosen)
         while not self.keeps(drawn):
             fits = rng.permutation(np.flatnonzero(self.additions(drawn))).tolist()
@@ -222,99 +288,9 @@ class Feasible:
         """Return sets of units, of which at most one may be in, that a solution has two of."""
         cuts = []
         for i, unit in enumerate(solution):
-            if self.clashes.limit is None:
+            if not self.clashes.is_active:
                 break
             clash = self.clashes.of(unit)
             pairs = [(unit, other) for other in solution[i + 1 :] if clash[other]]
             cuts += [self.clashes.clique(*pair) for pair in pairs]
         return cuts
-
-
-def check_feasible(problem: Problem, k: int) -> None:
-    """Raise an error that names the constraints in conflict, if no set of size k keeps them."""
-    if problem.rules is None or _is_feasible(problem, k):
-        return
-    rules, blamed = problem.rules, []
-    units = Units(problem)
-    n_included = int(units.weights[units.included].sum())
-    if n_included > k:
-        names = listing(units.names[u] for u in units.included)
-        raise InfeasibleError(
-            f"k={k} is less than include asks for: {names} count {n_included}; ask for at least "
-            f"k={n_included}, or include fewer"
-        )
-    for part in _parts(problem):
-        without = part.drop(rules)
-        # What can be left out without a way opening has no part in the conflict.
-        if _is_feasible(problem.under(without), k):
-            blamed.append(part.text)
-        else:
-            rules = without
-    sizes = possible_sizes(problem, min(problem.n_usable, 3 * k + 20))
-    near = sorted(sizes, key=lambda size: abs(size - k))[:3]
-    way = f"; sizes that they allow: {', '.join(map(str, sorted(near)))}" if near else "; relax one"
-    if not blamed:
-        raise InfeasibleError(
-            f"k={k} cannot be made up of the columns and groups that can be chosen{way}"
-        )
-    raise InfeasibleError(f"no set of k={k} keeps all of: {'; '.join(blamed)}{way}")
-
-
-def possible_sizes(problem: Problem, k_max: int) -> list[int]:
-    """Return the sizes up to k_max for which some set keeps the rules."""
-    return [k for k in range(1, k_max + 1) if _is_feasible(problem, k)]
-
-
-def _is_feasible(problem: Problem, k: int) -> bool:
-    feasible = Feasible(Units(problem), k)
-    if feasible.keeps(feasible.units.included):
-        return True
-    return feasible.completable(feasible.units.included)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One constraint: what to call it, and the field of the rules with and without it."""
-
-    text: str
-    field: str
-    item: Any = None
-
-    def drop(self, rules: Rules) -> Rules:
-        """Return the rules without this one."""
-        now = getattr(rules, self.field)
-        if self.field == "families":
-            name, without = self.item
-            changed: Any = tuple(replace(f, **without) if f.name == name else f for f in now)
-        elif self.field == "include":
-            changed = tuple(p for p in now if p not in self.item)
-        elif self.field == "exclude":
-            changed = ()
-        else:
-            changed = None
-        return replace(rules, **{self.field: changed})
-
-
-def _parts(problem: Problem) -> list[_Part]:
-    """Return the constraints of a problem one by one, those that are blamed last first."""
-    rules, units = problem.rules or Rules(), Units(problem)
-    parts = []
-    if rules.max_correlation is not None:
-        parts.append(_Part(f"max_correlation={rules.max_correlation:g}", "max_correlation"))
-    if rules.budget is not None:
-        parts.append(_Part(f"budget={rules.budget:g}", "budget"))
-    for family in rules.families:
-        # Each bound by itself: the one may be in the way and the other not.
-        if family.at_most is not None:
-            text = f"at most {family.at_most} of {family.name!r}"
-            parts.append(_Part(text, "families", (family.name, {"at_most": None})))
-        if family.at_least:
-            text = f"at least {family.at_least} of {family.name!r}"
-            parts.append(_Part(text, "families", (family.name, {"at_least": 0})))
-    for unit in units.included:
-        columns = set(units.columns(unit).tolist())
-        parts.append(_Part(f"include {units.names[unit]!r}", "include", columns))
-    if rules.exclude:
-        names = [problem.name(p) for p in rules.exclude]
-        parts.append(_Part(f"exclude {listing(names)}", "exclude"))
-    return parts

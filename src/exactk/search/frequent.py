@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +13,8 @@ import numpy.typing as npt
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Status
-from exactk.search.feasible import Feasible, InfeasibleError
+from exactk.search.conflicts import settle
+from exactk.search.feasible import InfeasibleError, UndecidedError
 from exactk.search.units import Units
 
 __all__ = ["Features", "Gathered", "gather", "most_frequent", "size_in"]
@@ -193,7 +195,7 @@ def size_in(half: Problem, k: int) -> int:
     (3, 6)
     """
     most = min(k, half.n_usable)
-    if half.ridge == 0.0 and half.rules is None:
+    if half.ridge == 0.0 and (half.rules is None or half.rules.is_simple):
         most = min(most, max(half.n_rows - 2, 1))
     return most
 
@@ -213,9 +215,12 @@ def most_frequent(features: Features, k: int, frequencies: Floats) -> list[int]:
     units = Units(problem)
     of_unit = [int(features.of_column[units.columns(u)[0]]) for u in range(len(units))]
     values = np.array([frequencies[f] + TIE * gains[f] / size if f >= 0 else 0.0 for f in of_unit])
-    found = Feasible(units, k).complete(units.included, values)
-    if found is None:
+    settled = settle(units, k)
+    if settled is None:
         raise InfeasibleError(f"no set of k={k} keeps all constraints")
+    feasible, found = settled
+    with suppress(UndecidedError):
+        found = feasible.complete(units.included, values) or found
     place = np.empty(len(features), dtype=np.intp)
     place[first] = np.arange(len(features))
     return units.columns_of(sorted(found, key=lambda u: int(place[of_unit[u]])))

@@ -104,7 +104,7 @@ class State:
 
     def _hold_fixed(self) -> None:
         if self.fixed and not self.load([]):
-            raise AssertionError("columns to be held depend on each other: see `fixed_apart`")
+            raise AssertionError("columns to be held depend on each other: see `native.serves`")
 
     @property
     def support(self) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -45,10 +46,11 @@ class Units:
         self.problem, self.rules = problem, rules
         barred, grouped = set(rules.exclude), np.array(sorted(rules.together), dtype=np.intp)
         kept = [group for group in rules.groups if not barred.issuperset(group.columns)]
+        self._group_names = [group.name for group in kept]
+        self._stands_for = np.arange(problem.n_features)
+        self._stands_for[problem.copies] = problem.originals
         self.groups = [np.array(sorted(group.columns), dtype=np.intp) for group in kept]
         self.singles = self._single_columns(grouped)
-        originals, origins = problem.original_names, problem.origins
-        self.names = [originals[origins[p]] for p in self.singles] + [g.name for g in kept]
         sizes = [len(columns) if rules.count == "columns" else 1 for columns in self.groups]
         self.weights = np.array([1] * len(self.singles) + sizes, dtype=np.int64)
         costs = np.zeros(problem.n_features) if rules.costs is None else np.array(rules.costs)
@@ -60,26 +62,40 @@ class Units:
         self.alive[self._copied_groups()] = False
         self.alive[self.included] = True
 
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the units, as the user knows them."""
+        originals, origins = self.problem.original_names, self.problem.origins
+        return [originals[origins[p]] for p in self.singles] + self._group_names
+
     def _single_columns(self, grouped: Indices) -> Indices:
         problem, rules = self.problem, self.rules
-        singles = np.union1d(problem.candidates, np.array(rules.include, dtype=np.intp))
-        if problem.copies.size and grouped.size:
-            # A column that a grouped one is a copy of can still be wanted by itself.
-            barred = np.union1d(np.array(rules.exclude, dtype=np.intp), grouped)
-            for original in np.unique(problem.originals):
-                alike = np.append(problem.copies[problem.originals == original], original)
-                if np.isin(alike, grouped).any() and not np.isin(alike, singles[:, None]).any():
-                    singles = np.union1d(singles, np.setdiff1d(alike, barred)[:1])
-        return np.setdiff1d(singles, grouped)
+        # Copies, too: they may differ in what they cost, or in the family that they belong to.
+        singles = np.union1d(problem.usable, np.array(rules.include, dtype=np.intp))
+        return np.setdiff1d(singles, [*grouped, *rules.exclude])
+
+    @cached_property
+    def has_copies(self) -> bool:
+        """Whether some of the single columns are copies of each other."""
+        same = self._stands_for[self.singles]
+        return len(np.unique(same)) < len(same)
+
+    def copies_of(self, unit: int) -> Flags:
+        """Return which single columns are copies of this one; of those that must be in, none."""
+        out = np.zeros(len(self), dtype=bool)
+        if unit < len(self.singles):
+            same = self._stands_for[self.singles]
+            out[: len(same)] = same == same[unit]
+            if unit in self.included:
+                out[self.included] = False
+        return out
 
     def _copied_groups(self) -> list[int]:
         """Return the groups whose columns are copies of those of an earlier one, all of them."""
-        stands_for = np.arange(self.problem.n_features)
-        stands_for[self.problem.copies] = self.problem.originals
         first: dict[frozenset[int], int] = {}
         copied = []
         for unit, columns in enumerate(self.groups, start=len(self.singles)):
-            if first.setdefault(frozenset(stands_for[columns].tolist()), unit) != unit:
+            if first.setdefault(frozenset(self._stands_for[columns].tolist()), unit) != unit:
                 copied.append(unit)
         return copied
 
@@ -125,11 +141,22 @@ class Clashes:
     units : Units
     limit : float or None
         The largest absolute correlation that two chosen columns may have; None is no limit.
+    apart : bool
+        Whether copies of a column clash with each other, unless both must be in: with a ridge two
+        of them share the shrinkage and look better than one.
+
+    Attributes
+    ----------
+    is_active : bool
+        Whether any units may clash.
     """
 
-    def __init__(self, units: Units, limit: float | None) -> None:
+    def __init__(self, units: Units, limit: float | None, *, apart: bool = True) -> None:
         self.units, self.limit = units, limit
+        self._apart = apart and units.has_copies
+        self.is_active = limit is not None or self._apart
         self._rows: dict[int, Flags] = {}
+        self._pairs: Flags | None = None
         problem = units.problem
         size = np.sqrt(problem.scatter)
         self._unit_size = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
@@ -137,23 +164,35 @@ class Clashes:
 
     def of(self, unit: int) -> Flags:
         """Return which units clash with this one; it does not clash with itself."""
-        if self.limit is None:
+        if not self.is_active:
             return self._none
         if unit not in self._rows:
-            columns = self.units.columns(unit)
-            products = np.abs(self.units.problem.gram.take(columns))
-            products *= self._unit_size
-            products *= self._unit_size[columns][:, None]
-            too_alike: Flags = products > self.limit + ROUNDING
-            row = self.units.spread(np.logical_or.reduce(too_alike, axis=0))
+            row = self._none.copy() if self.limit is None else self._correlated(unit, self.limit)
+            if self._apart:
+                row |= self.units.copies_of(unit)
             row[unit] = False
             self._rows[unit] = row
         return self._rows[unit]
 
+    def _correlated(self, unit: int, limit: float) -> Flags:
+        columns = self.units.columns(unit)
+        products = np.abs(self.units.problem.gram.take(columns))
+        products *= self._unit_size
+        products *= self._unit_size[columns][:, None]
+        too_alike: Flags = products > limit + ROUNDING
+        return self.units.spread(np.logical_or.reduce(too_alike, axis=0))
+
+    def pairs(self) -> Flags:
+        """Return the clashes of all pairs of units."""
+        if self._pairs is None:
+            self.units.problem.gram.prefetch(self.units.singles)
+            self._pairs = np.array([self.of(unit) for unit in range(len(self.units))])
+        return self._pairs
+
     def count(self, chosen: Sequence[int]) -> npt.NDArray[np.int64]:
         """Return for each unit how many of the chosen it clashes with."""
         total = np.zeros(len(self.units), dtype=np.int64)
-        if self.limit is not None:
+        if self.is_active:
             for unit in chosen:
                 total += self.of(unit)
         return total

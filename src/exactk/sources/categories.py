@@ -19,6 +19,9 @@ __all__ = ["Category", "Levels", "check_room", "name_coded", "read_levels"]
 # it tells the rows apart and says nothing of others.
 FEW_LEVELS = 20
 IDENTIFIER_SHARE = 0.5
+# Where no more of the levels than this are something else, the others being numbers, the column is
+# one of numbers with marks for what is missing.
+MARKS_SHARE = 0.5
 # Zeros and ones that all categories of a table may take together.
 MOST_BYTES = 2**30
 
@@ -119,7 +122,8 @@ def read_levels(
     Raises
     ------
     InputError
-        Values that are not text, text that is numbers, or as many levels as an identifier has.
+        Values that are not text, text that is numbers or mostly so, or as many levels as an
+        identifier has.
 
     Examples
     --------
@@ -136,7 +140,7 @@ def read_levels(
     ordered = _sorted([level for level, weight in zip(seen, size, strict=True) if weight > 0])
     if not declared:
         _refuse_other_values(ordered, name)
-        _refuse_numbers(ordered, name)
+        _refuse_numbers(ordered, name, values)
     if len(ordered) > max(FEW_LEVELS, IDENTIFIER_SHARE * n_rows):
         raise InputError(
             f"column {name!r} has {len(ordered)} different values in {n_rows} rows and looks "
@@ -159,14 +163,24 @@ def _refuse_other_values(levels: Iterable[Any], name: str) -> None:
         )
 
 
-def _refuse_numbers(levels: Iterable[str], name: str) -> None:
-    """Raise for a column that somebody read as text by mistake."""
-    if all(map(_is_number, levels)):
-        shown = listing(levels, limit=3)
+def _refuse_numbers(levels: Sequence[str], name: str, values: Sequence[Any]) -> None:
+    """Raise for numbers that became text by mistake, or by a few marks such as "?" among them."""
+    others = [level for level in levels if not _is_number(level)]
+    if len(others) > MARKS_SHARE * len(levels):
+        return
+    if others:
+        marks = set(others)
+        row = next(i for i, value in enumerate(values, start=1) if value in marks)
         raise InputError(
-            f"column {name!r} holds numbers as text ({shown}); convert it to numbers, or to a "
-            f"categorical type if they are labels"
+            f"column {name!r} holds numbers as text, and beside them {listing(others)} (the first "
+            f"of these in row {row} of the data); replace these or remove their rows, or make it a "
+            f"categorical column in Python if all are labels, or leave it out (--drop on the "
+            f"command line)"
         )
+    raise InputError(
+        f"column {name!r} holds numbers as text ({listing(levels, limit=3)}); convert it to "
+        f"numbers, or to a categorical type if they are labels"
+    )
 
 
 def _is_number(text: str) -> bool:

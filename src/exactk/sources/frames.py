@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -15,7 +15,7 @@ from exactk.sources.arrow import plain_numbers
 from exactk.sources.categories import Category, Levels, check_room, name_coded, read_levels
 from exactk.targets import code_weights
 
-__all__ = ["frame_to_array", "is_frame", "open_frame", "take_columns"]
+__all__ = ["as_table", "frame_to_array", "is_frame", "open_frame", "take_columns"]
 
 _NUMBERS, _NUMBERS_AND_TEXT = "numbers", "numbers or text"
 _TEXT_KINDS = (nw.String, nw.Categorical, nw.Enum)
@@ -32,14 +32,23 @@ def is_frame(X: Any) -> bool:
 
 
 def _is_record_batch(X: Any) -> bool:
-    """Whether X is a pyarrow RecordBatch, which narwhals knows only as a table."""
     return type(X).__name__ == "RecordBatch" and type(X).__module__.startswith("pyarrow")
 
 
-def _table(batch: Any) -> Any:
+def as_table(X: Any) -> Any:
+    """Return a pyarrow RecordBatch as the table that other libraries know it as; all else as is.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> as_table(pa.record_batch({"a": [1, 2]})).column_names
+    ['a']
+    """
+    if not _is_record_batch(X):
+        return X
     import pyarrow as pa
 
-    return pa.Table.from_batches([batch])
+    return pa.Table.from_batches([X])
 
 
 def frame_to_array(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
@@ -116,9 +125,7 @@ def take_columns(X: Any, indices: Iterable[int], container: str = "default") -> 
     >>> take_columns(pl.DataFrame({"a": [1], "b": ["x"], "c": [2]}), [1, 2]).columns
     ['b', 'c']
     """
-    if _is_record_batch(X):
-        return take_columns(_table(X), indices, container)
-    taken = nw.from_native(X, eager_only=True)[:, list(map(int, indices))]
+    taken = nw.from_native(as_table(X), eager_only=True)[:, list(map(int, indices))]
     if container == "default":
         return nw.to_native(taken)
     return taken.to_pandas() if container == "pandas" else taken.to_polars()
@@ -166,7 +173,7 @@ def _read(
 
 def _named_frame(X: Any) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
     """A frame as narwhals sees it, and its names, all there and all different."""
-    X = _table(X) if _is_record_batch(X) else X
+    X = as_table(X)
     columns = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
     if any(name is None or name != name for name in columns):
         raise InputError("a column of X has no name (None or NaN); give every column a name")
@@ -177,12 +184,24 @@ def _named_frame(X: Any) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
             f"duplicate column names: {listing(repeated)}; rename them so that the answer can "
             f"name its columns"
         )
+    _refuse_mixed_names(columns)
     if nw.dependencies.is_pyarrow_table(X):
         X = plain_numbers(X)
     frame = nw.from_native(X, eager_only=True)
     if not frame.columns:
         raise InputError("Found array with 0 feature(s): X has no columns")
     return frame, tuple(raw_names)
+
+
+def _refuse_mixed_names(columns: Sequence[Any]) -> None:
+    """Raise for text beside other names, which scikit-learn does not keep."""
+    others = [name for name in columns if type(name) is not str]
+    if others and any(type(name) is str for name in columns):
+        kinds = ", ".join(sorted({type(name).__name__ for name in others}))
+        raise InputError(
+            f"some column names of X are text and others are not: {listing(others)} ({kinds}); "
+            f"make them all text, for example with X.columns = X.columns.astype(str)"
+        )
 
 
 def _numbers(frame: nw.DataFrame[Any]) -> npt.NDArray[Any]:

@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactk import Moments, Problem, Result, solve, solve_path
-from exactk.choose.criteria import CRITERIA, criterion_values, degrees_of_freedom
+from exactk import Moments, Problem, Result, choose_k, solve, solve_path
+from exactk.choose.criteria import (
+    CRITERIA,
+    counted_rows,
+    criterion_values,
+    degrees_of_freedom,
+)
 from exactk.rules import Group, Rules
 from tests.support import says
 
@@ -98,6 +103,33 @@ def test_equal_shares_are_no_weights(criterion: str) -> None:
         criterion_values(plain, solve_path(plain, 5), criterion),
         rtol=1e-9,
     )
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_fractional_weights_have_no_unit(criterion: str) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 6))
+    y, w = X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=60), rng.uniform(0.1, 0.9, 60)
+    found = []
+    for unit in (0.01, 1.0, 10.0, 1000.0):
+        problem = Problem.from_arrays(X, y, sample_weight=w * unit)
+        assert counted_rows(problem) == 60
+        # In Problem.from_moments no more than the sum is known.
+        moments = Problem.from_moments(Moments.from_arrays(X, y[:, None], sample_weight=w * unit))
+        assert counted_rows(moments) == 60
+        values = criterion_values(problem, solve_path(problem, 6), criterion)
+        assert choose_k(problem, criterion=criterion).k == values.argmin() + 1
+        found.append(values - values[0])
+    np.testing.assert_allclose(found, found[:1] * 4, rtol=1e-8, atol=1e-8)
+
+
+def test_whole_weights_count_rows() -> None:
+    rng = np.random.default_rng(3)
+    X, y, w = rng.normal(size=(30, 4)), rng.normal(size=30), rng.integers(0, 4, 30)
+    assert counted_rows(Problem.from_arrays(X, y, sample_weight=w)) == w.sum()
+    moments = Moments.from_arrays(X, y[:, None], sample_weight=w.astype(float))
+    assert counted_rows(Problem.from_moments(moments)) == w.sum()
+    assert counted_rows(Problem.from_arrays(X, y)) == 30
 
 
 def test_degrees_of_freedom_are_the_trace_of_the_hat_matrix() -> None:

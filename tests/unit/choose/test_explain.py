@@ -36,7 +36,7 @@ def test_losses_substitutes_and_prices_are_those_of_the_sets(k: int) -> None:
     best = result.objective
     assert why.selected == result.selected
     for row in why.members:
-        rest = [p for p in result.support if p != row["index"]]
+        rest = [p for p in result.support if [p] != row["columns"]]
         assert row["loss"] == pytest.approx(problem.objective(rest) - best)
         prices = {
             NAMES[p]: problem.objective([*rest, p]) - best
@@ -225,5 +225,87 @@ def test_a_result_of_another_ridge_is_refused() -> None:
 
 def test_a_set_that_breaks_the_constraints_is_refused() -> None:
     problem = _problem().with_constraints(exclude=["v0"])
-    with says("could have been chosen"):
+    with says("'v0', 'v1'", "cannot have been chosen", "excluded"):
         exactk.explain(problem, ["v0", "v1"])
+
+
+def test_a_constant_column_in_a_group_is_no_column_of_the_sets() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 6))
+    X[:, 1] = 3.0
+    y = X[:, 0] + X[:, 3] + 0.5 * X[:, 4] + rng.standard_normal(60)
+    problem = Problem.from_arrays(X, y, ridge=0.1)
+    problem = problem.with_constraints(groups={"g": [0, 1], "h": [3, 4]})
+    why = explain(problem, 2, tolerance=5.0)
+    units = [(0, 1), (3, 4), (2,), (5,)]
+    expected = {
+        tuple(sorted(one + other)): problem.objective([*one, *other])
+        for one, other in combinations(units, 2)
+    }
+    assert why.is_complete
+    found = {tuple(row["support"]): row["objective"] for row in why.alternatives}
+    assert found == pytest.approx(expected)
+
+
+def test_a_perfect_fit_has_itself_among_its_equals() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((40, 6))
+    why = explain(Problem.from_arrays(X, X[:, 0] + X[:, 1]), 3)
+    assert why.objective == pytest.approx(0.0, abs=1e-12)
+    assert why.objective >= 0.0
+    assert {tuple(s) for s in why.alternatives["support"]} == {(0, 1, p) for p in range(2, 6)}
+
+
+def test_numbers_mean_the_columns_of_the_table() -> None:
+    import polars as pl
+
+    rng = np.random.default_rng(2)
+    frame = pl.DataFrame(
+        {"colour": ["red", "blue", "white"] * 10, "a": rng.normal(size=30),
+         "b": rng.normal(size=30), "z": rng.normal(size=30)}
+    )  # fmt: skip
+    y = frame["a"].to_numpy() + frame["b"].to_numpy()
+    problem = Problem.from_arrays(frame, y, ridge=0.1)
+    result = solve(problem, 2)
+    why = explain(problem, result)
+    assert {row["feature"]: row["columns"] for row in why.members} == {"a": [1], "b": [2]}
+    assert explain(problem, ["a", "colour"]).selected in [("a", "colour"), ("colour", "a")]
+    with says("chosen has numbers", "give names"):
+        explain(problem, result.support.tolist())
+
+
+def test_a_result_of_another_table_is_refused() -> None:
+    problem = _problem()
+    other = Problem.from_arrays(np.eye(9), np.arange(9.0), ridge=0.05)
+    with says("another table", "'v"):
+        explain(other, solve(problem, 2))
+
+
+def test_an_interrupt_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from exactk.search.rounds import Rounds
+
+    def stop(self: Rounds, effort: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Rounds, "rounds", stop)
+    with pytest.raises(KeyboardInterrupt):
+        explain(_problem(), 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"time_limit": -1}, ["time_limit", "-1"]),
+        ({"effort": -1}, ["effort", "-1"]),
+        ({"random_state": "x"}, ["random_state", "'x'"]),
+    ],
+)
+def test_parameters_are_checked_although_nothing_is_searched(
+    options: dict[str, object], words: list[str]
+) -> None:
+    with says(*words):
+        explain(_problem(), ["v0"], **options)  # type: ignore[arg-type]
+    with says("exactk.Problem", "list"):
+        explain([[1.0]], 1)  # type: ignore[arg-type]
+    assert len(explain(_problem(), 2, why_not=None).why_not) == 0
+    assert explain(_problem(), 2, why_not="v0").why_not["feature"] == ["v0"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.metrics import make_scorer
+from sklearn.metrics import make_scorer, r2_score
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -21,7 +21,16 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from exactk import Moments, Problem, Result, Status, choose_k, solve, solve_path
+from exactk import (
+    Moments,
+    Problem,
+    Result,
+    Status,
+    choose_k,
+    score_selection,
+    solve,
+    solve_path,
+)
 from exactk.choose import searches
 from exactk.choose.criteria import CRITERIA, criterion_values
 from exactk.choose.folds import folds_of, make_folds
@@ -81,17 +90,24 @@ def test_errors_are_those_of_a_loop_over_the_rows(limit: int, kind: str) -> None
         X, y, sample_weight=w if kind == "weights" else None, ridge=0.2, memory_limit=limit
     )
     choice = choose_k(problem, 5, cv=4, random_state=3)
-    sums, per_fold = np.zeros(5), []
+    sums, per_fold, held = np.zeros(5), [], []
     for fold in make_folds(problem, 4, np.random.default_rng(3)):
         train = np.setdiff1d(np.flatnonzero(w), fold.held_out)
         path = solve_path(fold.train, 5, effort=searches.FOLD_EFFORT)
         each = [row_errors(X, Y, train, fold.held_out, r.support, 0.2, w).sum() for r in path]
         sums += each
-        per_fold.append(np.array(each) / w[fold.held_out].sum())
+        held.append(w[fold.held_out].sum())
+        per_fold.append(np.array(each) / held[-1])
     np.testing.assert_allclose(choice.table["mean"], sums / w.sum(), rtol=1e-8)
+    # Each fold has its share in the mean, and the same share in the error of it.
+    shares = np.array(held)[:, None] / w.sum()
+    parts = shares * (np.array(per_fold) - sums / w.sum())
     np.testing.assert_allclose(
-        choice.table["standard_error"], np.std(per_fold, axis=0, ddof=1) / 2, rtol=1e-7
+        choice.table["standard_error"], np.sqrt(4 / 3 * (parts**2).sum(axis=0)), rtol=1e-7
     )
+    if kind != "weights":
+        plain = np.std(per_fold, axis=0, ddof=1) / 2
+        np.testing.assert_allclose(choice.table["standard_error"], plain, rtol=1e-7)
     assert choice.table["criterion"] == choice.table["mean"]
     assert choice.n_folds == 4
 
@@ -156,6 +172,57 @@ def test_groups_stay_together() -> None:
     for fold in Splits(problem, 4, groups).folds(problem, np.random.default_rng(0)):
         assert not set(groups[fold.held_out]) & set(groups[fold.trained_on])  # type: ignore[attr-defined]
     assert Splits(problem, None, np.repeat([0, 1, 2], [20, 30, 30])).n_folds == 3
+
+
+def test_more_folds_than_groups() -> None:
+    problem = Problem.from_arrays(*data(n=60))
+    groups = np.arange(60) % 3
+    with says("cv=10", "groups has 3", "cv=3"):
+        choose_k(problem, 3, cv=10, groups=groups)
+    assert choose_k(problem, 3, groups=groups).n_folds == 3
+
+
+@pytest.mark.parametrize("limit", [1, 2**30], ids=["rows", "moments"])
+@pytest.mark.parametrize(
+    ("cv", "grouped"),
+    [(None, True), (2, True), (KFold(4), False), (GroupKFold(2), True)],
+    ids=["default", "number", "splitter", "group splitter"],
+)
+def test_rows_of_weight_zero_are_not_dealt_out(cv: Any, grouped: bool, limit: int) -> None:
+    X, y = data(n=60)
+    w, groups = np.r_[np.zeros(20), np.ones(40)], np.repeat([0, 1, 2], 20)
+    weighted = Problem.from_arrays(X, y, sample_weight=w, memory_limit=limit)
+    plain = Problem.from_arrays(X[20:], y[20:], memory_limit=limit)
+    one = choose_k(weighted, 3, cv=cv, groups=groups if grouped else None)
+    other = choose_k(plain, 3, cv=cv, groups=groups[20:] if grouped else None)
+    np.testing.assert_allclose(one.table["mean"], other.table["mean"], rtol=1e-9)
+    np.testing.assert_allclose(
+        one.table["standard_error"], other.table["standard_error"], rtol=1e-9
+    )
+    assert one.n_folds == other.n_folds
+
+
+def test_the_standard_error_of_folds_of_different_size() -> None:
+    X, y = data(noise=3.0)
+    parts = np.split(np.random.default_rng(0).permutation(80), [45, 70])
+    pairs = [(np.setdiff1d(np.arange(80), part), np.sort(part)) for part in parts]
+    choice = choose_k(Problem.from_arrays(X, y), 3, cv=pairs)
+    errors = []
+    for train, test in pairs:
+        path = solve_path(Problem.from_arrays(X[train], y[train]), 3, effort=0)
+        one = np.ones(80)
+        errors.append(
+            [row_errors(X, y[:, None], train, test, r.support, 0.0, one).mean() for r in path]
+        )
+    for column, mean, spread in zip(
+        zip(*errors, strict=True), choice.table["mean"], choice.table["standard_error"],
+        strict=True,
+    ):  # fmt: skip
+        a, b, c = column
+        expected = (45 * a + 25 * b + 10 * c) / 80
+        assert mean == pytest.approx(expected)
+        squares = (45 * (a - mean)) ** 2 + (25 * (b - mean)) ** 2 + (10 * (c - mean)) ** 2
+        assert spread == pytest.approx((squares * 3 / 2) ** 0.5 / 80)
 
 
 def test_nothing_of_one_fold_enters_another() -> None:
@@ -252,6 +319,26 @@ def test_the_table_says_what_came_and_went() -> None:
     assert content["status"] == str(choice.status)
 
 
+def test_the_table_speaks_of_groups_as_the_result_does() -> None:
+    X, y = data()
+    names = [f"c{j}" for j in range(12)]
+    problem = Problem.from_arrays(X, y, feature_names=names).with_constraints(
+        groups={"pair": ["c4", "c9"], "other": ["c2", "c3"]}
+    )
+    choice = choose_k(problem, 4, criterion="bic")
+    before: set[str] = set()
+    for row, result in zip(choice.table, choice.path, strict=True):
+        assert sorted(row["features"]) == sorted(result.selected)
+        assert len(row["features"]) == row["k"]
+        assert set(row["added"]) == set(row["features"]) - before
+        assert set(row["removed"]) == before - set(row["features"])
+        before = set(row["features"])
+    assert "pair" in before
+    # In the order of the table, a group where its first column stands.
+    place = {**{name: j for j, name in enumerate(names)}, "pair": 4, "other": 2}
+    assert all(row["features"] == sorted(row["features"], key=place.get) for row in choice.table)  # type: ignore[arg-type]
+
+
 def test_the_default_largest_size() -> None:
     def largest(n: int, d: int, cv: Any = None) -> int:
         rng = np.random.default_rng(0)
@@ -292,8 +379,27 @@ def test_a_score_is_that_of_cross_val_score() -> None:
 
     numbers = Problem.from_arrays(X, y).under(Rules(include=(1, 4)))
     choice = choose_k(numbers, 2, cv=splitter, scoring="r2")
-    expected = cross_val_score(LinearRegression(), X[:, [1, 4]], y, cv=splitter, scoring="r2")
+    model = make_pipeline(StandardScaler(), Ridge())
+    expected = cross_val_score(model, X[:, [1, 4]], y, cv=splitter, scoring="r2")
     assert choice.table["mean"] == pytest.approx([expected.mean()])
+
+
+def test_estimators_by_name_are_those_of_score_selection() -> None:
+    X, y = data(noise=2.0)
+    fixed = Problem.from_arrays(X, y).under(Rules(include=(1, 4)))
+    splitter = KFold(4, shuffle=True, random_state=2)
+    for name in (None, "knn"):
+        choice = choose_k(fixed, 2, cv=splitter, scoring="r2", estimator=name)
+        score = score_selection(
+            fixed, k=2, cv=splitter, scoring="r2", estimator=name, n_permutations=0
+        )
+        assert choice.table["mean"] == pytest.approx([score.honest])
+        assert choice.table["standard_error"] == pytest.approx([score.standard_error])
+    made = make_scorer(r2_score)
+    assert choose_k(fixed, 2, scoring=made).scoring == "r2_score"
+    assert score_selection(fixed, k=2, scoring=made, n_permutations=0).scoring == "r2_score"
+    with says("estimator", "class Ridge"):
+        choose_k(fixed, 2, estimator=Ridge)
 
 
 def test_columns_are_chosen_anew_in_each_fold_before_they_are_scored() -> None:
@@ -308,7 +414,8 @@ def test_columns_are_chosen_anew_in_each_fold_before_they_are_scored() -> None:
             [
                 -np.abs(
                     y[test]
-                    - LinearRegression().fit(X[train][:, r.support], y[train])
+                    - make_pipeline(StandardScaler(), Ridge())
+                    .fit(X[train][:, r.support], y[train])
                     .predict(X[test][:, r.support])
                 ).mean()
                 for r in path
@@ -414,6 +521,43 @@ def test_a_column_that_is_constant_in_a_fold() -> None:
     assert len(choice.path) == 3
 
 
+def test_rules_that_a_fold_cannot_keep() -> None:
+    X, y = data(n=60)
+    X[:, 3] = np.arange(60) < 5
+    names = [f"c{j}" for j in range(12)]
+    problem = Problem.from_arrays(X, y, feature_names=names)
+    pairs = [(np.arange(5, 60), np.arange(5)), (np.arange(50), np.arange(50, 60))]
+    with says("no size from 1 to k_max=3", "every fold", "constraint"):
+        choose_k(problem.with_constraints(families={"fam": ["c3"]}, at_least=1), 3, cv=pairs)
+    # Where the fold has another of the family, it can be had.
+    either = problem.with_constraints(families={"fam": ["c3", "c5"]}, at_least=1)
+    assert choose_k(either, 3, cv=pairs).table["k"] == [1, 2, 3]
+
+
+def test_sizes_that_the_rules_of_one_fold_do_not_allow() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    X[:, 1] = X[:, 0] + 0.01 * rng.normal(size=60)
+    X[:3, 1] += [40.0, -50.0, 60.0]
+    problem = Problem.from_arrays(X, X[:, 0] + X[:, 2] + rng.normal(size=60))
+    kept = problem.with_constraints(max_correlation=0.9)
+    assert [r.k for r in solve_path(kept, 3)] == [1, 2, 3]
+    # Without the first rows two columns are nearly the same.
+    pairs = [(np.arange(3, 60), np.arange(3)), (np.arange(50), np.arange(50, 60))]
+    assert choose_k(kept, 3, cv=pairs).table["k"] == [1, 2]
+
+
+@pytest.mark.parametrize("limit", [1, 2**30], ids=["rows", "moments"])
+def test_training_problems_know_the_names_of_their_columns(limit: int) -> None:
+    X, y = data()
+    names = tuple(f"c{j}" for j in range(12))
+    problem = Problem.from_arrays(X, y, feature_names=names, memory_limit=limit)
+    for fold in make_folds(problem, 4, np.random.default_rng(0)):
+        assert fold.train.feature_names == names
+    for other in folds_of(problem, [(np.arange(60), np.arange(60, 80))]):
+        assert other.train.feature_names == names
+
+
 def test_rules_hold_in_every_row() -> None:
     X, y = data()
     problem = Problem.from_arrays(X, y).under(Rules(include=(0, 2), exclude=(4,)))
@@ -487,15 +631,15 @@ def test_the_same_seed_the_same_choice() -> None:
         ({"cv": 1}, ["cv", "from 2 to 80", "1"]),
         ({"cv": 81}, ["cv", "from 2 to 80", "81"]),
         ({"cv": []}, ["cv=[]", "no splits"]),
-        ({"cv": "five"}, ["cv must be", "'five'"]),
+        ({"cv": "five"}, ["cv must be", "splitter", "'five'"]),
         ({"cv": [(0, 1, 2)]}, ["split 1 of cv", "pair"]),
-        ({"cv": 2.5}, ["cv=2.5", "splitter"]),
+        ({"cv": 2.5}, ["cv must be", "splitter", "2.5"]),
         ({"cv": [([0, 1], [99])]}, ["split 1 of cv", "0..79"]),
         ({"cv": [([0, 1, 2, 3], [])]}, ["split 1 of cv", "one to hold out"]),
         ({"cv": GroupKFold(3)}, ["GroupKFold", "groups"]),
         ({"groups": [1, 2]}, ["groups", "(2,)", "(80,)"]),
         ({"groups": np.zeros(80)}, ["groups", "one group only"]),
-        ({"scoring": "acuracy"}, ["scoring='acuracy'"]),
+        ({"scoring": "acuracy"}, ["scoring", "'acuracy'", "did you mean 'accuracy'?"]),
         ({"scoring": 3}, ["scoring", "3"]),
         ({"scoring": lambda m, x, y: np.nan}, ["scoring", "finite"]),
         ({"method": 42}, ["method", "42"]),
@@ -519,7 +663,7 @@ def test_what_has_no_rows_or_too_few() -> None:
         choose_k((X, y))  # type: ignore[arg-type]
     weighted = Problem.from_arrays(X, y, sample_weight=np.r_[np.zeros(20), np.ones(60)])
     with says("split 1", "hold out", "weight"):
-        choose_k(weighted, 2, cv=KFold(4))
+        choose_k(weighted, 2, cv=KFold(4).split(X))
     with says("KNeighborsClassifier", "sample_weight"):
         choose_k(
             Problem.from_arrays(X, labels_of(y), sample_weight=np.arange(80) + 1.0),

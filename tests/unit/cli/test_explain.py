@@ -59,9 +59,10 @@ def test_a_set_of_ones_own(run, wine_csv):
     [
         ([], ["-k", "--features"]),
         (["-k", "2", "--features", "ash"], ["-k", "--features"]),
-        (["--features", "asch"], ["'asch'", "did you mean 'ash'"]),
-        (["-k", "2", "--why-not", "asch"], ["why_not", "'asch'"]),
+        (["--features", "asch"], ["--features: ", "'asch'", "did you mean 'ash'"]),
+        (["-k", "2", "--why-not", "asch"], ["--why-not: ", "'asch'"]),
         (["-k", "2", "--tolerance", "-1"], ["tolerance"]),
+        (["-k", "2", "--tolerance", "nan"], ["--tolerance must be"]),
         (["-k", "99"], ["k=99"]),
     ],
 )

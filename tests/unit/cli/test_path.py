@@ -11,6 +11,8 @@ import pytest
 
 import exactk
 from exactk import Problem, Result, choose_k
+from exactk.choose import sizes
+from exactk.cli import sought
 
 NO_ID = ["--drop", "id", "--drop", "copies"]
 
@@ -135,3 +137,8 @@ def test_output_goes_to_a_file(run, wine_csv, tmp_path):
     assert len(out.read_text().splitlines()) == 4
     refused = run("path", *asked(wine_csv, "-o", wine_csv))
     assert "is the table itself" in refused.err
+
+
+def test_criteria_and_rules_are_those_of_the_library():
+    assert sought.CRITERIA == sizes.CHOICES
+    assert sought.RULES == sizes.RULES

@@ -11,8 +11,8 @@ import pytest
 
 import exactk
 from exactk import Problem, score_selection
+from exactk.choose import estimators
 from exactk.cli.score import ESTIMATORS
-from exactk.evaluate import trials
 
 WINE = ["--target", "cultivar", "--drop", "id", "--drop", "copies", "-k", 3, "--permutations", 5]
 
@@ -21,7 +21,7 @@ WINE = ["--target", "cultivar", "--drop", "id", "--drop", "copies", "-k", 3, "--
 def expected(wine):
     X, labels, names, _ = wine
     problem = Problem.from_arrays(X, labels, feature_names=names)
-    return score_selection(problem, k=3, n_permutations=5)
+    return score_selection(problem, k=3, ridge="auto", n_permutations=5)
 
 
 def test_text(run, wine_csv, expected):
@@ -80,8 +80,18 @@ def test_auto(run, wine_csv, wine):
     args = [*WINE[:6], "-k", "auto", "--permutations", 0, "--format", "json"]
     content = json.loads(run("score", wine_csv, *args).out)
     problem = Problem.from_arrays(X, labels, feature_names=names)
-    score = score_selection(problem, k="auto", n_permutations=0)
+    score = score_selection(problem, k="auto", ridge="auto", n_permutations=0)
     assert [row["k"] for row in content["folds"]] == score.folds["k"]
+
+
+@pytest.mark.parametrize("ridge", ["auto", "cv", "0"])
+def test_ridge(run, wine_csv, wine, ridge):
+    X, labels, *_ = wine
+    content = json.loads(run("score", wine_csv, *WINE, "--ridge", ridge, "--format", "json").out)
+    asked = ridge if ridge != "0" else 0.0
+    score = score_selection(X, labels, 3, ridge=asked, n_permutations=5)
+    assert content["null"] == pytest.approx(score.null.tolist())
+    assert content["observed"] == pytest.approx(score.observed)
 
 
 def test_groups_column(run, wine_csv, wine, tmp_path):
@@ -97,7 +107,11 @@ def test_groups_column(run, wine_csv, wine, tmp_path):
     (folder / "a.csv").write_text("\n".join(rows[:100]))
     (folder / "b.csv").write_text("\n".join([rows[0], *rows[100:]]))
     score = score_selection(
-        Problem.from_arrays(X, labels, feature_names=names), k=3, n_permutations=5, groups=groups
+        Problem.from_arrays(X, labels, feature_names=names),
+        k=3,
+        ridge="auto",
+        n_permutations=5,
+        groups=groups,
     )
     for table in (tmp_path / "whole.csv", folder):
         result = run("score", table, *WINE, "--groups", "site", "--quiet", "--format", "json")
@@ -153,5 +167,5 @@ def test_moments_have_no_rows(run, wine_csv, tmp_path):
 
 
 def test_estimators_are_those_of_the_library():
-    assert tuple(trials.ESTIMATORS) == ESTIMATORS
+    assert tuple(estimators.ESTIMATORS) == ESTIMATORS
     assert np.all([name.islower() for name in ESTIMATORS])

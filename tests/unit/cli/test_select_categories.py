@@ -135,6 +135,17 @@ def test_what_cannot_be_coded_is_named(run, table, tmp_path, name, values, messa
     assert result.err.count("\n") == 1
 
 
+def test_one_mark_in_a_column_of_numbers_is_found(run, tmp_path):
+    path = tmp_path / "table.csv"
+    rows = [f"{'?' if i == 700 else i % 100},{i % 7},{i % 11}" for i in range(1000)]
+    path.write_text("\n".join(["v,x,y", *rows]) + "\n")
+    result = run("select", path, "--target", "y", "-k", 1)
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    for word in ("'v'", "'?'", "row 701 of the data", "--drop"):
+        assert word in result.err
+    assert run("select", path, "--target", "y", "-k", 1, "--drop", "v").code == 0
+
+
 def test_a_table_that_is_passed_over_says_why_text_is_refused(
     run, path, table, tmp_path, monkeypatch
 ):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, make_scorer
@@ -21,12 +24,14 @@ from sklearn.model_selection import (
 )
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import exactk
 from exactk import InputError, Problem, TopKSelector, UnknownOptionError, solve
+from exactk.choose.asked import Asked
 from exactk.evaluate import null, score_selection
 from exactk.evaluate.measures import nogueira
+from exactk.evaluate.parts import GivenArrays
 
 
 def _classes(n=90, d=30, seed=0):
@@ -114,7 +119,9 @@ def test_k_is_chosen_within_each_fold():
     folds = KFold(4, shuffle=True, random_state=0)
     np.testing.assert_allclose(score.folds["honest"], cross_val_score(nested, X, y, cv=folds))
     assert score.p_value == 1 / 6
-    problem = score_selection(Problem.from_arrays(X, y), k="auto", k_max=5, cv=4, n_permutations=0)
+    problem = score_selection(
+        Problem.from_arrays(X, y), k="auto", k_max=5, cv=4, ridge="auto", n_permutations=0
+    )
     assert problem.folds["features"] == score.folds["features"]
 
 
@@ -153,7 +160,7 @@ def test_a_problem_in_place_of_a_table():
     weights = np.arange(90) % 3 + 1.0
     names = [f"f{j}" for j in range(30)]
     problem = Problem.from_arrays(X, y, sample_weight=weights, feature_names=names)
-    ours = score_selection(problem, k=4, n_permutations=5)
+    ours = score_selection(problem, k=4, ridge="auto", n_permutations=5)
     theirs = score_selection(X, y, 4, sample_weight=weights, n_permutations=5)
     np.testing.assert_allclose(ours.folds["honest"], theirs.folds["honest"])
     np.testing.assert_allclose(ours.null, theirs.null)
@@ -165,8 +172,78 @@ def test_a_problem_in_place_of_a_table():
     numbers = Problem.from_arrays(*_numbers())
     np.testing.assert_allclose(
         score_selection(numbers, k=3, n_permutations=0).folds["honest"],
-        score_selection(*_numbers(), k=3, n_permutations=0).folds["honest"],
+        score_selection(*_numbers(), k=3, ridge=0.0, n_permutations=0).folds["honest"],
     )
+
+
+def test_the_ridge_of_a_problem_unless_another_is_given():
+    X, y = _numbers()
+    problem = Problem.from_arrays(X, y, ridge=5.0)
+    own = score_selection(problem, k=3, n_permutations=2)
+    same = score_selection(X, y, 3, ridge=5.0, n_permutations=2)
+    np.testing.assert_allclose(own.null, same.null)
+    assert own.observed == pytest.approx(same.observed)
+    for options, ridge in (
+        ({"ridge": "auto"}, "auto"),
+        ({"ridge": 0.5}, 0.5),
+        ({"selector": TopKSelector(ridge=0.5)}, 0.5),
+        ({"selector": TopKSelector(method="greedy")}, 5.0),
+    ):
+        found = score_selection(problem, k=3, n_permutations=0, **options)
+        expected = score_selection(X, y, 3, ridge=ridge, n_permutations=0)
+        assert found.observed == pytest.approx(expected.observed, rel=1e-12)
+
+
+def test_five_folds_unless_said():
+    X, y = _numbers()
+    groups = np.arange(80) % 3
+    five = score_selection(X, y, 3, cv=5, n_permutations=0)
+    assert score_selection(X, y, 3, cv=None, n_permutations=0).to_dict() == five.to_dict()
+    assert score_selection(X, y, 3, n_permutations=0).to_dict() == five.to_dict()
+    assert len(score_selection(X, y, 3, groups=groups, n_permutations=0).folds) == 3
+
+
+@pytest.mark.parametrize(
+    ("cv", "grouped"),
+    [(None, True), (3, True), (3, False), (KFold(4), False), (GroupKFold(3), True)],
+    ids=["default", "number of groups", "number", "splitter", "group splitter"],
+)
+def test_rows_of_weight_zero_are_no_rows(cv, grouped):
+    X, y = _numbers()
+    weights, groups = np.r_[np.zeros(20), np.ones(60)], np.repeat([0, 1, 2, 3], 20)
+    options = {"k": 3, "cv": cv, "n_permutations": 0}
+    own = {"groups": groups} if grouped else {}
+    rest = {"groups": groups[20:]} if grouped else {}
+    one = score_selection(X, y, sample_weight=weights, **own, **options)
+    other = score_selection(X[20:], y[20:], **rest, **options)
+    np.testing.assert_allclose(one.folds["honest"], other.folds["honest"])
+    assert one.folds["features"] == other.folds["features"]
+
+
+def test_stability_is_that_of_what_can_be_chosen():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(60, 20)), rng.normal(size=60)
+    X[:, 4] = 3.0
+    score = score_selection(X, y, 5, include=[0, 1], exclude=list(range(10, 20)), n_permutations=0)
+    free = [2, 3, 5, 6, 7, 8, 9]
+    supports = [
+        [free.index(int(name[1:])) for name in row["features"] if name not in ("x0", "x1")]
+        for row in score.folds
+    ]
+    assert len({tuple(support) for support in supports}) > 1
+    assert score.stability == pytest.approx(nogueira(supports, 7))
+    all_in = score_selection(X[:, :3], y, 3, include=[0, 1, 2], n_permutations=0)
+    assert all_in.stability == 1.0
+
+
+def test_groups_of_features_are_one_each_for_the_stability():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(60, 12)), rng.normal(size=60)
+    pairs = {f"g{j}": [2 * j, 2 * j + 1] for j in range(6)}
+    score = score_selection(X, y, 2, groups=None, selector=TopKSelector(groups=pairs),
+                            n_permutations=0)  # fmt: skip
+    supports = [sorted({int(name[1:]) // 2 for name in row["features"]}) for row in score.folds]
+    assert score.stability == pytest.approx(nogueira(supports, 6))
 
 
 def test_rules_of_a_problem_are_kept():
@@ -298,6 +375,51 @@ def test_text_columns_are_coded_for_the_default_estimator():
         assert score.n_features == 11
 
 
+def test_many_levels_in_few_rows_are_coded_once():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(2)
+    level = rng.permutation(np.arange(64) % 30)
+    y = 3.0 * np.sin(level) + rng.normal(size=64)
+    frame = pd.DataFrame(rng.normal(size=(64, 4)), columns=list("abcd"))
+    frame["t"] = [f"level {i:02d}" for i in level]
+    # More levels than half of the 51 rows of a fold: a category all the same.
+    score = score_selection(frame, y, 2, n_permutations=3)
+    assert "t" in score.features
+    first = int(np.bincount(level).argmax())
+    coded = np.c_[frame[list("abcd")], level[:, None] == np.delete(np.arange(30), first)]
+    selector = TopKSelector(2, groups={"t": list(range(4, 33))})
+    dummies = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    for row, (train, test) in zip(score.folds, score.splits, strict=True):
+        with warnings.catch_warnings():
+            # Of levels that are not in the training rows.
+            warnings.filterwarnings("ignore", "only .* are independent")
+            support = clone(selector).fit(coded[train], y[train]).get_support()
+        names = [name for j, name in enumerate("abcdt") if support[j]]
+        assert row["features"] == names
+        text = ["t"] if "t" in names else []
+        model = make_pipeline(
+            ColumnTransformer([("text", dummies, text)], remainder=StandardScaler()), Ridge()
+        )
+        model.fit(frame.iloc[train][names], y[train])
+        expected = model.score(frame.iloc[test][names], y[test])
+        assert row["honest"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_array])
+def test_an_estimator_gets_its_columns_without_a_copy_of_the_others(kind):
+    X, _ = _numbers(2000, 300)
+    y, rows, columns = X[:, 0] + X[:, 1], np.arange(0, 2000, 2), np.array([7, 3])
+    given = GivenArrays(kind(X), y, None, TopKSelector(2), None)
+    given.values(rows, columns)
+    tracemalloc.start()
+    part = given.values(rows, columns)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(part if kind is np.asarray else part.toarray(),
+                                  X[rows][:, columns])  # fmt: skip
+    assert peak < X[rows].nbytes / 10
+
+
 def test_tidy_json_and_text():
     X, y = _classes()
     score = score_selection(X, y, 3, n_permutations=9)
@@ -364,19 +486,20 @@ BAD = {
     "few members": (
         {"cv": 31}, "class '(no|yes|maybe)' has 30 rows, fewer than the cv=31 folds.*use cv=30",
     ),
-    "one fold": ({"cv": 1}, "cv must be a whole number from 2 to 90, not 1"),
-    "no folds": ({"cv": None}, "cv must be a whole number"),
-    "odd splitter": ({"cv": "five"}, "cv='five' does not split these rows"),
-    "test in train": ({"cv": [([0, 1, 2], [2, 3])]}, "fold 1 tests rows that it is trained on"),
+    "one fold": ({"cv": 1}, "cv must be a whole number from 2 to 90, or None.*, not 1"),
+    "no folds": ({"cv": []}, "cv=\\[\\] yields no splits"),
+    "odd splitter": ({"cv": "five"}, "cv must be a number of folds, a splitter.*, not 'five'"),
+    "no such row": ({"cv": [([0, 1, 3], [90])]}, "split 1 of cv must hold numbers.*0..89"),
+    "test in train": ({"cv": [([0, 1, 2], [2, 3])]}, "fold 1 of cv tests rows that it is trained on"),
     "one class": ({"cv": [([0, 3, 6], [1, 2])]}, "fold 1 has one class only"),
-    "empty test": ({"cv": [([0, 1, 6], [])]}, "3 training rows and 0 test rows"),
-    "few groups": ({"groups": [0] * 45 + [1] * 45}, "groups has 2; use cv=2 or fewer"),
+    "empty test": ({"cv": [([0, 1, 6], [])]}, "split 1 of cv must.*one to hold out"),
+    "few groups": ({"groups": [0] * 45 + [1] * 45, "cv": 5}, "groups has 2; use cv=2 or fewer"),
     "short groups": ({"groups": [1, 2]}, "the group of each of the 90 rows"),
     "groups of features": ({"groups": {"a": [1]}}, "selector=TopKSelector\\(groups=...\\)"),
     "scoring": ({"scoring": "acuracy"}, "not 'acuracy'; did you mean 'accuracy'"),
     "two scores": ({"scoring": ["accuracy"]}, "scoring must be a score"),
-    "score of numbers": ({"scoring": "neg_log_loss", "cv": [([0, 1, 3], [2, 5])]}, "cannot score"),
-    "score that is nan": ({"scoring": lambda e, X, y: float("nan")}, "gives nan for the 18 test"),
+    "score of numbers": ({"scoring": "neg_log_loss", "cv": [([0, 1, 3], [2, 5])]}, "fails on a fold"),
+    "score that is nan": ({"scoring": lambda e, X, y: float("nan")}, "gives nan.*the 18 test"),
     "score that is no number": ({"scoring": lambda e, X, y: "good"}, "'good', which is not one"),
     "estimator class": ({"estimator": LogisticRegression}, "not the class LogisticRegression"),
     "no estimator": ({"estimator": 5}, "estimator must be a scikit-learn estimator.*not 5"),
@@ -396,7 +519,7 @@ def test_errors_come_before_any_search(name, monkeypatch):
     def searched(*args, **options):
         raise AssertionError("searched")
 
-    monkeypatch.setattr(TopKSelector, "fit", searched)
+    monkeypatch.setattr(Asked, "solve", searched)
     options, message = BAD[name]
     with pytest.raises(InputError, match=message):
         score_selection(X, y, **options)
@@ -455,15 +578,15 @@ def test_stopped_within_the_permutations(monkeypatch):
 
 def test_stopped_within_the_folds(monkeypatch):
     X, y = _classes()
-    fit, calls = TopKSelector.fit, []
+    solve, calls = Asked.solve, []
 
     def stopped(self, *args, **options):
         calls.append(self)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return fit(self, *args, **options)
+        return solve(self, *args, **options)
 
-    monkeypatch.setattr(TopKSelector, "fit", stopped)
+    monkeypatch.setattr(Asked, "solve", stopped)
     with pytest.raises(KeyboardInterrupt):
         score_selection(X, y, 3)
 

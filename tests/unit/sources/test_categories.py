@@ -249,9 +249,44 @@ def test_numbers_as_text_are_refused(values: list[str]) -> None:
         open_rows(pl.DataFrame({"n": values * 3}))
 
 
-@pytest.mark.parametrize("values", [["1.5", "?"], ["nan", "inf"], ["", "2"]])
-def test_text_beside_numbers_is_text(values: list[str]) -> None:
-    assert open_rows(pl.DataFrame({"n": values * 3})).n_features == 1
+@pytest.mark.parametrize("values", [["1.5", "?", "low"], ["nan", "inf"], ["1st", "2nd", "3"]])
+def test_text_with_few_numbers_is_text(values: list[str]) -> None:
+    assert open_rows(pl.DataFrame({"n": values * 3})).n_features == len(values) - 1
+
+
+MARKED = {
+    "one": (["3", "?", "1", "2", "?"], "'?' (the first of these in row 2 "),
+    "half": (["1.5", "NA", "1.5", "NA"], "'NA' (the first of these in row 2 "),
+    "empty": (["2", "2", ""], "'' (the first of these in row 3 "),
+    "several": (["1", "2", "3", "x", "4", "N/A"], "'N/A', 'x' (the first of these in row 4 "),
+    "not finite": (["1", "-inf", "2", "nan"], "'-inf', 'nan' (the first of these in row 2 "),
+}
+
+
+@pytest.mark.parametrize("maker", [pd.DataFrame, pl.DataFrame, pa.table],
+                         ids=["pandas", "polars", "arrow"])  # fmt: skip
+@pytest.mark.parametrize("case", MARKED)
+def test_numbers_with_marks_among_them_are_refused(maker: Any, case: str) -> None:
+    values, words = MARKED[case]
+    with says("column 'n' holds numbers as text", words, "replace", "categorical", "--drop"):
+        open_rows(maker({"ok": np.arange(len(values)), "n": values}))
+
+
+def test_declared_categories_may_be_numbers_with_marks() -> None:
+    values = ["3", "?", "1", "3", "2"]
+    for frame in (
+        pd.DataFrame({"n": pd.Categorical(values)}),
+        pl.DataFrame({"n": values}).cast(pl.Categorical),
+        pl.DataFrame({"n": values}).cast(pl.Enum(["1", "2", "3", "?"])),
+        pa.table({"n": pa.array(values).dictionary_encode()}),
+    ):
+        assert open_rows(frame).feature_names == ("n=1", "n=2", "n=?")
+
+
+def test_objects_of_numbers_with_marks_are_refused() -> None:
+    values = pd.Series(["1", "2", "?", "3"] * 3, dtype=object)
+    with says("column 'n' holds numbers as text", "'?'", "row 3"):
+        open_rows(pd.DataFrame({"n": values}))
 
 
 def test_text_with_other_values_further_down_is_refused() -> None:

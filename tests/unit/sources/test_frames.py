@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactk import Problem
+from exactk import Problem, TopKSelector
 from exactk.sources.frames import frame_to_array, is_frame
 from exactk.sources.open import open_rows
 from tests.support import says
@@ -227,3 +227,15 @@ def test_the_frame_is_not_changed() -> None:
     before = frame.copy(deep=True)
     Problem.from_arrays(frame, Y, sample_weight=np.arange(6)).objective([0, 1])
     pd.testing.assert_frame_equal(frame, before)
+
+
+def test_names_of_several_kinds_are_refused_by_name() -> None:
+    block = np.random.default_rng(0).normal(size=(6, 3))
+    frame = pd.DataFrame(block, columns=["a", 3, (1, 2)])
+    wanted = ("column names", "'3', '(1, 2)'", "int, tuple", "X.columns.astype(str)")
+    with says(*wanted):
+        Problem.from_arrays(frame, Y)
+    with says(*wanted):
+        TopKSelector(k=1).fit(frame, Y)
+    assert Problem.from_arrays(pd.DataFrame(block), Y).feature_names == ("0", "1", "2")
+    assert TopKSelector(k=1).fit(pd.DataFrame(block), Y).n_features_in_ == 3

@@ -1,0 +1,160 @@
+"""What a `TopKSelector` is asked for: checked, a problem made of a table, and solved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, get_args
+
+from sklearn.base import clone
+
+from exactk import registry
+from exactk.checks import Choice
+from exactk.choose.ridge import resolve_ridge
+from exactk.choose.sizes import SizeChoice, check_sizing, choose_k, largest_size
+from exactk.choose.splits import row_groups
+from exactk.constraints import CONSTRAINTS
+from exactk.errors import InputError
+from exactk.gram import GramMode
+from exactk.methods.base import Method
+from exactk.problem import Problem
+from exactk.problem_checks import check_ridge
+from exactk.result import Result
+from exactk.rules import Count
+from exactk.solve import solve
+from exactk.sources.open import is_dask
+
+__all__ = ["Asked"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Asked:
+    """The parameters of a `TopKSelector`, and what follows from them without scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from exactk import TopKSelector
+    >>> asked = Asked.of(TopKSelector(k=2)).checked()
+    >>> result, _ = asked.solve(asked.problem(*load_iris(return_X_y=True)))
+    >>> result.support.tolist()
+    [1, 3]
+    """
+
+    k: Any
+    method_given: Any
+    ridge: Any
+    scale: Any
+    task: Any
+    effort: Any
+    time_limit: Any
+    random_state: Any
+    verbose: Any
+    k_max: Any
+    criterion: Any
+    cv: Any
+    rule: Any
+    scoring: Any
+    estimator: Any
+    constraints: dict[str, Any]
+
+    @classmethod
+    def of(cls, selector: Any) -> Asked:
+        """Take the parameters of a selector as they are."""
+        taken = {
+            part.name: getattr(selector, part.name)
+            for part in fields(cls)
+            if part.name not in ("method_given", "constraints")
+        }
+        constraints = {name: getattr(selector, name) for name in CONSTRAINTS}
+        return cls(method_given=selector.method, constraints=constraints, **taken)
+
+    def checked(self) -> Asked:
+        """Return itself, or say what is wrong that no table can make right."""
+        if isinstance(self.k, str) and self.k != "auto":
+            raise InputError(f"k must be a whole number or 'auto', not {self.k!r}")
+        check_sizing(self.criterion, self.rule, self.k_max, self.cv)
+        Choice(words=get_args(Count))("count", self.constraints["count"])
+        self.method.check()
+        return self
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the number of features is to be chosen, too."""
+        return isinstance(self.k, str)
+
+    @property
+    def gram(self) -> GramMode:
+        """How the Gram matrix is held.
+
+        Products of all pairs of columns are not made for a method that asks for few or none.
+        """
+        whole = self.method.uses_gram or self.ridge == "cv" or self.is_auto
+        return "auto" if whole else "columns"
+
+    @cached_property
+    def method(self) -> Method:
+        """The method with its parameters."""
+        given: dict[str, Any] = {} if self.effort is None else {"effort": self.effort}
+        if isinstance(self.method_given, str):
+            if "random_state" in registry.method_class(self.method_given).option_names():
+                given["random_state"] = self.random_state
+            return registry.create(self.method_given, **given)
+        if not isinstance(self.method_given, Method):
+            raise InputError(f"method must be a name or a method object, not {self.method_given!r}")
+        method: Method = clone(self.method_given)
+        if self.random_state is not None and "random_state" in method.option_names():
+            given["random_state"] = self.random_state
+        registry.check_options(type(method).__name__.lower(), method.option_names(), given)
+        method.set_params(**given)
+        return method
+
+    def problem(self, X: Any, y: Any, sample_weight: Any = None) -> Problem:
+        """Make the problem of a table, under the constraints."""
+        if is_dask(X):
+            if isinstance(sample_weight, str):
+                raise InputError(f"sample_weight must be numbers, one a row, not {sample_weight!r}")
+            problem = Problem.from_dask(
+                X, y, weights=sample_weight, scale=self.scale, task=self.task
+            )
+        else:
+            problem = Problem.from_arrays(
+                X, y, sample_weight=sample_weight, scale=self.scale, task=self.task, gram=self.gram
+            )
+        given = [name for name, value in self.constraints.items() if value is not None]
+        if given != ["count"] or self.constraints["count"] != "groups":
+            problem = problem.with_constraints(**self.constraints)
+        return problem
+
+    def solve(self, problem: Problem, groups: Any = None) -> tuple[Result, SizeChoice | None]:
+        """Solve for k features, or for the number that the data choose.
+
+        Parameters
+        ----------
+        problem : Problem
+        groups : array-like or None
+            Of the rows, for the folds that choose the number.
+        """
+        if groups is not None and problem.rows is not None:
+            groups = row_groups(groups, problem.rows.n_rows)
+        common: Any = {"time_limit": self.time_limit, "verbose": self.verbose}
+        if self.is_auto:
+            ridge = self.ridge if isinstance(self.ridge, str) else check_ridge(self.ridge)
+            choice = choose_k(
+                problem, self.k_max, criterion=self.criterion, method=self.method, cv=self.cv,
+                rule=self.rule, ridge=ridge, random_state=self.random_state,
+                scoring=self.scoring, estimator=self.estimator,
+                groups=groups if self.criterion == "cv" else None, **common,
+            )  # fmt: skip
+            return choice.result, choice
+        k = problem.check_k(self.k)
+        return solve(self.with_ridge(problem, k), k, self.method, **common), None
+
+    def with_ridge(self, problem: Problem, k: int) -> Problem:
+        """Return the problem with the ridge that is asked for, at k features."""
+        ridge = resolve_ridge(self.ridge, problem, k, random_state=self.random_state)
+        return problem.with_ridge(ridge)
+
+    def largest(self, problem: Problem) -> int:
+        """Return the largest size that is asked for."""
+        return largest_size(problem, self.k_max) if self.is_auto else self.k
