@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import local
 from typing import Any
 
-__all__ = ["open_library", "path_beside", "side_by_side", "threads_allowed"]
+__all__ = ["one_blas_thread", "open_library", "path_beside", "side_by_side", "threads_allowed"]
 
 _thread = local()
 
@@ -56,6 +56,28 @@ def threads_allowed() -> int:
     except AttributeError:  # not on every system
         threads = os.cpu_count() or 1
     return min(threads, int(allowed)) if allowed.isdigit() and int(allowed) else threads
+
+
+@cache
+def _thread_pools() -> Any:
+    # scikit-learn brings it along.
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> Any:
+    """Return a context in which BLAS has one thread, for many small products.
+
+    Threads that wait for each other after every product of a few thousand numbers gain nothing,
+    and lose much where other processes want the cores.
+
+    Examples
+    --------
+    >>> with one_blas_thread():
+    ...     pass
+    """
+    return _thread_pools().limit(limits=1, user_api="blas")
 
 
 def side_by_side(tasks: Iterable[Callable[[], None]]) -> None:

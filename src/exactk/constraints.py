@@ -200,7 +200,7 @@ def _named_groups(groups: Any, n_columns: int) -> dict[str, Any]:
     if isinstance(groups, str) or not isinstance(groups, (Sequence, np.ndarray)):
         raise InputError(
             f"groups must map names to lists of columns, or be a list of such lists, or one label "
-            f"for each column, not {groups!r}"
+            f"for each column, not {type(groups).__name__}; groups of rows are an argument of fit"
         )
     items = list(groups)
     lists = [isinstance(item, (list, tuple, set, np.ndarray)) for item in items]
@@ -306,11 +306,14 @@ def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | Non
             raise InputError(f"costs names {column!r} twice, by itself and as part of a group")
         # What a group costs is shared out among its columns, which are bought together.
         each[behind] = (value or 0.0) / len(behind)
-    without = np.flatnonzero(np.isnan(each))
-    if without.size:
+    without = [
+        name
+        for name, part in zip(columns.names, columns.parts, strict=True)
+        if np.isnan(each[list(part)]).any()
+    ]
+    if without:
         raise InputError(
-            f"costs has no number for {listing(columns.coded[p] for p in without)}; give 0 for "
-            f"columns that cost nothing"
+            f"costs has no number for {listing(without)}; give 0 for columns that cost nothing"
         )
     return tuple(each.tolist())
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from exactk.choose.asked import Asked
 from exactk.errors import InputError
 from exactk.methods.base import Method
+from exactk.problem import Problem
 from exactk.result import Path, Status
 from exactk.rules import Count
 from exactk.solve import solve_path
@@ -302,6 +303,36 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             time_limit=self.time_limit,
             verbose=self.verbose,
         )
+
+    def problem(self, X: Any, y: Any, sample_weight: Any = None) -> Problem:
+        """Return the problem that `fit` solves, with its ridge and constraints.
+
+        For `exactk.explain`, `exactk.stability` and all else that takes a problem.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        Problem
+            With the ridge of this selector if it is fitted.
+
+        Examples
+        --------
+        >>> import exactk
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> selector = TopKSelector(k=2).fit(X, y)
+        >>> exactk.explain(selector.problem(X, y), selector.result_).support
+        array([1, 3])
+        """
+        asked = Asked.of(self).checked()
+        problem = asked.problem(X, y, sample_weight)
+        if hasattr(self, "ridge_"):
+            return problem.with_ridge(self.ridge_)
+        return asked.with_ridge(problem, problem.check_k(asked.largest(problem)))
 
     def transform(self, X: Any) -> Any:
         """Reduce a table to the selected features.

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from exactk.errors import InputError, listing
 
-__all__ = ["Target", "Task", "code_target", "code_weights", "refuse_amounts"]
+__all__ = ["Target", "Task", "code_target", "code_weights", "is_missing", "refuse_amounts"]
 
 Task = Literal["auto", "classification", "regression"]
 Floats = npt.NDArray[np.float64]
@@ -198,7 +198,7 @@ def _refuse_missing(values: npt.NDArray[Any]) -> None:
     elif values.dtype.kind in "OMm":
         # None, NaN, NaT and pandas.NA are the only common values that differ from themselves
         # or are None; comparison with pandas.NA is neither, hence the try.
-        bad = np.frompyfunc(_is_missing, 1, 1)(values).astype(bool)
+        bad = np.frompyfunc(is_missing, 1, 1)(values).astype(bool)
     else:
         return
     if bad.any():
@@ -209,7 +209,8 @@ def _refuse_missing(values: npt.NDArray[Any]) -> None:
         )
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT, pandas.NA or infinite."""
     if value is None:
         return True
     try:

@@ -39,6 +39,9 @@ class Tidy(Sequence[dict[str, Any]]):
     2  0.25
     >>> table["error"], table[0]
     ([0.5, 0.25], {'k': 1, 'error': 0.5})
+    >>> table[["error"]].head(1)
+    error
+    0.5
     >>> table.to_json()
     '[{"k": 1, "error": 0.5}, {"k": 2, "error": 0.25}]'
     """
@@ -55,9 +58,13 @@ class Tidy(Sequence[dict[str, Any]]):
     @overload
     def __getitem__(self, which: int) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, which: slice) -> Tidy: ...
-    def __getitem__(self, which: str | int | slice) -> list[Any] | dict[str, Any] | Tidy:
-        """Return a column by name, a row by number, or a part of the table."""
+    def __getitem__(self, which: slice | list[str]) -> Tidy: ...
+    def __getitem__(
+        self, which: str | int | slice | list[str]
+    ) -> list[Any] | dict[str, Any] | Tidy:
+        """Return a column by name, a row by number, some columns, or some rows."""
+        if isinstance(which, list):
+            return Tidy(which, list(zip(*(self[name] for name in which), strict=True)))
         if isinstance(which, str):
             if which not in self.columns:
                 raise KeyError(which)
@@ -85,6 +92,10 @@ class Tidy(Sequence[dict[str, Any]]):
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds lists
+
+    def head(self, rows: int = 5) -> Tidy:
+        """Return the first rows."""
+        return self[:rows]
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a list of rows."""

@@ -111,7 +111,7 @@ def test_every_mistake_is_named(constraints: dict[str, Any], words: list[str]) -
 
 def test_what_cannot_be_met_names_the_constraints_in_conflict() -> None:
     problem = _problem().with_constraints(exclude=["age", "bmi"], costs=[5] * 6, budget=9)
-    with pytest.raises(InfeasibleError, match=r"k=2 keeps all of: budget=9; sizes .*: 1$"):
+    with pytest.raises(InfeasibleError, match=r"k=2 keeps budget=9; the nearest sizes .*: 1$"):
         solve(problem, 2)
     too_many = _problem().with_constraints(include=["age", "bmi", "dose"])
     with pytest.raises(InfeasibleError, match=r"k=2 is less than include asks for.*k=3"):
@@ -270,6 +270,15 @@ def test_costs_of_a_series_go_by_label() -> None:
     rules = _rules(costs=series, budget=3)
     assert rules is not None
     assert rules.costs == (5, 4, 3, 2, 1, 0)
+
+
+def test_costs_are_asked_for_by_the_names_of_the_table() -> None:
+    import polars as pl
+
+    frame = pl.DataFrame({"colour": ["red", "blue", "white", "red"], "a": [1.0, 2, 4, 3]})
+    problem = Problem.from_arrays(frame, [1.0, 2, 0, 3])
+    with says("no number for 'colour'"):
+        problem.with_constraints(costs={"a": 1}, budget=3)
 
 
 def test_bounds_of_any_length_are_numbers() -> None:

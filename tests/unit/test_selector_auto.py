@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import load_wine
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -254,3 +256,22 @@ def test_folds_that_leak_and_scores_that_do_not_fit_the_target_are_refused() -> 
         TopKSelector(k="auto", cv=leaking).fit(X, y)
     with says("scoring accuracy", "fails on a fold"):
         TopKSelector(k="auto", scoring="accuracy").fit(X, y)
+
+
+def test_a_best_size_at_the_end_is_told() -> None:
+    X, y = load_wine(return_X_y=True)
+    short = TopKSelector(k="auto", k_max=3).fit(X, y).choice_
+    assert "larger k_max than 3" in short.message
+    assert json.loads(short.to_json())["message"] == short.message
+    assert TopKSelector(k="auto", k_max=13).fit(X, y).choice_.message == ""
+
+
+def test_the_problem_of_a_selector_is_the_one_that_it_solves() -> None:
+    X, y = load_wine(return_X_y=True)
+    selector = TopKSelector(k=3, include=[1], ridge=0.7)
+    before = selector.problem(X, y)
+    assert (before.ridge, before.rules.include) == (0.7, (1,))
+    auto = TopKSelector(k="auto", k_max=5).fit(X, y)
+    problem = auto.problem(X, y)
+    assert problem.ridge == auto.ridge_
+    assert problem.objective(auto.get_support(indices=True)) == pytest.approx(auto.objective_)

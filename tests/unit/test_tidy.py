@@ -31,6 +31,8 @@ def test_columns_rows_and_parts() -> None:
     assert [row["k"] for row in TABLE] == [1, 2]
     assert TABLE == Tidy(TABLE.columns, [tuple(row.values()) for row in TABLE])
     assert TABLE[:1] != TABLE
+    assert TABLE[["error", "k"]].columns == ("error", "k")
+    assert TABLE[["k"]].head(1) == Tidy(["k"], [(1,)])
     with pytest.raises(KeyError):
         TABLE["nothing"]
 

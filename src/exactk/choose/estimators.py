@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import narwhals.stable.v2 as nw
 from sklearn.base import clone
 
 from exactk.errors import InputError, nearest
 
-__all__ = ["ESTIMATORS", "read_estimator", "text_columns"]
+__all__ = ["ESTIMATORS", "read_estimator"]
 
 # Names for a command line, and for which task; the first of a task is its default.
 ESTIMATORS: dict[str, tuple[str, ...]] = {
@@ -28,7 +27,6 @@ def read_estimator(
     *,
     several_labels: bool = False,
     sparse: bool = False,
-    text: bool = False,
 ) -> Any:
     """Return an estimator of one's own to train, of what the user gave.
 
@@ -42,9 +40,6 @@ def read_estimator(
         Whether rows have several labels each.
     sparse : bool
         Whether it will be given sparse tables, which are not centred.
-    text : bool
-        Whether it will be given frames with text, which a known estimator gets as columns of 0
-        and 1.
 
     Examples
     --------
@@ -55,7 +50,7 @@ def read_estimator(
         estimator = next(name for name, tasks in ESTIMATORS.items() if task in tasks)
     if isinstance(estimator, str):
         _check_name(estimator, task, several_labels)
-        return _standardised(_model(estimator, task), sparse, text)
+        return _standardised(_model(estimator, task), sparse)
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         what = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
         raise InputError(
@@ -66,12 +61,6 @@ def read_estimator(
         return clone(estimator)
     except TypeError as error:
         raise InputError(f"estimator cannot be cloned for each fold: {error}") from error
-
-
-def text_columns(X: Any) -> list[str]:
-    """Names of the columns of a frame that are not numbers; a function that a pickle can name."""
-    schema = nw.from_native(X, eager_only=True).schema
-    return [name for name, kind in schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
 
 
 def _check_name(name: str, task: str, several_labels: bool) -> None:
@@ -90,17 +79,12 @@ def _check_name(name: str, task: str, several_labels: bool) -> None:
         )
 
 
-def _standardised(model: Any, sparse: bool, text: bool) -> Any:
+def _standardised(model: Any, sparse: bool) -> Any:
     # Imported here, for they take longer than all the rest of exactk.
-    from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.preprocessing import StandardScaler
 
-    scaler: Any = StandardScaler(with_mean=not sparse)
-    if text:
-        coder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-        scaler = ColumnTransformer([("text", coder, text_columns)], remainder=scaler)
-    return make_pipeline(scaler, model)
+    return make_pipeline(StandardScaler(with_mean=not sparse), model)
 
 
 def _model(name: str, task: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.checks import Number, Whole
+from exactk.choose.explanation import Explanation
 from exactk.choose.near import NearSets, near_sets
 from exactk.errors import InputError, listing
 from exactk.methods.base import generator
@@ -33,72 +33,6 @@ Indices = npt.NDArray[np.intp]
 INTERCHANGEABLE = 0.5
 # Columns outside that are listed, those nearest to being chosen.
 MOST_OUTSIDE = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Explanation:
-    """Why these columns were chosen, and not others.
-
-    Prices are rises of the objective, which is the squared error and the ridge term; as `share`
-    they are parts of ‖HY‖², the objective of the empty set.
-
-    Attributes
-    ----------
-    selected : tuple of str
-        The columns (or groups, or categories) that are explained.
-    support : ndarray of int
-    objective, total : float
-    members : Tidy
-        One row for each that was chosen: the loss when it is dropped, its best substitute, and
-        what the objective rises by with the substitute in its place (below zero, it would fall).
-    outside : Tidy
-        Those not chosen that come nearest: what the cheapest swap that brings each in costs, and
-        for whom it comes in. At most so much is its regret.
-    why_not : Tidy
-        For each that was asked about: its regret, that is how much worse the best set found is
-        that contains it, and that set.
-    alternatives : Tidy
-        Sets within the tolerance, the best first, by what they add and remove.
-    is_complete : bool
-        Whether there is no other set within the tolerance.
-    tolerance : float
-    pairs : Tidy
-        Pairs of members that stand in for each other: most of what they are worth together is
-        lost only if both go.
-    message : str
-        A sentence where one is needed: a better set was found, or the time ran out.
-    """
-
-    selected: tuple[str, ...]
-    support: Indices
-    objective: float
-    total: float
-    members: Tidy
-    outside: Tidy
-    why_not: Tidy
-    alternatives: Tidy
-    is_complete: bool
-    tolerance: float
-    pairs: Tidy
-    message: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values, fit for JSON."""
-        tables = ("members", "outside", "why_not", "alternatives", "pairs")
-        return {
-            "selected": list(self.selected),
-            "support": self.support.tolist(),
-            "objective": self.objective,
-            "total": self.total,
-            "tolerance": self.tolerance,
-            "is_complete": self.is_complete,
-            "message": self.message,
-            **{name: json.loads(getattr(self, name).to_json()) for name in tables},
-        }
-
-    def to_json(self, **options: Any) -> str:
-        """Return the explanation as JSON; options go to ``json.dumps``."""
-        return json.dumps(self.to_dict(), **options)
 
 
 def explain(
@@ -152,7 +86,10 @@ def explain(
     ([['worst radius']], True)
     """
     if not isinstance(problem, Problem):
-        raise InputError(f"problem must be an exactk.Problem, not {type(problem).__name__}")
+        raise InputError(
+            f"problem must be an exactk.Problem, not {type(problem).__name__}; make one with "
+            f"Problem.from_arrays(X, y) or TopKSelector.problem(X, y)"
+        )
     Number("[0, inf)")("tolerance", tolerance)
     Whole(1)("max_sets", max_sets)
     Number("(0, inf]", none="no limit")("time_limit", time_limit)
@@ -181,7 +118,7 @@ def explain(
     near = near_sets(blocks, feasible, members, bound, max_sets, monitor)
     return Explanation(
         selected=tuple(units.names[u] for u in members),
-        support=np.array(sorted(units.columns_of(members)), dtype=np.intp),
+        support=np.array(problem.table_columns(units.columns_of(members)), dtype=np.intp),
         objective=objective,
         total=total,
         members=own,
@@ -193,7 +130,7 @@ def explain(
         is_complete=near.is_complete,
         tolerance=float(tolerance),
         pairs=pairs,
-        message=_message(near, rows, objective, blocks.slack, monitor.expired),
+        message=_message(near, rows, objective, blocks.slack, monitor.expired, max_sets),
     )
 
 
@@ -399,7 +336,7 @@ def _alternatives(
             [units.names[u] for u in key if u not in own],
             [units.names[u] for u in members if u not in key],
             [units.names[u] for u in key],
-            sorted(units.columns_of(key)),
+            units.problem.table_columns(units.columns_of(key)),
         ))  # fmt: skip
     return Tidy(["rank", "objective", "excess", "added", "removed", "features", "support"], rows)
 
@@ -410,9 +347,14 @@ def _message(
     objective: float,
     slack: float,
     expired: bool,
+    most: int,
 ) -> str:
     if near.objectives and near.objectives[0] < objective - slack:
         return "a better set than this was found: it is the first of the alternatives"
     if any(row[2] < -slack and "lifted" not in row[-1] for row in rows):
         return "a better set than this was found for a column that was asked about: see why_not"
-    return "the time limit cut the list of near sets short" if expired else ""
+    if expired:
+        return "the time limit cut the list of near sets short"
+    if not near.is_complete and len(near.sets) == most:
+        return f"{most} near sets are listed, and there may be more: raise max_sets"
+    return ""

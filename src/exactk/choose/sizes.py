@@ -64,11 +64,12 @@ class SizeChoice:
         Those at k.
     table : Tidy
         One row a size: ``k``, ``features`` (names in the user's table, and of groups that enter
-        together) and ``support`` (columns of the problem, in which a category or a group has
-        several), ``objective``,
+        together) and ``support`` (columns of the user's table), ``objective``,
         ``criterion`` (what the choice was made by), its ``mean`` and ``standard_error`` over
         folds (nan without folds), the names ``added`` and ``removed`` since the row before, and
         whether the size was ``chosen``.
+    message : str
+        A sentence where the best size is the largest that was tried: there may be better ones.
     """
 
     k: int
@@ -82,6 +83,7 @@ class SizeChoice:
     path: Path
     result: Result
     table: Tidy
+    message: str = ""
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -94,7 +96,7 @@ class SizeChoice:
         """
         named = ("k", "k_max", "criterion", "rule", "scoring", "n_folds", "ridge")
         out: dict[str, Any] = {name: getattr(self, name) for name in named}
-        out["status"] = str(self.status)
+        out["status"], out["message"] = str(self.status), self.message
         return {**out, "result": self.result.to_dict(), "table": json.loads(self.table.to_json())}
 
     def to_json(self, **options: Any) -> str:
@@ -231,6 +233,7 @@ def choose_k(
         scoring=None if scorer is None else scorer.name,
         status=Status.TIME_LIMIT if search.out_of_time else result.status,
         path=path, result=result, table=_table(problem, path, judged, k),
+        message=_at_the_end(problem, judged, k_max),
     )  # fmt: skip
 
 
@@ -315,6 +318,17 @@ def largest_size(problem: Problem, k_max: int | None, splits: Splits | None = No
     return max(min(there, MOST_SIZES, (rows - 1) // 2), must)
 
 
+def _at_the_end(problem: Problem, judged: Judged, k_max: int) -> str:
+    """Say so where the best size is the largest that was tried, and more could have been."""
+    best = judged.sizes[int(np.argmin(judged.signed))]
+    if best < judged.sizes[-1] or best >= len(problem.candidates):
+        return ""
+    return (
+        f"of the sizes tried the largest, k = {best}, is the best: a larger k_max than {k_max} may "
+        f"give another choice"
+    )
+
+
 def _table(problem: Problem, path: Path, judged: Judged, k: int) -> Tidy:
     place = {size: i for i, size in enumerate(judged.sizes)}
     column = _places(problem)
@@ -326,7 +340,7 @@ def _table(problem: Problem, path: Path, judged: Judged, k: int) -> Tidy:
         names = sorted(result.selected, key=column.__getitem__)
         added = [name for name in names if name not in before]
         values = (judged.values[i], judged.means[i], judged.standard_errors[i])
-        chosen = (names, result.support, result.objective)
+        chosen = (names, problem.table_columns(result.support), result.objective)
         removed = sorted(before.difference(names), key=column.__getitem__)
         rows.append((result.k, *chosen, *values, added, removed, result.k == k))
         before = frozenset(names)

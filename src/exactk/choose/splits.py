@@ -12,6 +12,7 @@ from exactk.checks import Whole
 from exactk.choose.folds import HeldOut, Split, fold_by_fold, folds_of
 from exactk.errors import InputError
 from exactk.problem import Problem
+from exactk.targets import is_missing
 
 __all__ = ["N_FOLDS", "Splits", "check_cv", "group_folds", "is_number", "read_splits", "row_groups"]
 
@@ -109,7 +110,7 @@ def check_cv(cv: Any) -> None:
 
 
 def row_groups(groups: Any, n_rows: int) -> npt.NDArray[Any]:
-    """Return the group of each row as an array, or say what is wrong with its shape.
+    """Return the group of each row as an array, or say what is wrong with it.
 
     Examples
     --------
@@ -125,6 +126,18 @@ def row_groups(groups: Any, n_rows: int) -> npt.NDArray[Any]:
             f"groups must name the group of each of the {n_rows} rows, and has shape "
             f"{values.shape}, not ({n_rows},)"
         )
+    if values.dtype.kind in "fOMm":
+        missing = np.flatnonzero(np.frompyfunc(is_missing, 1, 1)(values))
+        if missing.size:
+            raise InputError(
+                f"groups has no label for {missing.size} of {n_rows} rows, the first of them row "
+                f"{missing[0]}; a row that belongs to no other needs a label of its own"
+            )
+    if values.dtype == object:
+        try:
+            np.unique(values)
+        except TypeError as error:
+            raise InputError(f"groups has labels that cannot be sorted: {error}") from error
     return values
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from exactk.agreement import mean_jaccard, nogueira_index, nogueira_interval, wilson
 from exactk.checks import Number, Whole
 from exactk.choose.half_search import Search, graded
+from exactk.choose.splits import row_groups
 from exactk.errors import InputError
 from exactk.methods.base import Method, generator
 from exactk.monitor import Monitor
@@ -19,7 +20,7 @@ from exactk.problem import Problem
 from exactk.progress import counting
 from exactk.result import Result, Status
 from exactk.search.frequent import Features, Gathered, gather, most_frequent
-from exactk.search.halves import check_rows, half_samples
+from exactk.search.halves import check_rows, half_samples, number_groups
 from exactk.tidy import Tidy
 
 __all__ = ["Part", "Stability", "stability"]
@@ -31,6 +32,8 @@ Indices = npt.NDArray[np.intp]
 N_SAMPLES = 100
 CORE = 0.9
 NEGLIGIBLE = 0.05
+# Of three groups there are three halves, and as many others.
+LEAST_GROUPS = 4
 COLUMNS = (
     "feature", "index", "frequency", "standard_error", "low", "high", "part", "in_full",
     "selected",
@@ -167,6 +170,7 @@ def stability(
     threshold: float = CORE,
     negligible: float = NEGLIGIBLE,
     level: float = 0.95,
+    groups: Any = None,
     random_state: object = None,
     time_limit: float | None = None,
     verbose: int = 0,
@@ -196,6 +200,10 @@ def stability(
         Frequency up to which a feature is as good as never chosen, below 0.5.
     level : float
         Of the confidence intervals.
+    groups : array-like of shape (n,) or None
+        Which rows belong together (of a patient, a site), four groups or more, of rows in memory.
+        Each half is then half of the groups, whole, drawn by their sorted labels; classes are not
+        spread. Groups of features are constraints of the problem.
     random_state : int, Generator, RandomState or None
         Seed of the draws, and of the method where that takes a number. None is a fixed seed.
     time_limit : float or None
@@ -239,13 +247,16 @@ def stability(
     Number("(0, 1)")("level", level)
     Number("(0, inf]", none="no limit")("time_limit", time_limit)
     check_rows(problem)
+    numbered = None if groups is None else _numbered(problem, groups)
     rng, search = generator(random_state), Search(method, effort, random_state, options)
     monitor = Monitor(time_limit)
     # First: it says what is wrong with k, the method or the rules.
     full = search.on(problem, k)
     if full.status == Status.INTERRUPTED:
         raise KeyboardInterrupt
-    halves = half_samples(problem, rng, n_samples=n_samples, with_rows=search.needs_rows)
+    halves = half_samples(
+        problem, rng, n_samples=n_samples, with_rows=search.needs_rows, groups=numbered
+    )
     with counting(f"{search.name}, k={k}, half-samples", n_samples, verbose) as show:
         gathered = gather(halves, lambda half: search.in_half(half, k), monitor, show)
     _check_enough(gathered)
@@ -287,6 +298,22 @@ def stability(
         method=search.name,
         seconds=monitor.seconds,
     )
+
+
+def _numbered(problem: Problem, groups: Any) -> Indices:
+    if problem.rows is None:
+        raise InputError(
+            "groups needs the rows in memory, and this table is passed over; call "
+            "problem.in_memory() first"
+        )
+    numbers = number_groups(problem, row_groups(groups, problem.rows.n_rows))
+    there = int(numbers.max()) + 1
+    if there < LEAST_GROUPS:
+        raise InputError(
+            f"groups has {there} group{'s' * (there != 1)} of rows of weight above zero, and half "
+            f"of the groups can be drawn of {LEAST_GROUPS} or more"
+        )
+    return numbers
 
 
 def _check_enough(gathered: Gathered) -> None:

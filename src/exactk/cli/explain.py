@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,10 +12,6 @@ from exactk.cli.given import Given, say_warnings, table_options
 from exactk.cli.options import output_option, style_option, words
 from exactk.cli.output import check_output, write_output
 from exactk.cli.wording import as_options
-
-if TYPE_CHECKING:
-    from exactk.choose.explain import Explanation
-    from exactk.problem import Problem
 
 __all__ = ["explain"]
 
@@ -75,8 +71,7 @@ def explain(
             problem, chosen, why_not=why_not, tolerance=tolerance, max_sets=max_sets,
             effort=effort, random_state=seed, time_limit=time_limit,
         )  # fmt: skip
-    if found.message and not given.quiet:
-        click.echo(f"exactk: {as_options(found.message)}.", err=True)
+    given.say(found.message)
     facts = {**given.facts(problem, target), "ridge": problem.ridge}
     if style == "csv":
         text = found.members.to_csv()
@@ -84,46 +79,9 @@ def explain(
         content = {**facts, "version": __version__, **found.to_dict()}
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     else:
-        text = _text(found, problem, facts)
+        head = (
+            f"{len(found.selected)} of {len(problem.original_names)} features for {target!r} "
+            f"({problem.task}, {problem.n_rows} rows, ridge {problem.ridge:.3g})"
+        )
+        text = f"{head}\n\n{as_options(found.to_text())}\n"
     write_output(text, output)
-
-
-def _text(found: Explanation, problem: Problem, facts: dict[str, Any]) -> str:
-    from exactk.tidy import Tidy
-
-    def part(title: str, table: Tidy, columns: dict[str, str]) -> list[str]:
-        if not len(table):
-            return []
-        rows = [tuple(_shown(name, row[name]) for name in columns) for row in table]
-        return ["", f"{title}:", Tidy(list(columns.values()), rows).to_text()]
-
-    near = "these are all" if found.is_complete else "there may be others"
-    n_near = len(found.alternatives)
-    lines = [
-        f"{len(found.selected)} of {len(problem.original_names)} features for {facts['target']!r} "
-        f"({problem.task}, {problem.n_rows} rows, ridge {problem.ridge:.3g})",
-        *part("chosen, and what the squared error would gain without them", found.members, {
-            "feature": "feature", "share": "dropped", "substitute": "best substitute",
-            "price_share": "substituted"}),
-        *part("asked about", found.why_not, {
-            "feature": "feature", "share": "regret", "added": "brings", "removed": "for",
-            "note": "note"}),
-        *part("nearest of the others", found.outside[:5], {
-            "feature": "feature", "share": "price", "instead_of": "for"}),
-        *part(f"sets within {found.tolerance:.3g} of the objective ({n_near}; {near})",
-              found.alternatives, {
-            "rank": "rank", "excess": "excess", "added": "added", "removed": "removed"}),
-        *part("pairs that stand in for each other", found.pairs, {
-            "first": "first", "second": "second", "correlation": "correlation",
-            "overlap": "overlap"}),
-        "",
-        "Shares are of the squared error without any feature.",
-    ]  # fmt: skip
-    return "\n".join(lines) + "\n"
-
-
-def _shown(name: str, value: Any) -> Any:
-    """Shares as percent."""
-    if name in ("share", "price_share", "excess") and value == value:
-        return f"{value:.2%}"
-    return f"{value:.2f}" if isinstance(value, float) and value == value else value

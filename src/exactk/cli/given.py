@@ -65,6 +65,11 @@ class Given:
             what, files = f"{what} or the file of costs", [*files, self.costs_file]
         return what, files
 
+    def say(self, message: str) -> None:
+        """Say a sentence that an answer comes with, unless there is none or nobody listens."""
+        if message and not self.quiet:
+            click.echo(f"exactk: {as_options(message)}.", err=True)
+
     def open(self) -> tuple[Problem, str]:
         """Return the problem, its ridge still to be set, and the name of the target."""
         problem, target = self._read()
@@ -100,7 +105,7 @@ class Given:
             "ridge_rule": self.ridge,
             "task": problem.task,
             "n_rows": problem.n_rows,
-            "n_features": problem.n_features,
+            "n_features": len(problem.original_names),
         }
 
 

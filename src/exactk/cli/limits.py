@@ -80,10 +80,9 @@ def _prices(context: click.Context, parameter: click.Parameter, value: str | Non
 def _read_costs(value: str) -> dict[str, float]:
     costs: dict[str, float] = {}
     with open(value, newline="", encoding="utf-8") as file:
-        lines = csv.reader(file)
-        next(lines, None)
-        for number, line in enumerate(lines, start=2):
-            if not line:
+        for number, line in enumerate(csv.reader(file), start=1):
+            if not line or (number == 1 and not _is_number(line[-1])):
+                # The first line is a header, unless a number stands in it.
                 continue
             where = f"--costs {value!r}, line {number}"
             if len(line) != 2:
@@ -100,6 +99,14 @@ def _read_costs(value: str) -> dict[str, float]:
     return costs
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def constraint_options() -> list[Callable[..., Any]]:
     """Return the options, in the order of the help."""
     return [
@@ -108,7 +115,8 @@ def constraint_options() -> list[Callable[..., Any]]:
         click.option("--exclude", multiple=True, metavar="COLUMN,...", callback=words,
                      help="Never in; repeatable. (--drop does not even read a column.)"),
         click.option("--group", "groups", multiple=True, metavar="NAME=COLUMN,...",
-                     callback=_named_lists, help="Columns that enter together; repeatable."),
+                     callback=_named_lists,
+                     help="Columns that enter together; repeatable. (Rows: --groups.)"),
         click.option("--count", type=click.Choice(["groups", "columns"]), default="groups",
                      show_default=True, help="Whether a group is one of the K, or many."),
         click.option("--family", "families", multiple=True, metavar="NAME=COLUMN,...",

@@ -11,6 +11,7 @@ from exactk._version import __version__
 from exactk.cli.given import Given, say_warnings, table_options
 from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
+from exactk.cli.row_groups import open_grouped
 from exactk.cli.sought import Sizing, Sought, search_options, size_options
 
 if TYPE_CHECKING:
@@ -37,13 +38,14 @@ def path(given: Given, sizing: Sizing, sought: Sought, style: str, output: str |
     if output is not None:
         check_output(output, *given.inputs)
     with say_warnings(given.quiet):
-        problem, target = given.open()
-        choice = sizing.choose(problem, given, sought, options)
+        problem, target, groups = open_grouped(given, sizing.row_groups)
+        choice = sizing.choose(problem, given, sought, options, groups)
+    given.say(choice.message)
     if style == "csv":
         text = choice.table.to_csv()
     elif style == "json":
-        facts = {**given.facts(problem, target), "options": options, "version": __version__}
-        content = {**facts, **choice.to_dict()}
+        facts = {**given.facts(problem, target), "row_groups": sizing.row_groups}
+        content = {**facts, "options": options, "version": __version__, **choice.to_dict()}
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     else:
         text = _text(choice, problem, given.facts(problem, target))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +12,11 @@ from exactk._version import __version__
 from exactk.cli.given import Given, say_warnings, table_options
 from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
+from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.sought import Sought, search_options
-from exactk.cli.tables import Parts, open_problem
-from exactk.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from exactk.evaluate.honest import SelectionScore
-    from exactk.problem import Problem
 
 __all__ = ["score"]
 
@@ -51,9 +45,7 @@ def _size(context: click.Context, parameter: click.Parameter, value: str) -> int
               help="A score of scikit-learn; accuracy for classes, r2 for numbers.")  # fmt: skip
 @click.option("--permutations", type=click.IntRange(min=0), default=100, show_default=True,
               help="Shuffled targets that are searched for comparison.")  # fmt: skip
-@click.option("--groups", "row_groups", metavar="COLUMN",
-              help="Column that names the group of each row (a patient, a site): rows of one group "
-              "are never on both sides of a fold. It is no feature.")  # fmt: skip
+@groups_option
 @search_options
 @style_option
 @output_option
@@ -86,15 +78,13 @@ def score(
             "--from-moments cannot be scored: rows are held out, and moments have none; give TABLE "
             "and --target."
         )
-    if row_groups in (given.target, given.weights, *given.columns) and row_groups is not None:
-        raise click.UsageError(f"--groups {row_groups!r} has another part already.")
     if output is not None:
         check_output(output, *given.inputs)
     selector = TopKSelector(
         k, method=create(sought.method, **options), time_limit=sought.time_limit
     )
     with say_warnings(given.quiet):
-        problem, target, groups = _opened(given, row_groups)
+        problem, target, groups = open_grouped(given, row_groups)
         found = score_selection(
             problem, selector=selector, ridge=given.ridge, estimator=estimator, scoring=scoring,
             cv=folds, groups=groups, n_permutations=permutations,
@@ -105,42 +95,6 @@ def score(
     facts = {**given.facts(problem, target), "row_groups": row_groups, "options": options}
     write_output(_rendered(found, style, facts), output)
     return INTERRUPTED if found.message else 0
-
-
-def _opened(
-    given: Given, column: str | None
-) -> tuple[Problem, str, npt.NDArray[np.generic] | None]:
-    """The problem, the name of its target, and the groups of its rows, which are no feature."""
-    if column is None:
-        return *given.open(), None
-    try:
-        problem, target = replace(given, drop=(*given.drop, column)).open()
-    except InputError as error:
-        # The user has named a column of groups, and knows of none that is dropped.
-        words = str(error).replace(f"dropped column {column!r}", f"--groups {column!r}")
-        raise InputError(words) from error
-    return problem, target, _read_groups(given, column, problem.original_names[0])
-
-
-def _read_groups(given: Given, column: str, feature: str) -> npt.NDArray[np.generic]:
-    """The values of a column, in the order in which the rows are read.
-
-    It is read as a target of labels is, beside one feature, so that files of every kind give
-    their rows in the same order as before.
-    """
-    try:
-        problem = open_problem(
-            str(given.table),
-            Parts(column, columns=[feature], task="classification"),
-            quiet=True,
-            memory_limit=given.memory_limit,
-        ).in_memory()
-    except InputError as error:
-        raise InputError(f"--groups {column!r}: {error}") from error
-    target = problem.target
-    assert target is not None
-    assert target.classes is not None
-    return target.classes[target.codes]
 
 
 def _rendered(found: SelectionScore, style: str, facts: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from exactk.cli.given import Given, say_warnings, table_options
 from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.render import render
+from exactk.cli.row_groups import open_grouped
 from exactk.cli.sought import Sizing, Sought, search_options, size_options
 
 __all__ = ["select"]
@@ -61,9 +62,9 @@ def select(
     if output is not None:
         check_output(output, *given.inputs)
     with say_warnings(given.quiet):
-        problem, target = given.open()
+        problem, target, groups = open_grouped(given, sizing.row_groups)
         if k is None:
-            choice = sizing.choose(problem, given, sought, options)
+            choice = sizing.choose(problem, given, sought, options, groups)
             result = choice.result
         else:
             seed = options.get("random_state")
@@ -73,10 +74,12 @@ def select(
                 problem, k, sought.method, time_limit=sought.time_limit, verbose=given.verbose,
                 **options,
             )  # fmt: skip
-    if result.status == "interrupted" and not given.quiet:
-        click.echo(f"exactk: {result.message}.", err=True)
+    if result.status == "interrupted":
+        given.say(result.message)
     facts = {**given.facts(problem, target), "options": options}
     if choice is not None:
+        given.say(choice.message)
+        facts["row_groups"] = sizing.row_groups
         facts["choice"] = {
             name: value for name, value in choice.to_dict().items() if name != "result"
         }

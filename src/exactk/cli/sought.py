@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exactk.cli.row_groups import groups_option
+
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from exactk.choose.sizes import SizeChoice
     from exactk.cli.given import Given
     from exactk.problem import Problem
@@ -55,24 +60,30 @@ class Sizing:
     criterion: str | None
     folds: int | None
     rule: str | None
+    row_groups: str | None
 
     @property
     def given(self) -> list[str]:
         """The options that were given, by name."""
         names = [part.name for part in fields(self) if getattr(self, part.name) is not None]
-        return [f"--{name.replace('_', '-')}" for name in names]
+        return [f"--{name.removeprefix('row_').replace('_', '-')}" for name in names]
 
     def choose(
-        self, problem: Problem, given: Given, sought: Sought, options: dict[str, Any]
+        self,
+        problem: Problem,
+        given: Given,
+        sought: Sought,
+        options: dict[str, Any],
+        groups: npt.NDArray[np.generic] | None,
     ) -> SizeChoice:
-        """Choose the size and the columns."""
+        """Choose the size and the columns; rows of a group stay together."""
         from exactk.choose.sizes import choose_k
 
         # The seed is that of the split, too, also where the method has none.
         rest = {name: value for name, value in options.items() if name != "random_state"}
         return choose_k(
             problem, self.k_max, criterion=self.criterion or CRITERIA[0], method=sought.method,
-            cv=self.folds, rule=self.rule or RULES[0], ridge=given.ridge,
+            cv=self.folds, rule=self.rule or RULES[0], ridge=given.ridge, groups=groups,
             time_limit=sought.time_limit, verbose=given.verbose,
             random_state=options.get("random_state", sought.seed), **rest,
         )  # fmt: skip
@@ -128,6 +139,7 @@ def _size_options() -> list[Callable[..., Any]]:
         click.option("--rule", type=click.Choice(RULES),
                      help="one_se (the default) takes the smallest size within a standard error "
                      "of the best by cv."),
+        groups_option,
     ]  # fmt: skip
 
 

@@ -11,8 +11,8 @@ from exactk._version import __version__
 from exactk.cli.given import Given, say_warnings, table_options
 from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
+from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.sought import Sought, search_options
-from exactk.cli.wording import as_options
 
 if TYPE_CHECKING:
     from exactk.choose.stability import Stability
@@ -34,6 +34,7 @@ INTERRUPTED = 130
 @click.option("--negligible", type=click.FloatRange(0, 0.5, max_open=True), default=0.05,
               show_default=True,
               help="Frequency up to which a feature counts as never chosen.")  # fmt: skip
+@groups_option
 @search_options
 @style_option
 @output_option
@@ -43,6 +44,7 @@ def stability(
     samples: int,
     threshold: float,
     negligible: float,
+    row_groups: str | None,
     sought: Sought,
     style: str,
     output: str | None,
@@ -68,16 +70,15 @@ def stability(
     seed = options.get("random_state", sought.seed)
     rest = {name: value for name, value in options.items() if name != "random_state"}
     with say_warnings(given.quiet):
-        problem, target = given.open()
+        problem, target, groups = open_grouped(given, row_groups)
         problem = problem.with_ridge(resolve_ridge(given.ridge, problem, k, random_state=seed))
         found = measure(
             problem, k, n_samples=samples, method=sought.method, threshold=threshold,
-            negligible=negligible, random_state=seed, time_limit=sought.time_limit,
+            negligible=negligible, groups=groups, random_state=seed, time_limit=sought.time_limit,
             verbose=given.verbose, **rest,
         )  # fmt: skip
-    if found.message and not given.quiet:
-        click.echo(f"exactk: {as_options(found.message)}.", err=True)
-    facts = {**given.facts(problem, target), "options": options}
+    given.say(found.message)
+    facts = {**given.facts(problem, target), "row_groups": row_groups, "options": options}
     write_output(_rendered(found, problem, style, facts), output)
     return INTERRUPTED if found.status == "interrupted" else 0
 

@@ -31,6 +31,8 @@ _WORDS = (
     (r"\bcv=(\d+)", r"--folds \1"),
     (r"\bcv is for\b", "--folds is for"),
     (r"\bleave cv out\b", "leave --folds out"),
+    (r"(?:^|(?<=and ))groups (?=is for|has |needs the rows|puts)", "--groups "),
+    (r"\bleave groups out\b", "leave --groups out"),
     (r", as in Problem\.\w+\(memory_limit=\.\.\.\)", ""),
     (r"\bmemory_limit in Problem\.\w+", "memory_limit"),
     # None stands for an option that is not given.

@@ -105,6 +105,10 @@ class PathDisplay(Display):
         else:
             ax.plot(sizes, values, color=COLOURS[0], marker="o", markersize=3, linewidth=1.2)
         place = table["k"].index(choice.k)
+        if choice.rule == "one_se" and np.isfinite(spread).all():
+            best = values.argmax() if choice.scoring is not None else values.argmin()
+            edge = values[best] + spread[best] * (-1 if choice.scoring is not None else 1)
+            ax.axhline(edge, color=SOFT, linestyle=":", linewidth=1.0, label="best + 1 s. e.")
         ax.axvline(choice.k, color=COLOURS[1], linestyle="--", linewidth=1.0)
         ax.plot(
             [choice.k], [values[place]], color=COLOURS[1], marker="o", linestyle="none",

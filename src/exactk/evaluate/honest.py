@@ -197,9 +197,13 @@ def score_selection(
     k : int, "auto" or None
         How many features; None takes that of `selector`, or 10.
     estimator : estimator, str or None
-        Trained on the chosen columns of X, as they are. None is logistic regression, or ridge
-        regression for numbers, on standardised columns with text as columns of 0 and 1. Words for
-        others that are made the same way: "svm", "knn", "forest".
+        Trained on the chosen columns of X, as they are: of a frame it gets a frame. Where any
+        column of X is text or categories, it gets an array of numbers instead, those columns
+        coded as 0 and 1 as `Problem.from_arrays` codes them by all rows, whatever kind of table X
+        is. For an encoder of one's own encode the table before, or give a Pipeline of
+        encoder, selector and estimator to ``cross_val_score`` of scikit-learn. None is logistic
+        regression, or ridge regression for numbers, on standardised columns. Words for others
+        that are made the same way: "svm", "knn", "forest".
     scoring : str, callable or None
         A score of scikit-learn's, the higher the better. None is "accuracy", or "r2" for numbers;
         of classes of very different size "balanced_accuracy" says more.
@@ -276,8 +280,8 @@ def score_selection(
         for number, split in enumerate(splits, start=1):
             found = _choose(given, split[0], f"the training rows of fold {number}")
             chosen.append(found)
-            honest.append(score_columns(trial, given, split, found.columns))
-            naive.append(score_columns(trial, given, split, whole.columns))
+            honest.append(score_columns(trial, given, split, found.support))
+            naive.append(score_columns(trial, given, split, whole.support))
             show(number)
     rows = [
         (number, len(train), len(test), found.k, found.names, *figures)

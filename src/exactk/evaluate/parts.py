@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,6 @@ import numpy.typing as npt
 from scipy import sparse
 
 from exactk.choose.asked import Asked
-from exactk.choose.estimators import text_columns
 from exactk.choose.scoring import target_labels
 from exactk.choose.splits import row_groups
 from exactk.columns import usable_columns
@@ -43,25 +41,24 @@ class Chosen:
 
     Attributes
     ----------
-    columns : ndarray of intp
-        What an estimator gets.
     support : ndarray of intp
-        Columns of the problem; a category has several.
+        Columns of the problem, which an estimator gets; a category has several.
     names : tuple of str
         Of columns of the user's table.
     k : int
     ridge : float
     """
 
-    columns: Indices
     support: Indices
     names: tuple[str, ...]
     k: int
     ridge: float
 
 
-class Given(ABC):
+class Given:
     """A table and a target, with what chooses columns of it.
+
+    An estimator gets columns of the problem, in which text is coded as 0 and 1.
 
     Attributes
     ----------
@@ -119,26 +116,18 @@ class Given(ABC):
         features = np.unique(whole.origins[result.support])
         names = whole.original_names
         return Chosen(
-            columns=self.columns_of(result.support), support=result.support,
-            names=tuple(names[j] for j in features), k=result.k, ridge=result.ridge,
+            support=result.support, names=tuple(names[j] for j in features), k=result.k,
+            ridge=result.ridge,
         )  # fmt: skip
 
-    @abstractmethod
-    def columns_of(self, support: Indices) -> Indices:
-        """What an estimator gets of columns of the problem."""
-
-    @abstractmethod
     def values(self, rows: Indices, columns: Indices) -> Any:
         """Some columns of some rows, as an estimator takes them."""
+        assert self.problem.rows is not None
+        return self.problem.rows.columns(columns)[rows]
 
     @property
     def is_sparse(self) -> bool:
         """Whether an estimator gets sparse tables."""
-        return False
-
-    @property
-    def has_text(self) -> bool:
-        """Whether an estimator may get columns of text or categories."""
         return False
 
     def usable_in(self, rows: Indices) -> int:
@@ -152,7 +141,10 @@ class Given(ABC):
 
 
 class GivenArrays(Given):
-    """Arrays, sparse matrices or frames; an estimator gets columns of them as they are."""
+    """Arrays, sparse matrices or frames; an estimator gets columns of numbers as they are there.
+
+    Where any column is text, it gets those of the problem: the same for frames of every library.
+    """
 
     def __init__(
         self, X: Any, y: Any, sample_weight: Any, selector: TopKSelector, groups: Any
@@ -171,7 +163,10 @@ class GivenArrays(Given):
         # Made at once: what is wrong with the table is said before anything else.
         problem = asked.problem(X, labels, sample_weight)
         super().__init__(asked, problem, labels, len(problem.original_names), groups)
+        self._table: Any = None
         self._frame: Any = None
+        if problem.categories:
+            return
         if sparse.issparse(X):
             # Few columns of it are asked for again and again.
             self._table = X.tocsc()
@@ -180,10 +175,9 @@ class GivenArrays(Given):
         else:
             self._table = np.asarray(X)
 
-    def columns_of(self, support: Indices) -> Indices:  # noqa: D102
-        return np.unique(self.problem.origins[support])
-
     def values(self, rows: Indices, columns: Indices) -> Any:  # noqa: D102
+        if self.problem.categories:
+            return super().values(rows, columns)
         if self.is_sparse:
             return self._table[:, columns].tocsr()[rows]
         if self._frame is None:
@@ -194,11 +188,7 @@ class GivenArrays(Given):
 
     @property
     def is_sparse(self) -> bool:  # noqa: D102
-        return self._frame is None and sparse.issparse(self._table)
-
-    @property
-    def has_text(self) -> bool:  # noqa: D102
-        return self._frame is not None and bool(text_columns(self._frame.to_native()))
+        return sparse.issparse(self._table)
 
 
 class GivenProblem(Given):
@@ -222,13 +212,6 @@ class GivenProblem(Given):
         asked = Asked.of(selector).checked()
         held = problem.in_memory(verbose=selector.verbose)
         super().__init__(asked, held, target_labels(held), len(held.original_names), groups)
-
-    def columns_of(self, support: Indices) -> Indices:  # noqa: D102
-        return support
-
-    def values(self, rows: Indices, columns: Indices) -> Floats:  # noqa: D102
-        assert self.problem.rows is not None
-        return self.problem.rows.columns(columns)[rows]
 
 
 def _frame(X: Any) -> Any:

@@ -91,9 +91,7 @@ def make_trial(given: Given, estimator: Any, scoring: Any) -> Trial:
     """Check estimator and score, and take the defaults of the task."""
     task = given.problem.task
     several = task == "classification" and given.y.ndim == 2
-    made = read_estimator(
-        estimator, task, several_labels=several, sparse=given.is_sparse, text=given.has_text
-    )
+    made = read_estimator(estimator, task, several_labels=several, sparse=given.is_sparse)
     if scoring is None:
         scoring = "accuracy" if task == "classification" else "r2"
     return Trial.of(made, scoring, weighted=given.weights is not None)

@@ -82,15 +82,16 @@ def check_feasible(problem: Problem, k: int, seconds: float | None = None) -> No
             rules = without
     around = range(max(1, k - NEAR_SIZES), k + NEAR_SIZES + 1)
     near = sorted([size for size in around if _can(problem, size, 0.1)], key=lambda s: abs(s - k))
-    way = f"; sizes that they allow: {', '.join(map(str, sorted(near[:3])))}" if near else ""
+    shown = ", ".join(map(str, sorted(near[:3])))
+    way = f"; the nearest sizes that can be had: {shown}" if near else ""
     if not blamed:
         raise InfeasibleError(
             f"k={k} cannot be made up of the {len(units)} columns and groups that can be "
             f"chosen{way}"
         )
-    raise InfeasibleError(
-        f"no set of k={k} keeps all of: {'; '.join(blamed)}{way or '; relax one'}"
-    )
+    kept = f"all of: {'; '.join(blamed)}" if len(blamed) > 1 else blamed[0]
+    relax = "; relax one" if len(blamed) > 1 else "; relax it"
+    raise InfeasibleError(f"no set of k={k} keeps {kept}{way or relax}")
 
 
 def possible_sizes(problem: Problem, k_max: int) -> list[int]:

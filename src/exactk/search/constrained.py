@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
+from exactk.compiled import one_blas_thread
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
@@ -23,13 +24,15 @@ __all__ = ["UnitSearch", "greedy_units", "grow_units", "unit_entry_order", "unit
 Floats = npt.NDArray[np.float64]
 
 # The settings behind effort=1, as those of `exactk.search.rounds`; loading a set costs more here.
-MOVES_PER_SQUARE = 10.0
-MOST_MOVES = 500.0
+MOVES_PER_SQUARE = 6.0
+MOST_MOVES = 250.0
 MOST_PATIENCES = 3
 # Additions tried in turn before the completion of the set is left to the integer program.
 TRIES = 4
 # Seconds that an integer program has at least, however little is left of a time limit.
 LEAST_SECONDS = 0.2
+# Up to so many columns a product is too small to share out among threads.
+FEW_COLUMNS = 4096
 
 
 def grow_units(blocks: Blocks, feasible: Feasible, start: Sequence[int]) -> list[int]:
@@ -136,20 +139,25 @@ class UnitSearch:
 
     def go(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
         """Search from the greedy set, from others, and then from parts of what was found."""
+        few = self.problem.n_features <= FEW_COLUMNS
         try:
-            self.grow_from(self.units.included)
-            self.descend_from(self._witness)
-            for start in starts:
-                units = self.units.units_of(start)
-                if units is not None and self.feasible.keeps(units):
-                    self.descend_from(units)
-            if effort > 0:
-                self._rounds(effort)
+            with one_blas_thread() if few else nullcontext():
+                self._go(starts, effort)
         except KeyboardInterrupt:
             if not self.best:
                 raise
             return Status.INTERRUPTED
         return Status.TIME_LIMIT if self.monitor.expired else Status.CONVERGED
+
+    def _go(self, starts: Sequence[Sequence[int]], effort: float) -> None:
+        self.grow_from(self.units.included)
+        self.descend_from(self._witness)
+        for start in starts:
+            units = self.units.units_of(start)
+            if units is not None and self.feasible.keeps(units):
+                self.descend_from(units)
+        if effort > 0:
+            self._rounds(effort)
 
     def grow_from(self, start: Sequence[int]) -> None:
         """Complete a set greedily and swap down from there."""

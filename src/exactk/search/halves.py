@@ -4,7 +4,8 @@ Few rows are drawn one by one, classes spread evenly. Many rows are dealt out to
 half-sample is half of the blocks; then it is made of whichever costs less by the estimates of the
 table: the moments of the blocks, added up, or the rows themselves. The rows of a stream that is too
 large to be held go to blocks by a hash of their values in one pass, and where the moments of the
-blocks do not fit in memory, every half-sample takes a pass of its own.
+blocks do not fit in memory, every half-sample takes a pass of its own. Of rows that belong together
+whole groups are drawn, by their labels alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +29,7 @@ from exactk.streams.collect import TooLargeError
 from exactk.streams.split import SplitFold
 from exactk.targets import Target
 
-__all__ = ["BlockMoments", "check_rows", "half_samples"]
+__all__ = ["BlockMoments", "check_rows", "half_samples", "number_groups"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -63,7 +65,12 @@ def check_rows(problem: Problem) -> None:
 
 
 def half_samples(
-    problem: Problem, rng: np.random.Generator, *, n_samples: int, with_rows: bool = False
+    problem: Problem,
+    rng: np.random.Generator,
+    *,
+    n_samples: int,
+    with_rows: bool = False,
+    groups: Indices | None = None,
 ) -> Iterator[Problem | None]:
     """Draw half-samples, each followed by the other half of the same draw.
 
@@ -78,6 +85,9 @@ def half_samples(
         How many; of an odd number the last has no other half.
     with_rows : bool
         Whether the halves must have rows, for methods that read them.
+    groups : ndarray of intp of shape (n,) or None
+        Numbers of groups of rows in memory, as `number_groups` gives them: a half is then a half
+        of the groups, and the draw goes by these numbers.
 
     Yields
     ------
@@ -92,8 +102,9 @@ def half_samples(
     [75, 75, 75, 75]
     """
     check_rows(problem)
-    held = _held(problem, with_rows)
-    if held is None:
+    if groups is not None:
+        halves = _group_halves(problem, rng, n_samples, with_rows, groups)
+    elif (held := _held(problem, with_rows)) is None:
         halves = _stream_halves(problem, rng)
     else:
         halves = _table_halves(held, rng, n_samples, with_rows)
@@ -122,7 +133,7 @@ def _table_halves(
     if count_places(problem) < BLOCK_ROWS or n_blocks is None:
         while True:
             for drawn in places.deal(2, rng):
-                yield _of_rows(problem, places, drawn)
+                yield _of_rows(problem, *places.taken(drawn))
     blocks = places.deal(n_blocks, rng)
     if not with_rows and _merging_pays(places.rows, n_blocks, n_samples):
         moments = BlockMoments.of([_moments(*places.taken(block)) for block in blocks])
@@ -131,7 +142,52 @@ def _table_halves(
         first = _first_half(n_blocks, rng)
         for which in (first, ~first):
             drawn = np.sort(np.concatenate([blocks[b] for b in np.flatnonzero(which)]))
-            yield _of_rows(problem, places, drawn)
+            yield _of_rows(problem, *places.taken(drawn))
+
+
+def number_groups(problem: Problem, labels: npt.NDArray[Any]) -> Indices:
+    """Number the groups of rows by their sorted labels; those of weight zero alone are −1.
+
+    Examples
+    --------
+    >>> problem = Problem.from_arrays(np.eye(4), [1.0, 2.0, 4.0, 8.0], sample_weight=[1, 1, 1, 0])
+    >>> number_groups(problem, np.array(["b", "a", "b", "c"])).tolist()
+    [1, 0, 1, -1]
+    """
+    alive = np.ones(len(labels), dtype=bool) if problem.weights is None else problem.weights > 0
+    numbers = np.full(len(labels), -1, dtype=np.intp)
+    numbers[alive] = np.unique(labels[alive], return_inverse=True)[1]
+    return numbers
+
+
+def _group_halves(
+    problem: Problem,
+    rng: np.random.Generator,
+    n_samples: int,
+    with_rows: bool,
+    groups: Indices,
+) -> Iterator[Problem | None]:
+    rows, target = problem.rows, problem.target
+    assert rows is not None
+    assert target is not None
+    n_groups, room = int(groups.max()) + 1, _block_count(problem) or 0
+    pays = rows.n_rows >= BLOCK_ROWS and _merging_pays(rows, n_groups, n_samples)
+    if pays and n_groups <= room and not with_rows:
+        parts = [_taken(problem, np.flatnonzero(groups == g)) for g in range(n_groups)]
+        moments = BlockMoments.of([_moments(*part) for part in parts])
+        yield from _block_halves(problem, moments, rng)
+    while True:
+        first = _first_half(n_groups, rng)
+        for which in (first, ~first):
+            drawn = np.flatnonzero((groups >= 0) & which[groups])
+            yield _of_rows(problem, *_taken(problem, drawn))
+
+
+def _taken(problem: Problem, drawn: Indices) -> tuple[Rows, Target, Floats | None]:
+    assert problem.rows is not None
+    assert problem.target is not None
+    weights = None if problem.weights is None else problem.weights[drawn]
+    return problem.rows.take(drawn), problem.target.subset(drawn), weights
 
 
 def _block_count(problem: Problem) -> int | None:
@@ -155,8 +211,9 @@ def _first_half(n_blocks: int, rng: np.random.Generator) -> Flags:
     return chosen
 
 
-def _of_rows(problem: Problem, places: Places, drawn: Indices) -> Problem | None:
-    rows, target, weights = places.taken(drawn)
+def _of_rows(
+    problem: Problem, rows: Rows, target: Target, weights: Floats | None
+) -> Problem | None:
     coded = target.values if target.codes is None else target.codes
     assert coded is not None
     if not (coded != coded[:1]).any():

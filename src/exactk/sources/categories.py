@@ -16,9 +16,10 @@ from exactk.errors import InputError, listing
 __all__ = ["Category", "Levels", "check_room", "name_coded", "read_levels"]
 
 # A column with more levels than this, and than this share of the rows, is taken for an identifier:
-# it tells the rows apart and says nothing of others.
+# it tells rows, or patients, apart and says nothing of others. Whoever declares a category has
+# thought about it, and may have more.
 FEW_LEVELS = 20
-IDENTIFIER_SHARE = 0.5
+IDENTIFIER_SHARE, DECLARED_SHARE = 0.2, 0.5
 # Where no more of the levels than this are something else, the others being numbers, the column is
 # one of numbers with marks for what is missing.
 MARKS_SHARE = 0.5
@@ -141,10 +142,12 @@ def read_levels(
     if not declared:
         _refuse_other_values(ordered, name)
         _refuse_numbers(ordered, name, values)
-    if len(ordered) > max(FEW_LEVELS, IDENTIFIER_SHARE * n_rows):
+    share = DECLARED_SHARE if declared else IDENTIFIER_SHARE
+    if len(ordered) > max(FEW_LEVELS, share * n_rows):
         raise InputError(
             f"column {name!r} has {len(ordered)} different values in {n_rows} rows and looks "
             f"like an identifier; drop it, or merge its values into fewer"
+            + ("" if declared else ", or declare it categorical")
         )
     old = np.array([seen[level] for level in ordered], dtype=np.intp)
     # Of several most frequent levels argmax takes the first.

@@ -70,7 +70,9 @@ def open_rows(
                 input_name="X",
             )
         except ValueError as error:
-            raise InputError(str(error)) from error
+            text = "; a pandas or polars frame may have columns of text"
+            hint = text if "could not convert string" in str(error) else ""
+            raise InputError(f"{error}{hint}") from error
     if not sparse.issparse(X) and X.dtype.kind not in "fiub":
         raise InputError(f"X has dtype {X.dtype}, which is not a number; convert it to float64")
     if given is not None and len(given) != X.shape[1]:

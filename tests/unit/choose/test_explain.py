@@ -269,9 +269,24 @@ def test_numbers_mean_the_columns_of_the_table() -> None:
     result = solve(problem, 2)
     why = explain(problem, result)
     assert {row["feature"]: row["columns"] for row in why.members} == {"a": [1], "b": [2]}
+    assert why.support.tolist() == [1, 2]
+    assert [1, 2] in why.alternatives["support"]
     assert explain(problem, ["a", "colour"]).selected in [("a", "colour"), ("colour", "a")]
     with says("chosen has numbers", "give names"):
         explain(problem, result.support.tolist())
+
+
+def test_it_reads_as_text() -> None:
+    why = explain(_problem().with_constraints(exclude=["v3"]), 3, why_not=["v0", "v3"])
+    text = repr(why)
+    assert text == why.to_text()
+    for row in why.members:
+        line = next(line for line in text.splitlines() if line.startswith(row["feature"]))
+        assert f"{row['share']:.2%}" in line
+    # However long a note is, it is there.
+    assert f"v3: {why.why_not[1]['note']}" in text.splitlines()
+    short = explain(_problem(5), 4, tolerance=0.3, max_sets=5)
+    assert "raise max_sets" in short.message
 
 
 def test_a_result_of_another_table_is_refused() -> None:

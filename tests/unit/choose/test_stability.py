@@ -342,3 +342,69 @@ def test_bad_problems() -> None:
         stability(Problem.from_moments(moments), 2)
     with says("at least 6 rows", "there are 4"):
         stability(Problem.from_arrays(np.eye(4), [1.0, 2.0, 3.0, 4.0]), 2)
+
+
+def test_groups_of_rows_are_drawn_whole() -> None:
+    problem = noisy(96)
+    patients = [f"p{i % 12:02d}" for i in range(96)]
+    answer = stability(problem, 3, n_samples=20, groups=patients, random_state=4)
+    # Halves of the sorted labels, the second the complement of the first, by hand.
+    rng = np.random.default_rng(4)
+    labels, rows, wanted = np.array(patients), problem.rows, []
+    assert rows is not None
+    X, y = rows.columns(np.arange(12)), np.array(problem.target.codes)  # type: ignore[union-attr]
+    for _ in range(10):
+        first = np.isin(labels, np.unique(labels)[rng.permutation(12)[:6]])
+        for half in (first, ~first):
+            part = Problem.from_arrays(X[half], y[half], ridge=problem.ridge)
+            wanted.append(solve(part, 3, effort=0).support.tolist())
+    assert [support.tolist() for support in answer.supports] == wanted
+    again = stability(problem, 3, n_samples=20, groups=patients, random_state=4)
+    assert again.table.to_json() == answer.table.to_json()
+    other = stability(problem, 3, n_samples=20, groups=patients, random_state=5)
+    assert other.table.to_json() != answer.table.to_json()
+
+
+def test_rows_that_repeat_make_a_choice_look_stable_unless_drawn_together() -> None:
+    # Thirty rows of each of eight patients, who differ: the halves of rows have all patients.
+    rng = np.random.default_rng(1)
+    patient = np.repeat(np.arange(8), 30)
+    own = rng.normal(size=(8, 15))[patient]
+    X = own + 0.1 * rng.normal(size=(240, 15))
+    y = rng.normal(size=8)[patient] + 0.1 * rng.normal(size=240)
+    problem = Problem.from_arrays(X, y)
+    alone = stability(problem, 2, n_samples=30)
+    together = stability(problem, 2, n_samples=30, groups=patient)
+    assert together.index < alone.index - 0.3
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ([1, 2, 3], ["each of the 80 rows", "(3,)"]),
+        (np.arange(80) % 3, ["groups has 3 groups", "4 or more"]),
+        (np.zeros(80), ["groups has 1 group of", "4 or more"]),
+        ({"a": ["f1", "f2"]}, ["each of the 80 rows"]),
+        (np.r_[np.nan, np.arange(79)], ["no label for 1 of 80 rows", "row 0"]),
+        (np.array([None, *"ab" * 39, None], dtype=object)[:80], ["no label for 2 of 80 rows"]),
+        (np.array([1, *["a"] * 79], dtype=object), ["cannot be sorted"]),
+    ],
+    ids=["short", "three", "one", "features", "nan", "none", "mixed"],
+)
+def test_groups_that_cannot_be_drawn(groups: Any, words: list[str]) -> None:
+    with says(*words):
+        stability(noisy(), 3, groups=groups)
+
+
+def test_groups_need_rows_in_memory(tmp_path: Any) -> None:
+    pytest.importorskip("pyarrow")
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = X[:, 1]
+    lines = [",".join(map(repr, row)) for row in np.c_[X, y].tolist()]
+    (tmp_path / "a.csv").write_text("\n".join(["a,b,c,y", *lines]))
+    problem = Problem.from_files(str(tmp_path), target="y")
+    groups = np.arange(40) % 8
+    with says("groups needs the rows in memory", "problem.in_memory()"):
+        stability(problem, 1, groups=groups)
+    held = stability(problem.in_memory(), 1, groups=groups, n_samples=4)
+    assert held.n_samples == 4

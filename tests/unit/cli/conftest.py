@@ -53,3 +53,24 @@ def wine_csv(wine, tmp_path) -> Path:
         for i, row in enumerate(X):
             writer.writerow([f"bottle {i}", *row, weights[i], labels[i]])
     return path
+
+
+@pytest.fixture
+def sites(wine) -> list[str]:
+    """Twelve groups of rows."""
+    return [f"site {i % 12}" for i in range(len(wine[1]))]
+
+
+@pytest.fixture(params=["file", "folder"])
+def wine_sites(request, wine_csv, sites, tmp_path) -> Path:
+    """The table with a column of sites: a file that is read, and a folder that is passed over."""
+    named = zip(wine_csv.read_text().splitlines(), ["site", *sites], strict=True)
+    head, *rows = [f"{line},{site}" for line, site in named]
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    if request.param == "file":
+        (folder / "whole.csv").write_text("\n".join([head, *rows]))
+        return folder / "whole.csv"
+    (folder / "a.csv").write_text("\n".join([head, *rows[:100]]))
+    (folder / "b.csv").write_text("\n".join([head, *rows[100:]]))
+    return folder

@@ -8,6 +8,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GroupKFold
 
 import exactk
 from exactk import Problem, Result, choose_k
@@ -92,6 +93,40 @@ def test_select_auto(run, wine_csv, problem):
     assert "by bic (the least)" in run("select", *asked(wine_csv, *args[:-2])).out
 
 
+def test_groups_of_rows_stay_together(run, wine_sites, problem, sites):
+    asked_for = ["--target", "cultivar", *NO_ID, "--groups", "site", "--folds", 4, "--format",
+                 "json", "--quiet"]  # fmt: skip
+    folds = list(GroupKFold(4).split(problem.rows.columns([0]), groups=sites))
+    choice = choose_k(problem, ridge="auto", cv=folds)
+    content = json.loads(run("path", wine_sites, *asked_for).out)
+    assert content["row_groups"] == "site"
+    assert content["n_features"] == 13
+    assert [row["mean"] for row in content["table"]] == pytest.approx(choice.table["mean"])
+    plain = choose_k(problem, ridge="auto", cv=4)
+    assert choice.table["mean"] != pytest.approx(plain.table["mean"])
+    chosen = json.loads(run("select", wine_sites, "-k", "auto", *asked_for).out)
+    assert chosen["row_groups"] == "site"
+    assert chosen["choice"]["table"] == content["table"]
+
+
+def test_groups_of_more_rows_than_memory_holds(run, wine_sites):
+    result = run("path", wine_sites, "--target", "cultivar", *NO_ID, "--groups", "site",
+                 "--memory-limit", "6K", "--quiet")  # fmt: skip
+    if wine_sites.is_dir():
+        assert result.code == 2
+        assert "--groups 'site' needs the rows in memory" in result.err
+        assert result.err.count("\n") == 1
+    else:
+        assert result.code == 0
+
+
+@pytest.mark.parametrize("command", ["path", "select", "score", "stability"])
+def test_help_tells_groups_of_rows_from_groups_of_features(run, command):
+    shown = " ".join(run(command, "--help").out.split())
+    assert "--groups COLUMN Rows that belong together" in shown
+    assert "(Features that enter together: --group.)" in shown
+
+
 def test_moments_choose_by_a_criterion(run, wine_csv, problem, tmp_path):
     moments = tmp_path / "wine.moments"
     built = run("stats", "build", *asked(wine_csv), "-o", moments)
@@ -101,6 +136,9 @@ def test_moments_choose_by_a_criterion(run, wine_csv, problem, tmp_path):
         assert refused.code == 2
         assert "made of moments" in refused.err
         assert "--criterion ebic" in refused.err
+        refused = run(*command, "--from-moments", moments, "--groups", "site")
+        assert refused.code == 2
+        assert "--groups names the groups of rows, and --from-moments has none" in refused.err
     args = ["--from-moments", moments, "--criterion", "ebic", "--format", "json"]
     content = json.loads(run("path", *args).out)
     assert content["k"] == choose_k(problem, criterion="ebic", ridge="auto").k
@@ -119,6 +157,12 @@ def test_moments_choose_by_a_criterion(run, wine_csv, problem, tmp_path):
         (["select", "-k", "many"], "'many' is neither 'auto' nor a whole number"),
         (["select", "-k", 3, "--k-max", 5], "--k-max goes with -k auto"),
         (["select", "-k", 3, "--criterion", "bic"], "--criterion goes with -k auto"),
+        (["select", "-k", 3, "--groups", "color_intensity"], "--groups goes with -k auto"),
+        (["path", "--groups", "cultivar"], "--groups 'cultivar' has another part already"),
+        (["select", "-k", "auto", "--groups", "sight"], "--groups 'sight'"),
+        (["path", "--groups", "alcohol"], "name the groups by text or whole numbers"),
+        (["path", "--groups", "id", "--criterion", "bic"], "leave --groups out"),
+        (["path", "--groups", "copies", "--folds", 4], "and --groups has 3; use --folds 3"),
     ],
 )
 def test_a_mistake_is_one_sentence(run, wine_csv, args, message):

@@ -94,31 +94,15 @@ def test_ridge(run, wine_csv, wine, ridge):
     assert content["observed"] == pytest.approx(score.observed)
 
 
-def test_groups_column(run, wine_csv, wine, tmp_path):
+def test_groups_column(run, wine_sites, wine, sites):
     X, labels, names, _ = wine
-    lines = wine_csv.read_text().splitlines()
-    groups = [f"site {i % 12}" for i in range(len(labels))]
-    named = zip(lines, ["site", *groups], strict=True)
-    text = "\n".join(f"{line},{group}" for line, group in named)
-    folder = tmp_path / "parts"
-    folder.mkdir()
-    (tmp_path / "whole.csv").write_text(text)
-    rows = text.splitlines()
-    (folder / "a.csv").write_text("\n".join(rows[:100]))
-    (folder / "b.csv").write_text("\n".join([rows[0], *rows[100:]]))
-    score = score_selection(
-        Problem.from_arrays(X, labels, feature_names=names),
-        k=3,
-        ridge="auto",
-        n_permutations=5,
-        groups=groups,
-    )
-    for table in (tmp_path / "whole.csv", folder):
-        result = run("score", table, *WINE, "--groups", "site", "--quiet", "--format", "json")
-        content = json.loads(result.out)
-        assert content["honest"] == pytest.approx(score.honest)
-        assert content["n_features"] == 13
-        assert content["null"] == pytest.approx(score.null.tolist())
+    problem = Problem.from_arrays(X, labels, feature_names=names)
+    score = score_selection(problem, k=3, ridge="auto", n_permutations=5, groups=sites)
+    result = run("score", wine_sites, *WINE, "--groups", "site", "--quiet", "--format", "json")
+    content = json.loads(result.out)
+    assert content["honest"] == pytest.approx(score.honest)
+    assert content["n_features"] == 13
+    assert content["null"] == pytest.approx(score.null.tolist())
 
 
 def test_stopped_within_the_permutations(run, wine_csv, monkeypatch):

@@ -107,3 +107,21 @@ def test_moments_cannot_be_halved(run, wine_csv, tmp_path):
     result = run("stability", "--from-moments", moments, "-k", 3)
     assert result.code == 2
     assert "rows" in result.err
+
+
+def test_groups_of_rows_are_drawn_whole(run, wine_sites, wine, sites):
+    X, labels, names, _ = wine
+    problem = Problem.from_arrays(X, labels, feature_names=names)
+    problem = problem.with_ridge(resolve_ridge("auto", problem, 3))
+    wanted = stability(problem, 3, n_samples=12, groups=sites)
+    args = [*ARGS, "--groups", "site", "--format", "json", "--quiet"]
+    content = json.loads(run("stability", wine_sites, *args).out)
+    assert content["row_groups"] == "site"
+    assert content["table"] == json.loads(wanted.table.to_json())
+    assert wanted.table["frequency"] != stability(problem, 3, n_samples=12).table["frequency"]
+
+
+def test_too_few_groups(run, wine_csv):
+    result = run("stability", wine_csv, *ARGS, "--groups", "copies")
+    assert result.code == 2
+    assert "--groups has 3 groups of rows" in result.err

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import tracemalloc
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, make_scorer
@@ -24,7 +24,7 @@ from sklearn.model_selection import (
 )
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 import exactk
 from exactk import InputError, Problem, TopKSelector, UnknownOptionError, solve
@@ -362,17 +362,66 @@ def test_named_estimators():
         score_selection(X, y, 2, estimator="ridg")
 
 
-def test_text_columns_are_coded_for_the_default_estimator():
+class Noting(LogisticRegression):
+    """Keeps what it was trained on, of every copy of it."""
+
+    seen: ClassVar[list] = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen.append(X)
+        return super().fit(X, y, sample_weight)
+
+
+def _colours():
     X, y = _classes(90, 10)
     rng = np.random.default_rng(0)
     colour = np.where(rng.random(90) < 0.8, np.char.add("c ", y), "c no")
-    for library in ("pandas", "polars"):
-        frames = pytest.importorskip(library)
-        columns = {f"x{j}": X[:, j] for j in range(10)} | {"colour": colour}
-        score = score_selection(frames.DataFrame(columns), y, 2, n_permutations=2)
-        assert "colour" in score.in_all_folds
-        assert score.honest > score.baseline + 0.2
-        assert score.n_features == 11
+    return {f"x{j}": X[:, j] for j in range(10)} | {"colour": colour}, y
+
+
+def _made_by(library, columns):
+    frames = pytest.importorskip(library)
+    return frames.table(columns) if library == "pyarrow" else frames.DataFrame(columns)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("model", [None, "knn", LogisticRegression(max_iter=1000)],
+                         ids=["default", "knn", "own"])  # fmt: skip
+def test_text_scores_the_same_in_a_frame_of_any_library_and_in_a_problem(library, model):
+    columns, y = _colours()
+    frame = _made_by(library, columns)
+    named = {"k": 2, "estimator": model, "n_permutations": 2, "ridge": "auto"}
+    score = score_selection(frame, y, **named)
+    assert "colour" in score.in_all_folds
+    assert score.honest > score.baseline + 0.2
+    assert score.n_features == 11
+    of_problem = score_selection(Problem.from_arrays(frame, y), **named)
+    assert score.to_dict() == of_problem.to_dict()
+    # Coded by hand.
+    levels = [level for level in np.unique(columns["colour"]) if level != "c no"]
+    dummies = columns["colour"][:, None] == levels
+    numbers = np.column_stack([columns[f"x{j}"] for j in range(10)])
+    groups = {"colour": [10, 11]}
+    coded = score_selection(np.c_[numbers, dummies], y, **named,
+                            selector=TopKSelector(groups=groups))  # fmt: skip
+    np.testing.assert_allclose(score.folds["honest"], coded.folds["honest"])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_text_reaches_the_estimator_as_an_array_and_numbers_as_they_are(library, monkeypatch):
+    monkeypatch.setattr(Noting, "seen", [])
+    columns, y = _colours()
+    frame = _made_by(library, columns)
+    score_selection(frame, y, 2, estimator=Noting(max_iter=1000), n_permutations=0)
+    assert {type(seen) for seen in Noting.seen} == {np.ndarray}
+    assert {seen.shape[1] for seen in Noting.seen} <= {2, 3, 4}
+    Noting.seen.clear()
+    del columns["colour"]
+    numbers = _made_by(library, columns)
+    score_selection(numbers, y, 2, estimator=Noting(max_iter=1000), n_permutations=0)
+    # scikit-learn knows no Arrow tables.
+    wanted = np.ndarray if library == "pyarrow" else type(numbers)
+    assert {type(seen) for seen in Noting.seen} == {wanted}
 
 
 def test_many_levels_in_few_rows_are_coded_once():
@@ -381,28 +430,22 @@ def test_many_levels_in_few_rows_are_coded_once():
     level = rng.permutation(np.arange(64) % 30)
     y = 3.0 * np.sin(level) + rng.normal(size=64)
     frame = pd.DataFrame(rng.normal(size=(64, 4)), columns=list("abcd"))
-    frame["t"] = [f"level {i:02d}" for i in level]
+    frame["t"] = pd.Categorical([f"level {i:02d}" for i in level])
     # More levels than half of the 51 rows of a fold: a category all the same.
     score = score_selection(frame, y, 2, n_permutations=3)
     assert "t" in score.features
     first = int(np.bincount(level).argmax())
     coded = np.c_[frame[list("abcd")], level[:, None] == np.delete(np.arange(30), first)]
     selector = TopKSelector(2, groups={"t": list(range(4, 33))})
-    dummies = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     for row, (train, test) in zip(score.folds, score.splits, strict=True):
         with warnings.catch_warnings():
             # Of levels that are not in the training rows.
             warnings.filterwarnings("ignore", "only .* are independent")
             support = clone(selector).fit(coded[train], y[train]).get_support()
+            model = _scaled(Ridge()).fit(coded[train][:, support], y[train])
         names = [name for j, name in enumerate("abcdt") if support[j]]
         assert row["features"] == names
-        text = ["t"] if "t" in names else []
-        model = make_pipeline(
-            ColumnTransformer([("text", dummies, text)], remainder=StandardScaler()), Ridge()
-        )
-        model.fit(frame.iloc[train][names], y[train])
-        expected = model.score(frame.iloc[test][names], y[test])
-        assert row["honest"] == pytest.approx(expected)
+        assert row["honest"] == pytest.approx(model.score(coded[test][:, support], y[test]))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_array])
@@ -490,7 +533,7 @@ BAD = {
     "no folds": ({"cv": []}, "cv=\\[\\] yields no splits"),
     "odd splitter": ({"cv": "five"}, "cv must be a number of folds, a splitter.*, not 'five'"),
     "no such row": ({"cv": [([0, 1, 3], [90])]}, "split 1 of cv must hold numbers.*0..89"),
-    "test in train": ({"cv": [([0, 1, 2], [2, 3])]}, "fold 1 of cv tests rows that it is trained on"),
+    "test in train": ({"cv": [([0, 1, 2], [2, 3])]}, "fold 1 of cv tests rows that it is trained"),
     "one class": ({"cv": [([0, 3, 6], [1, 2])]}, "fold 1 has one class only"),
     "empty test": ({"cv": [([0, 1, 6], [])]}, "split 1 of cv must.*one to hold out"),
     "few groups": ({"groups": [0] * 45 + [1] * 45, "cv": 5}, "groups has 2; use cv=2 or fewer"),
@@ -498,7 +541,7 @@ BAD = {
     "groups of features": ({"groups": {"a": [1]}}, "selector=TopKSelector\\(groups=...\\)"),
     "scoring": ({"scoring": "acuracy"}, "not 'acuracy'; did you mean 'accuracy'"),
     "two scores": ({"scoring": ["accuracy"]}, "scoring must be a score"),
-    "score of numbers": ({"scoring": "neg_log_loss", "cv": [([0, 1, 3], [2, 5])]}, "fails on a fold"),
+    "score of numbers": ({"scoring": "neg_log_loss", "cv": [([0, 1, 3], [2, 5])]}, "fails on a"),
     "score that is nan": ({"scoring": lambda e, X, y: float("nan")}, "gives nan.*the 18 test"),
     "score that is no number": ({"scoring": lambda e, X, y: "good"}, "'good', which is not one"),
     "estimator class": ({"estimator": LogisticRegression}, "not the class LogisticRegression"),

@@ -11,7 +11,7 @@ from scipy import sparse
 from exactk import InputError, Problem
 from exactk.moments import Moments
 from exactk.search import halves
-from exactk.search.halves import BlockMoments, half_samples
+from exactk.search.halves import BlockMoments, half_samples, number_groups
 from tests.support import says
 
 
@@ -277,3 +277,55 @@ def test_halves_of_a_large_stream_add_up_to_it(
     for one, other in zip(found, again, strict=True):
         np.testing.assert_allclose(one.x_mean, other.x_mean, rtol=1e-12)
     assert all(a.x_mean[0] != b.x_mean[0] for a, b in pairwise(found))
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weights"])
+def test_whole_groups_go_to_one_half_or_the_other(weighted: bool) -> None:
+    X, y = table(200)
+    labels = np.random.default_rng(3).integers(0, 9, 200)
+    weights = np.arange(200) % 4 / 2.0 if weighted else np.ones(200)
+    problem = Problem.from_arrays(X, y, sample_weight=weights if weighted else None)
+    found = drawn(problem, n_samples=12, groups=number_groups(problem, labels))
+    there = set(np.flatnonzero(weights).tolist())
+    for one, other in zip(found[::2], found[1::2], strict=True):
+        first, second = rows_of(one), rows_of(other)
+        sides = [set(labels[list(half)].tolist()) for half in (first, second)]
+        assert not sides[0] & sides[1]
+        assert {len(side) for side in sides} == {4, 5}
+        assert not set(first) & set(second)
+        assert set(first) | set(second) == there
+        assert all(weights[i] == w for i, w in (first | second).items())
+    assert len({tuple(sorted(rows_of(half))) for half in found}) > 6
+
+
+def test_draws_of_groups_go_by_their_labels_and_not_by_the_order_of_rows() -> None:
+    X, y = table(120)
+    labels = np.array([f"p{i % 7}" for i in range(120)])
+    problem = Problem.from_arrays(X, y)
+    found = drawn(problem, seed=5, groups=number_groups(problem, labels))
+    again = drawn(problem, seed=5, groups=number_groups(problem, labels))
+    order = np.random.default_rng(1).permutation(120)
+    shuffled = Problem.from_arrays(X[order], y[order])
+    moved = drawn(shuffled, seed=5, groups=number_groups(shuffled, labels[order]))
+    rows = [sorted(rows_of(half)) for half in found]
+    assert rows == [sorted(rows_of(half)) for half in again]
+    assert rows == [sorted(rows_of(half)) for half in moved]
+    other = drawn(problem, seed=6, groups=number_groups(problem, labels))
+    assert rows != [sorted(rows_of(half)) for half in other]
+
+
+def test_groups_added_up_by_moments_are_the_same_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = table(160)
+    weights = np.arange(160) % 3 + 0.5
+    problem = Problem.from_arrays(X, y, sample_weight=weights)
+    groups = number_groups(problem, np.arange(160) % 11)
+    in_blocks(monkeypatch, merged=False)
+    by_rows = drawn(problem, groups=groups)
+    in_blocks(monkeypatch, merged=True)
+    by_moments = drawn(problem, groups=groups)
+    for one, other in zip(by_rows, by_moments, strict=True):
+        assert other.rows is None
+        assert one.n_rows == other.n_rows
+        np.testing.assert_allclose(one.x_mean, other.x_mean)
+        np.testing.assert_allclose(one.cross, other.cross, atol=1e-9)
+    assert all(half.rows is not None for half in drawn(problem, groups=groups, with_rows=True))

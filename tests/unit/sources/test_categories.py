@@ -233,7 +233,11 @@ def test_an_identifier_is_refused() -> None:
         with says("column 'id' has 31 different values in 60 rows", "identifier", "drop it"):
             open_rows(pd.DataFrame(table(id=column)))
     names[30] = "row 1"
-    assert len(open_rows(pd.DataFrame({"id": names})).categories[0].levels) == 30
+    declared = pd.Categorical(names)
+    assert len(open_rows(pd.DataFrame({"id": declared})).categories[0].levels) == 30
+    # Of a patient there are several rows, and no others like them.
+    with says("column 'id' has 30 different values in 60 rows", "declare it categorical"):
+        open_rows(pd.DataFrame({"id": names}))
 
 
 def test_few_levels_are_no_identifier() -> None:

@@ -1,0 +1,89 @@
+"""``--groups COLUMN``: which rows belong together, for every command that splits rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from exactk.cli.tables import Parts, open_problem
+from exactk.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from exactk.cli.given import Given
+    from exactk.problem import Problem
+
+__all__ = ["groups_option", "open_grouped"]
+
+# Not "groups", which are those of columns.
+groups_option = click.option(
+    "--groups",
+    "row_groups",
+    metavar="COLUMN",
+    help="Rows that belong together: column that names the group of each (a patient, a site), "
+    "which no split of the rows parts. It is no feature. (Features that enter together: --group.)",
+)
+
+
+def _check(given: Given, column: str) -> None:
+    """Raise for a column of groups that cannot be one, before anything is read."""
+    if given.moments is not None:
+        raise click.UsageError(
+            "--groups names the groups of rows, and --from-moments has none; give TABLE and "
+            "--target."
+        )
+    if column in (given.target, given.weights, *given.columns):
+        raise click.UsageError(f"--groups {column!r} has another part already.")
+
+
+def open_grouped(
+    given: Given, column: str | None
+) -> tuple[Problem, str, npt.NDArray[np.generic] | None]:
+    """Return the problem, the name of its target, and the groups of its rows, which are no feature.
+
+    With groups the rows of the problem are in memory: those of a table that is passed over are
+    read, and where they are too many for that an error says so.
+    """
+    if column is None:
+        return *given.open(), None
+    _check(given, column)
+    try:
+        problem, target = replace(given, drop=(*given.drop, column)).open()
+    except InputError as error:
+        # The user has named a column of groups, and knows of none that is dropped.
+        words = str(error).replace(f"dropped column {column!r}", f"--groups {column!r}")
+        raise InputError(words) from error
+    try:
+        held = problem.in_memory(verbose=given.verbose)
+    except InputError as error:
+        raise InputError(f"--groups {column!r} needs the rows in memory: {error}") from error
+    return held, target, _read_groups(given, column, problem.original_names[0])
+
+
+def _read_groups(given: Given, column: str, feature: str) -> npt.NDArray[np.generic]:
+    """The values of a column, in the order in which the rows are read.
+
+    It is read as a target of labels is, beside one feature, so that files of every kind give
+    their rows in the same order as before.
+    """
+    try:
+        problem = open_problem(
+            str(given.table),
+            Parts(column, columns=[feature], task="classification"),
+            quiet=True,
+            memory_limit=given.memory_limit,
+        ).in_memory()
+    except InputError as error:
+        # The way out that fits a target.
+        way = "use task='regression' or code the classes first"
+        words = str(error).replace(way, "name the groups by text or whole numbers")
+        raise InputError(f"--groups {column!r}: {words}") from error
+    target = problem.target
+    assert target is not None
+    assert target.codes is not None
+    assert target.classes is not None
+    return target.classes[target.codes]
