@@ -125,6 +125,7 @@ def measure_planted(n_seeds: int) -> list[dict[str, Any]]:
     import numpy as np
 
     contestants = {f"exactk {name}": _chosen_by(name) for name in CRITERIA}
+    contestants["exactk cv, paired"] = _chosen_by("cv", rule="paired")
     contestants["exactk cv, best"] = _chosen_by("cv", rule="best")
     contestants.update(_peers())
     records = []

@@ -64,8 +64,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Squared error on held-out rows, or a criterion of the fits on all rows.
     cv : int, splitter of scikit-learn, iterable or None
         Folds of criterion "cv"; None is five, or fewer where there are fewer rows or groups.
-    rule : {"one_se", "best"}
-        The smallest number within one standard error of the best by cross-validation, or the best.
+    rule : {"one_se", "paired", "best"}
+        The smallest number within one standard error of the best by cross-validation, the same
+        with the standard error of the difference, or the best.
     scoring : str, callable or None
         With criterion "cv" a score, the larger the better, in place of the squared error.
     estimator : estimator, str or None

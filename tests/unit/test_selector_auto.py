@@ -149,7 +149,7 @@ def test_groups_reach_the_splitter() -> None:
         ({"k_max": 0}, ["k_max", "at least 1", "0"]),
         ({"k_max": 2.5}, ["k_max", "2.5"]),
         ({"criterion": "aic"}, ["criterion", "'aic'", "did you mean 'aicc'?"]),
-        ({"rule": "1se"}, ["rule", "'one_se' or 'best'", "'1se'"]),
+        ({"rule": "1se"}, ["rule", "'one_se', 'paired' or 'best'", "'1se'"]),
         ({"cv": "five"}, ["cv", "splitter", "'five'"]),
         ({"cv": 1}, ["cv", "at least 2", "1"]),
         ({"cv": 2.5}, ["cv", "2.5"]),

@@ -36,6 +36,8 @@ class Judged:
         Of the values over folds; nan without folds.
     signed : ndarray
         The values, the smaller the better.
+    to_best : ndarray
+        Standard error, over folds, of the difference to the best size.
     """
 
     sizes: list[int]
@@ -43,13 +45,14 @@ class Judged:
     means: Floats
     standard_errors: Floats
     signed: Floats
+    to_best: Floats
 
 
 def by_criterion(problem: Problem, path: Path, criterion: str) -> Judged:
     """Judge the sizes of a path by a criterion of its fits on all rows."""
     values = criterion_values(problem, path, criterion)
     none = np.full(len(path), np.nan)
-    return Judged([result.k for result in path], values, none, none, values)
+    return Judged([result.k for result in path], values, none, none, values, none)
 
 
 def by_folds(
@@ -84,12 +87,16 @@ def by_folds(
         )
     table = np.array([[fold[k] for k in sizes] for fold in found])
     # The squared error is a mean over rows, a score one over folds.
-    means, spread = weighted_mean(table, np.array(weights) if scorer is None else None)
-    if scorer is not None:
-        return Judged(sizes, means, means, spread, -means)
-    # Below this an error is rounding, and among perfect fits the smallest is the best.
-    signed = np.maximum(means, PERFECT * problem.total / problem.weight)
-    return Judged(sizes, means, means, spread, signed)
+    shares = np.array(weights) if scorer is None else None
+    means, spread = weighted_mean(table, shares)
+    signed = -means
+    if scorer is None:
+        # Below this an error is rounding, and among perfect fits the smallest is the best.
+        signed = np.maximum(means, PERFECT * problem.total / problem.weight)
+    best = int(np.argmin(signed))
+    # What a fold has hard rows for is hard for every size, and cancels.
+    _, to_best = weighted_mean(table - table[:, best : best + 1], shares)
+    return Judged(sizes, means, means, spread, signed, to_best)
 
 
 def _fold_path(

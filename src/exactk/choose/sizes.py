@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 # Largest size that is tried unless the user names one.
 MOST_SIZES = 50
 CHOICES = ("cv", *CRITERIA)
-RULES = ("one_se", "best")
+RULES = ("one_se", "paired", "best")
 COLUMNS = (
     "k", "features", "support", "objective", "criterion", "mean", "standard_error", "added",
     "removed", "chosen",
@@ -143,10 +143,11 @@ def choose_k(
         Folds; None is five, or fewer where there are fewer rows or `groups`. Rows in memory are
         dealt out at random with classes spread evenly, those of files and clusters by their
         values. A splitter needs rows in memory, and is shown those of non-zero weight.
-    rule : {"one_se", "best"}
-        "one_se" takes the smallest size whose mean is within one standard error of the best mean;
-        the standard error is that of the best size, over folds. Where there is none (other
-        criteria, a single split) it takes the best, too.
+    rule : {"one_se", "paired", "best"}
+        "one_se" takes the smallest size whose mean is within one standard error of the best mean,
+        that of the best size over folds. "paired" takes the standard error of the difference
+        between the two sizes, fold by fold: smaller, for what makes a fold hard is common to both.
+        Where there is none (other criteria, a single split) they take the best, too.
     ridge : "auto", "cv", float or None
         None is that of the problem; "cv" is cross-validated at k_max, before the sizes are.
     effort : float or None
@@ -221,7 +222,8 @@ def choose_k(
         judged = by_criterion(problem, path, criterion)
     else:
         judged = by_folds(problem, path, k_max, splits, scorer, search, clock)
-    k = pick_size(judged.sizes, judged.signed, judged.standard_errors, rule)
+    spread = judged.to_best if rule == "paired" else judged.standard_errors
+    k = pick_size(judged.sizes, judged.signed, spread, rule)
     result = search.refined(problem, path, k, clock.share(1))
     path = Path([result if other.k == k else other for other in path])
     if splits is None and search.improved:
@@ -245,10 +247,14 @@ def pick_size(
 ) -> int:
     """Return the size with the least loss, or the smallest within a standard error of it.
 
+    By "paired" the standard errors are those of the differences to the best.
+
     Examples
     --------
     >>> pick_size([1, 2, 3], [5.0, 2.1, 2.0], [0.3, 0.3, 0.3], "one_se")
     2
+    >>> pick_size([1, 2, 3], [5.0, 2.1, 2.0], [0.3, 0.05, 0.0], "paired")
+    3
     >>> pick_size([1, 2, 3], [5.0, 2.1, 2.0], [0.3, 0.3, 0.3], "best")
     3
     """
@@ -259,10 +265,11 @@ def pick_size(
             "there are too few rows for any size by this criterion; use criterion='ebic' or "
             "criterion='cv'"
         )
-    spread = standard_errors[best]
-    if rule == "best" or not np.isfinite(spread):
+    spread = np.asarray(standard_errors, dtype=np.float64)
+    if rule == "best" or not np.isfinite(spread[best]):
         return int(sizes[best])
-    return int(sizes[int(np.argmax(values <= values[best] + spread))])
+    allowed = spread if rule == "paired" else spread[best]
+    return int(sizes[int(np.argmax(values <= values[best] + allowed))])
 
 
 def check_sizing(criterion: Any, rule: Any, k_max: Any, cv: Any) -> None:
@@ -273,7 +280,7 @@ def check_sizing(criterion: Any, rule: Any, k_max: Any, cv: Any) -> None:
     >>> check_sizing("bic", 1, None, None)
     Traceback (most recent call last):
     ...
-    exactk.errors.InputError: rule must be 'one_se' or 'best', not 1
+    exactk.errors.InputError: rule must be 'one_se', 'paired' or 'best', not 1
     """
     Choice(words=CHOICES)("criterion", criterion)
     Choice(words=RULES)("rule", rule)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Sizing", "Sought", "search_options", "size_options"]
 
 CRITERIA = ("cv", "bic", "ebic", "aicc", "cp")
-RULES = ("one_se", "best")
+RULES = ("one_se", "paired", "best")
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _size_options() -> list[Callable[..., Any]]:
         click.option("--folds", type=click.IntRange(min=2), help="Folds of cv; 5 by default."),
         click.option("--rule", type=click.Choice(RULES),
                      help="one_se (the default) takes the smallest size within a standard error "
-                     "of the best by cv."),
+                     "of the best by cv, paired goes by that of their difference."),
         groups_option,
     ]  # fmt: skip
 

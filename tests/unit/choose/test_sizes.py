@@ -625,7 +625,7 @@ def test_the_same_seed_the_same_choice() -> None:
         ({"k_max": 13}, ["k_max", "from 1 to 12", "13"]),
         ({"k_max": 2.5}, ["k_max", "2.5"]),
         ({"criterion": "aic"}, ["criterion", "'aic'", "did you mean 'aicc'?"]),
-        ({"rule": "1se"}, ["rule", "'one_se' or 'best'", "'1se'"]),
+        ({"rule": "1se"}, ["rule", "'one_se', 'paired' or 'best'", "'1se'"]),
         ({"criterion": "bic", "scoring": "r2"}, ["scoring", "criterion='bic'", "criterion='cv'"]),
         ({"criterion": "bic", "cv": 3}, ["cv", "criterion='bic'"]),
         ({"cv": 1}, ["cv", "from 2 to 80", "1"]),
@@ -675,3 +675,22 @@ def test_what_has_no_rows_or_too_few() -> None:
     several = Problem.from_arrays(X, np.column_stack([y > 0, y > 1]).astype(int))
     with says("several labels", "estimator"):
         choose_k(several, 2, scoring="accuracy")
+
+
+def test_the_paired_rule_goes_by_differences_within_folds() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(90, 12))
+    y = X[:, :4] @ [2.0, 1.0, 0.5, 0.3] + rng.normal(size=90)
+    problem = Problem.from_arrays(X, y, ridge=0.1)
+    paired, plain = choose_k(problem, 8, rule="paired"), choose_k(problem, 8)
+    best = choose_k(problem, 8, rule="best")
+    errors = np.array([
+        fold.squared_errors(list(solve_path(fold.train, 8, effort=0))) / fold.weight
+        for fold in make_folds(problem, 5, np.random.default_rng(0))
+    ])  # fmt: skip
+    np.testing.assert_allclose(paired.table["mean"], errors.mean(axis=0), rtol=1e-9)
+    b = best.k - 1
+    difference = errors - errors[:, [b]]
+    error = difference.std(axis=0, ddof=1) / np.sqrt(5)
+    assert paired.k == 1 + int(np.argmax(difference.mean(axis=0) <= error))
+    assert plain.k <= paired.k <= best.k
