@@ -90,6 +90,8 @@ def _swapped(
     first = tuple(sorted(start))
     found = {first: blocks.objective}
     queue = [(blocks.objective, first)]
+    # The objectives of the best found, negated: whoever is not among so many is of no interest.
+    kept, edge = [-blocks.objective], bound
     looked = 0
     while queue and looked < most and not monitor.expired:
         _, key = heapq.heappop(queue)
@@ -100,11 +102,17 @@ def _swapped(
             if unit in fixed:
                 continue
             falls = blocks.swap_gains(i, feasible.swaps(key, at, unit))
-            for other in np.flatnonzero(blocks.objective - falls <= bound).tolist():
-                near = tuple(sorted({*key, other} - {unit}))
-                if near not in found:
-                    found[near] = blocks.objective - float(falls[other])
-                    heapq.heappush(queue, (found[near], near))
+            reached = blocks.objective - falls
+            for other in np.flatnonzero(reached <= edge).tolist():
+                near, value = tuple(sorted({*key, other} - {unit})), float(reached[other])
+                if value > edge or near in found:
+                    continue
+                found[near] = value
+                heapq.heappush(queue, (value, near))
+                heapq.heappush(kept, -value)
+                if len(kept) > most:
+                    heapq.heappop(kept)
+                    edge = -kept[0]
     return found
 
 
