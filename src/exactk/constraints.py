@@ -67,7 +67,7 @@ class Columns:
         if isinstance(columns, (str, int, np.integer)) and not isinstance(columns, bool):
             columns = [columns]
         # An iterator would be empty the second time it is asked.
-        listed = isinstance(columns, Collection) and np.ndim(_shape(columns)) == 1
+        listed = isinstance(columns, Collection) and getattr(columns, "ndim", 1) == 1
         if not listed or isinstance(columns, (Mapping, bytes)):
             raise InputError(f"{what} must be a list of column names or numbers, not {columns!r}")
         return tuple(sorted({p for column in columns for p in self.find(what, column)}))
@@ -148,11 +148,6 @@ def _broken_group(of_group: Mapping[int, Group], columns: Sequence[int]) -> Grou
     inside = set(columns)
     parts = (of_group[p] for p in columns if p in of_group)
     return next((group for group in parts if not inside.issuperset(group.columns)), None)
-
-
-def _shape(columns: Any) -> Any:
-    """Something with as many dimensions as a list of columns has; of sets and lists always one."""
-    return columns if isinstance(columns, np.ndarray) else [0]
 
 
 def _groups(columns: Columns, groups: Any, categories: Sequence[Group]) -> tuple[Group, ...]:

@@ -26,7 +26,7 @@ from exactk.search.constrained import unit_entry_order
 from exactk.search.descent import entry_order
 from exactk.streams.collect import TooLargeError
 
-__all__ = ["solve", "solve_path"]
+__all__ = ["grade", "solve", "solve_path"]
 
 MESSAGES = {
     Status.MAX_ITER: "the iteration limit came before convergence; raise max_iter",
@@ -91,7 +91,7 @@ def solve(
         monitor = Monitor(limit, show, on_step)
         answer = chosen.run(problem, k, monitor)
         seconds = monitor.seconds
-    result = _grade(problem, k, answer, name, seconds)
+    result = grade(problem, k, answer, name, seconds)
     _warn(result)
     return result
 
@@ -149,7 +149,7 @@ def solve_path(
         for k, answer in enumerate(answers, start=1):
             if answer is None:
                 continue
-            results.append(_grade(problem, k, answer, name, monitor.seconds - before))
+            results.append(grade(problem, k, answer, name, monitor.seconds - before))
             # Grading is no time of the method's.
             before = monitor.seconds
     if not results:
@@ -255,8 +255,23 @@ def _progress(text: str, verbose: int) -> Iterator[Callable[[Progress], None] | 
         yield show
 
 
-def _grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float) -> Result:
-    """Recompute what counts from the problem itself; the method's own figures are only a trace."""
+def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 0.0) -> Result:
+    """Recompute what counts from the problem itself; a method's own figures are only a trace.
+
+    Parameters
+    ----------
+    problem : Problem
+    k : int
+    answer : Answer
+    name : str
+        Of the method.
+    seconds : float
+        That it took.
+
+    Returns
+    -------
+    Result
+    """
     found = [index(p) for p in answer.support]
     rules = problem.rules or Rules()
     size = rules.size_of(found)

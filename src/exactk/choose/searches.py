@@ -19,8 +19,7 @@ from exactk.solve import solve, solve_path
 
 __all__ = ["FOLD_EFFORT", "Clock", "PathSearch", "read_method"]
 
-# How hard the folds are searched. Greedy and swaps: what more would find in 4/5 of the rows says
-# little about the size, and five folds would pay for it.
+# How hard the folds are searched: greedy and swaps alone, for every fold would pay for more.
 FOLD_EFFORT = 0.0
 
 

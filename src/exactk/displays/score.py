@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -27,7 +27,20 @@ MOST_BINS = 30
 WANTED = ("a score", "exactk.score_selection", "folds", "scoring", "null", "observed")
 
 
-class ScoreDisplay(Display):
+class _OfScore(Display):
+    """What the pictures of a score share."""
+
+    def __init__(self, score: SelectionScore) -> None:
+        need_answer(score, *WANTED)
+        self.score = score
+
+    @classmethod
+    def from_score(cls, score: SelectionScore, *, ax: Any = None) -> Self:
+        """Draw what `score_selection` found, on these axes or new ones."""
+        return cls(score).drawn(ax)
+
+
+class ScoreDisplay(_OfScore):
     """Honest, naive and baseline score of each fold, with their means as lines.
 
     Parameters
@@ -51,15 +64,6 @@ class ScoreDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    def __init__(self, score: SelectionScore) -> None:
-        need_answer(score, *WANTED)
-        self.score = score
-
-    @classmethod
-    def from_score(cls, score: SelectionScore, *, ax: Any = None) -> ScoreDisplay:
-        """Draw what `score_selection` found, on these axes or new ones."""
-        return cls(score).drawn(ax)
-
     def draw(self, ax: Any) -> None:  # noqa: D102
         folds = self.score.folds
         at = np.array(folds["fold"], dtype=float)
@@ -77,7 +81,7 @@ class ScoreDisplay(Display):
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1)
 
 
-class NullDisplay(Display):
+class NullDisplay(_OfScore):
     """Histogram of what the search explains of permuted targets, and of the true one.
 
     Parameters
@@ -103,17 +107,11 @@ class NullDisplay(Display):
     """
 
     def __init__(self, score: SelectionScore) -> None:
-        need_answer(score, *WANTED)
+        super().__init__(score)
         if len(score.null) == 0 or not isfinite(score.observed):
             raise InputError(
                 "this score has no permutations to draw; make it with n_permutations=100"
             )
-        self.score = score
-
-    @classmethod
-    def from_score(cls, score: SelectionScore, *, ax: Any = None) -> NullDisplay:
-        """Draw the permutation null, on these axes or new ones."""
-        return cls(score).drawn(ax)
 
     def draw(self, ax: Any) -> None:  # noqa: D102
         score = self.score

@@ -87,7 +87,9 @@ def _next_unplain(feasible: Feasible, chosen: list[int], gains: Floats, slack: f
             return [unit]
     values = np.where(np.isfinite(gains), gains, 0.0)
     whole = feasible.complete(chosen, values)
-    assert whole is not None  # the set was completable before
+    if whole is None:
+        # What was completable before is so no more by the solver's tolerance.
+        raise UndecidedError(f"no way was found to complete a set to k={feasible.k}")
     return [u for u in whole if u not in chosen]
 
 

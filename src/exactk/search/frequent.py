@@ -56,7 +56,8 @@ class Features:
         4
         """
         rules, of_column = problem.rules, np.full(problem.n_features, -1, dtype=np.intp)
-        if rules is not None and rules.groups:
+        if rules is not None and not rules.is_simple:
+            # Copies among them: rules that cost or count columns may tell them apart.
             units = Units(problem)
             sets = [units.columns(u) for u in range(len(units)) if units.alive[u]]
             for feature, columns in enumerate(sets):

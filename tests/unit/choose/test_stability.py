@@ -408,3 +408,15 @@ def test_groups_need_rows_in_memory(tmp_path: Any) -> None:
         stability(problem, 1, groups=groups)
     held = stability(problem.in_memory(), 1, groups=groups, n_samples=4)
     assert held.n_samples == 4
+
+
+def test_a_copy_that_the_rules_prefer_is_counted() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    y = 2 * X[:, 0] + X[:, 1] + rng.standard_normal(60)
+    problem = Problem.from_arrays(np.hstack([X, X[:, :1]]), y, ridge=0.1)
+    found = stability(problem.with_constraints(costs=[9, 1, 1, 1, 1, 1], budget=5), 2, n_samples=12)
+    assert found.support.tolist() == [1, 5]
+    frequency = dict(zip(found.table["feature"], found.table["frequency"], strict=True))
+    assert (frequency["x5"], frequency["x0"]) == (1.0, 0.0)
+    assert set(found.core.names) == {"x1", "x5"}
