@@ -29,7 +29,7 @@ PIP := -m pip --disable-pip-version-check -q
 PYTEST := -m pytest -q -n auto --dist loadgroup
 SINGLE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # What an installation is made of besides Python files, which are read in place.
-SETUP := pyproject.toml $(wildcard hatch_build.py src/exactk/*.h src/exactk/*/*.c)
+SETUP := pyproject.toml $(wildcard hatch_build.py src/exactk/*.h src/exactk/*/*.h src/exactk/*/*.c)
 
 .PHONY: demo test lint bench test-lowest clean
 .DELETE_ON_ERROR:

@@ -25,7 +25,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 # Dask calls pandas in a way that the newest pandas warns of.
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/decide.md", "docs/experiments.md", "docs/scale.md"]
+    "page",
+    ["README.md", "docs/decide.md", "docs/experiments.md", "docs/proof.md", "docs/scale.md"],
 )
 def test_examples_run(page: str) -> None:
     results = doctest.testfile(
@@ -64,6 +65,7 @@ PAGES = (
     "benchmarks/README.md",
     "docs/decide.md",
     "docs/experiments.md",
+    "docs/proof.md",
     "docs/results.md",
     "docs/scale.md",
 )

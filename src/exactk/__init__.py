@@ -21,6 +21,9 @@ from exactk.choose.stability import Stability, stability
 from exactk.errors import ExactkError, InputError, UnknownMethodError, UnknownOptionError
 from exactk.moments import Moments
 from exactk.problem import Problem
+from exactk.proof.certificate import Certificate
+from exactk.proof.certify import best_sets, certify, certify_path
+from exactk.proof.several import BestSets, CertifiedPath
 from exactk.result import Path, Result, Status
 from exactk.search.feasible import InfeasibleError
 from exactk.solve import solve, solve_path
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
     from exactk.selector import TopKSelector
 
 __all__ = [
+    "BestSets",
+    "Certificate",
+    "CertifiedPath",
     "ExactkError",
     "Explanation",
     "InfeasibleError",
@@ -45,6 +51,9 @@ __all__ = [
     "UnknownMethodError",
     "UnknownOptionError",
     "__version__",
+    "best_sets",
+    "certify",
+    "certify_path",
     "choose_k",
     "explain",
     "resolve_ridge",

@@ -14,13 +14,16 @@ __all__ = [
     "DEPENDENT",
     "SINGULAR",
     "add_gram",
+    "gram_rounding",
     "largest",
     "largest_eigenvalue",
     "least_squares",
     "row_norms",
     "shrink_rows",
+    "solve_dependent",
     "solve_unit_diagonal",
     "spectral_norm",
+    "sum_rounding",
     "wide_least_squares",
 ]
 
@@ -33,8 +36,9 @@ DEPENDENT = 1e-8
 SINGULAR = 1e-12
 # Up to this many columns the whole spectrum costs less than its largest value alone.
 FEW = 100
-# Below this the Gram matrix has lost digits that matter.
+# With eigenvalues below this the Gram matrix has lost digits that matter.
 NEARLY_SINGULAR = 1e-6
+EPS = float(np.finfo(np.float64).eps)
 # How SciPy declares the routine that `add_gram` calls: integers of 32 bits, numbers of 64.
 SYRK = re.compile(
     rb"void \(char \*, char \*, int \*, int \*, (double|\w+cython_blas_d) \*, \1 \*, "
@@ -96,8 +100,12 @@ def _syrk() -> Any:
     return ctypes.CFUNCTYPE(None, text, text, *[number] * 8)(address)
 
 
-def solve_unit_diagonal(A: Floats, B: Floats) -> tuple[Floats, int, bool]:
-    """Solve A V = B for a positive semi-definite A with unit diagonal.
+def solve_unit_diagonal(A: Floats, B: Floats) -> Floats | None:
+    """Solve A V = B for a positive definite A with unit diagonal that is not nearly singular.
+
+    The least eigenvalue decides: a chain of near copies has harmless pivots throughout, and yet
+    is almost singular. A − τI has a Cholesky factor if and only if all eigenvalues are above τ,
+    up to k² roundings, so one factorisation is proof.
 
     Parameters
     ----------
@@ -106,86 +114,139 @@ def solve_unit_diagonal(A: Floats, B: Floats) -> tuple[Floats, int, bool]:
 
     Returns
     -------
-    V : ndarray of shape (k, c)
-        The solution of least norm where A is singular.
-    rank : int
-    tight : bool
-        Whether A is so nearly singular that V has lost digits.
+    ndarray of shape (k, c) or None
+        None if an eigenvalue is below `NEARLY_SINGULAR`: digits that matter would be lost.
 
     Examples
     --------
-    >>> V, rank, tight = solve_unit_diagonal(np.ones((2, 2)), np.ones((2, 1)))
-    >>> V.ravel(), rank, tight
-    (array([0.5, 0.5]), 1, True)
+    >>> solve_unit_diagonal(np.eye(2), np.ones((2, 1))).ravel()
+    array([1., 1.])
+    >>> solve_unit_diagonal(np.ones((2, 2)), np.ones((2, 1))) is None
+    True
     """
     A = 0.5 * (A + A.T)
+    shifted = A.copy()
+    shifted.flat[:: len(A) + 1] -= NEARLY_SINGULAR
     try:
-        least = float((np.diagonal(np.linalg.cholesky(A)) ** 2).min())
-        if least > SINGULAR:
-            V = np.linalg.solve(A, B).astype(np.float64, copy=False)
-            return V, len(A), least < NEARLY_SINGULAR
+        np.linalg.cholesky(shifted)
     except np.linalg.LinAlgError:
-        pass
-    values, vectors = np.linalg.eigh(A)
-    keep = values > SINGULAR * len(A)
+        return None
+    return np.linalg.solve(A, B).astype(np.float64, copy=False)
+
+
+def solve_dependent(A: Floats, B: Floats, noise: float = 0.0) -> tuple[Floats, int]:
+    """Solve A V = B as `solve_unit_diagonal` does, for an A that may be singular; and its rank.
+
+    Eigenvalues that count as zero are left out with their directions, so that BᵀV is too small if
+    they were not zero, never too large. Where there are rows, `least_squares` knows better.
+
+    Parameters
+    ----------
+    A : ndarray of shape (k, k)
+    B : ndarray of shape (k, c)
+    noise : float
+        Rounding in the eigenvalues of A. Those below a hundred times that, or below `SINGULAR`
+        times k, count as zero; so all others, and what they add to BᵀV, have two digits and more.
+
+    Returns
+    -------
+    V : ndarray of shape (k, c)
+        The solution of least norm.
+    rank : int
+
+    Examples
+    --------
+    >>> V, rank = solve_dependent(np.ones((2, 2)), np.ones((2, 1)))
+    >>> V.ravel(), rank
+    (array([0.5, 0.5]), 1)
+    """
+    values, vectors = np.linalg.eigh(0.5 * (A + A.T))
+    keep = values > max(SINGULAR * len(A), 100.0 * noise)
     inner = (vectors[:, keep].T @ B) / values[keep][:, None]
-    return vectors[:, keep] @ inner, int(keep.sum()), True
+    return vectors[:, keep] @ inner, int(keep.sum())
+
+
+def sum_rounding(n: int) -> float:
+    """Return the relative error to expect of a sum of n products: more was never seen.
+
+    Examples
+    --------
+    >>> f"{sum_rounding(100):.0e}"
+    '2e-15'
+    """
+    return EPS * float(np.sqrt(n))
+
+
+def gram_rounding(V: Floats, total: float, n: int) -> float:
+    """Return how far off ``total − BᵀV`` may be, V solved from a Gram matrix of unit diagonal.
+
+    An error of the matrix enters with V on either side. Rows of V, and the total, whose sums are
+    off by more are to be enlarged first: the total by as much, the rows by the root of it.
+
+    Examples
+    --------
+    >>> f"{gram_rounding(np.array([[1e3], [-1e3]]), 1.0, 100):.0e}"
+    '9e-09'
+    """
+    return sum_rounding(n) * float(total + (np.abs(V).sum(axis=0) ** 2).sum())
 
 
 def least_squares(
     x: Floats, y: Floats, weights: Floats | None, penalty: float
-) -> tuple[Floats, float]:
-    """Return the ridge fit of y on centred columns x, from the rows, and its objective.
+) -> tuple[Floats, float, int]:
+    """Return the ridge fit of y on centred columns x, from the rows, its objective and the rank.
 
-    Twice as many digits survive as in the normal equations.
+    Twice as many digits survive as in the normal equations. Singular values of the columns, at
+    unit norm, that are below ``eps · max(n, k)`` times the largest count as zero.
 
     Examples
     --------
-    >>> V, objective = least_squares(np.eye(2), np.array([[1.0], [2.0]]), None, 0.0)
-    >>> V.ravel(), objective
-    (array([1., 2.]), 0.0)
+    >>> V, objective, rank = least_squares(np.eye(2), np.array([[1.0], [2.0]]), None, 0.0)
+    >>> V.ravel(), objective, rank
+    (array([1., 2.]), 0.0, 2)
     """
-    if weights is not None:
-        root = np.sqrt(weights)[:, None]
-        x, y = x * root, y * root
+    x, y = _weighted(x, y, weights)
     if penalty > 0:
         k = x.shape[1]
         x = np.vstack([x, np.sqrt(penalty) * np.eye(k)])
         y = np.vstack([y, np.zeros((k, y.shape[1]))])
     # Columns of unit norm: what counts as zero must not hang on their units.
     norms = np.sqrt((x**2).sum(axis=0))
-    V: Floats = np.linalg.lstsq(x / norms, y, rcond=None)[0].astype(np.float64)
-    V /= norms[:, None]
-    return V, float(((y - x @ V) ** 2).sum())
+    V, _, rank, _ = np.linalg.lstsq(x / norms, y, rcond=None)
+    V = V.astype(np.float64, copy=False) / norms[:, None]
+    return V, float(((y - x @ V) ** 2).sum()), int(rank)
 
 
 def wide_least_squares(
     x: Floats, y: Floats, weights: Floats | None, penalty: float
 ) -> tuple[Floats, float, int]:
-    """As `least_squares` where columns outnumber rows, in as many unknowns as rows, and the rank.
+    """As `least_squares` where columns outnumber rows, in as many unknowns as rows.
 
     Examples
     --------
     >>> V, objective, rank = wide_least_squares(np.ones((1, 2)), np.ones((1, 1)), None, 0.0)
-    >>> V.ravel(), objective, rank
+    >>> V.ravel().round(12), round(objective, 12), rank
     (array([0.5, 0.5]), 0.0, 1)
     """
-    if weights is not None:
-        root = np.sqrt(weights)[:, None]
-        x, y = x * root, y * root
-    k = x.shape[1]
-    if penalty > 0:
-        K = x @ x.T
+    if penalty == 0:
+        return least_squares(x, y, weights, penalty)
+    x, y = _weighted(x, y, weights)
+    K = x @ x.T
+    if penalty > NEARLY_SINGULAR * np.linalg.norm(K):
         K[np.diag_indices_from(K)] += penalty
         V = x.T @ np.linalg.solve(K, y)
-        return V, float(((y - x @ V) ** 2).sum() + penalty * (V**2).sum()), k
-    norms = np.sqrt((x**2).sum(axis=0))
-    u = x / norms
-    values, vectors = np.linalg.eigh(u @ u.T)
-    keep = values > SINGULAR * k
-    Q = vectors[:, keep]
-    V = u.T @ (Q @ ((Q.T @ y) / values[keep][:, None])) / norms[:, None]
-    return V, float(((y - x @ V) ** 2).sum()), int(keep.sum())
+    else:
+        # A ridge this small would be lost in K.
+        left, s, right = np.linalg.svd(x, full_matrices=False)
+        V = right.T @ ((s / (s**2 + penalty))[:, None] * (left.T @ y))
+    return V, float(((y - x @ V) ** 2).sum() + penalty * (V**2).sum()), x.shape[1]
+
+
+def _weighted(x: Floats, y: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
+    if weights is None:
+        return x, y
+    root = np.sqrt(weights)[:, None]
+    return x * root, y * root
 
 
 def row_norms(W: Floats) -> Floats:

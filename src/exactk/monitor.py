@@ -12,11 +12,15 @@ __all__ = ["Monitor", "Progress"]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a method is: steps done, steps planned (None: until time is up), best objective."""
+    """How far a method is: steps done, steps planned (None: until time is up), best objective.
+
+    `note` is what else there is to say, such as a bound.
+    """
 
     done: int
     total: int | None
     objective: float
+    note: str = ""
 
 
 class Monitor:
@@ -37,7 +41,7 @@ class Monitor:
     >>> monitor = Monitor(on_progress=seen.append)
     >>> monitor.report(3, 10, 1.5)
     >>> seen
-    [Progress(done=3, total=10, objective=1.5)]
+    [Progress(done=3, total=10, objective=1.5, note='')]
     >>> monitor.expired
     False
     """
@@ -63,10 +67,10 @@ class Monitor:
         """Whether the time limit has passed."""
         return self.time_limit is not None and self.seconds >= self.time_limit
 
-    def report(self, done: int, total: int | None, objective: float) -> None:
+    def report(self, done: int, total: int | None, objective: float, note: str = "") -> None:
         """Pass on how far the method is."""
         if self._on_progress is not None:
-            self._on_progress(Progress(done, total, objective))
+            self._on_progress(Progress(done, total, objective, note))
 
     def show_step(self, step: Any) -> None:
         """Pass on an iteration to whoever wants to look at it."""

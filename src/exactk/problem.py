@@ -10,12 +10,20 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from exactk.accumulate import BENIGN_RATIO
 from exactk.columns import UnitColumns, column_scales, usable_columns
 from exactk.copies import find_copies
 from exactk.doors import Doors, reading
 from exactk.errors import InputError, listing
 from exactk.gram import Gram, GramMode, WholeGram, choose_gram, column_gram, scale_in_place
-from exactk.linalg import least_squares, solve_unit_diagonal, wide_least_squares
+from exactk.linalg import (
+    gram_rounding,
+    least_squares,
+    solve_dependent,
+    solve_unit_diagonal,
+    sum_rounding,
+    wide_least_squares,
+)
 from exactk.moments import Margins, Moments
 from exactk.problem_checks import check_one_hot, check_ridge, check_total, matching_weights
 from exactk.problem_rules import Ruled
@@ -36,6 +44,8 @@ Indices = npt.NDArray[np.intp]
 MEMORY_LIMIT = 2**30
 # A fit on nearly dependent columns goes back to the rows unless there are more values to read.
 FEW_VALUES = 2**24
+# Rounding above this share of an objective is worth a look at the rows.
+VISIBLE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -499,6 +509,18 @@ class Problem(Doors, Ruled):
         Returns
         -------
         float
+
+        Notes
+        -----
+        Columns that nearly depend on each other, or leave nearly nothing of the target, are
+        fitted from the rows. With σ the least singular value of the columns at unit norm, the
+        objective is then right to about eps / σ of `total`, and columns with σ below eps·max(n, k)
+        times the largest one are dependent.
+
+        Of moments alone, and where the columns have more than 2^24 values, there is only the
+        Gram matrix. What depends on others but for σ² near its rounding, at least 1e-12·k, then
+        counts as dependent, which may put the objective too high; otherwise it is right to some
+        √n·eps / σ² of `total`, two digits at worst.
         """
         return self._fit_standardised(self.check_support(support))[1]
 
@@ -526,25 +548,49 @@ class Problem(Doors, Ruled):
         live = np.flatnonzero(self.x_scale[S] > 0)
         if live.size == 0:
             return V, self.total, 0
-        S_live = S[live]
-        if self.rows is not None and len(live) > self.rows.n_rows:
-            V[live], objective, rank = wide_least_squares(
-                *self._standardised(S_live), self.weights, self.penalty
-            )
-            return V, objective, rank
-        A = self.gram.block(S_live) + self.penalty * np.eye(len(live))
-        B = self.cross[:, S_live].T
+        V[live], objective, rank = self._fit_live(S[live])
+        return V, objective, rank
+
+    def _fit_live(self, S: Indices) -> tuple[Floats, float, int]:
+        """From the Gram matrix where that is exact enough, else from the rows if it can be."""
+        if self.rows is not None and len(S) > self.rows.n_rows:
+            return wide_least_squares(*self._standardised(S), self.weights, self.penalty)
+        A = self.gram.block(S) + self.penalty * np.eye(len(S))
         root = 1.0 / np.sqrt(np.diagonal(A))
-        A = A * np.outer(root, root)
-        V[live], rank, tight = solve_unit_diagonal(A, B * root[:, None])
-        V[live] *= root[:, None]
-        if tight and self.rows is not None and self.rows.n_rows * len(live) <= FEW_VALUES:
-            V[live], objective = least_squares(
-                *self._standardised(S_live), self.weights, self.penalty
-            )
-            return V, objective, rank
-        explained = float(np.einsum("ij,ij->", V[live], B))
-        return V, max(self.total - explained, 0.0), rank
+        A, B = A * np.outer(root, root), self.cross[:, S].T * root[:, None]
+        V, rank = solve_unit_diagonal(A, B), len(S)
+        readable = self.rows is not None and self.rows.n_rows * len(S) <= FEW_VALUES
+        if readable and (V is None or self._is_doubtful(S, V, B)):
+            return least_squares(*self._standardised(S), self.weights, self.penalty)
+        if V is None:
+            noise = sum_rounding(self.n_rows) * float((self._lost_x[S] ** 2).sum())
+            V, rank = solve_dependent(A, B, noise)
+        return V * root[:, None], self._left(V, B), rank
+
+    def _left(self, V: Floats, B: Floats) -> float:
+        """What a solution of A V = B leaves of the target."""
+        return max(self.total - float(np.einsum("ij,ij->", V, B)), 0.0)
+
+    def _is_doubtful(self, S: Indices, V: Floats, B: Floats) -> bool:
+        """Whether rounding may be seen in what V leaves: large terms that nearly cancel."""
+        total, lost = self.total * self._lost_y, V * self._lost_x[S][:, None]
+        return gram_rounding(lost, total, self.n_rows) > VISIBLE * self._left(V, B)
+
+    @cached_property
+    def _lost_x(self) -> Floats:
+        """Root of the factor by which a mean enlarges the rounding of sums about zero."""
+        offset = np.zeros(self.n_features)
+        S = self.usable
+        offset[S] = self.x_mean[S] * (self.x_scale[S] * np.sqrt(self.weight / self.scatter[S]))
+        # Columns further from zero were centred first.
+        lost: Floats = np.sqrt(1.0 + np.minimum(offset**2, BENIGN_RATIO))
+        return lost
+
+    @cached_property
+    def _lost_y(self) -> float:
+        """That factor for the sum of squares of the target."""
+        offset = np.abs(self.y_mean).max() * np.sqrt(self.weight / self.total)
+        return 1.0 + min(float(offset) ** 2, BENIGN_RATIO)
 
     def _standardised(self, S: Indices) -> tuple[Floats, Floats]:
         """The rows of some columns and of the target, centred."""
@@ -552,7 +598,12 @@ class Problem(Doors, Ruled):
         assert rows is not None
         assert target is not None
         x = (rows.columns(S) - self.x_mean[S]) * self.x_scale[S]
-        return x, target.block(0, rows.n_rows) - self.y_mean
+        y = target.block(0, rows.n_rows) - self.y_mean
+        # The rounding of a mean would show where columns nearly cancel each other.
+        counted = np.ones(rows.n_rows) if self.weights is None else self.weights
+        for z in (x, y):
+            z -= counted @ z / self.weight
+        return x, y
 
     def check_support(self, support: Any) -> Indices:
         """Return a support as indices, or say what is wrong with it."""

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from exactk.monitor import Progress
 
-__all__ = ["bar", "count_bar", "counting", "row_bar"]
+__all__ = ["bar", "count_bar", "counting", "row_bar", "showing"]
 
 logger = logging.getLogger(__name__)
 
@@ -40,15 +40,48 @@ def bar(description: str) -> Iterator[Callable[[Progress], None]]:
     """
     if _has_terminal():
         with _rich_bar(description) as draw:
-            yield lambda p: draw(p.done, p.total, f"objective {p.objective:.6g}")
+            yield lambda p: draw(p.done, p.total, _words(p))
         return
     log = _log_lines()
 
     def show(progress: Progress) -> None:
         of = "" if progress.total is None else f" of {progress.total}"
-        log(f"{description}: step {progress.done}{of}, objective {progress.objective:.6g}")
+        log(f"{description}: step {progress.done}{of}, {_words(progress)}")
 
     yield show
+
+
+@contextmanager
+def showing(description: str, verbose: int) -> Iterator[Callable[[Progress], None] | None]:
+    """Show how far a method is until the block ends, if that is wanted.
+
+    Parameters
+    ----------
+    description : str
+        Words in front of the bar.
+    verbose : int
+        0 shows nothing.
+
+    Yields
+    ------
+    callable or None
+        Give it to `Monitor` as `on_progress`.
+
+    Examples
+    --------
+    >>> with showing("exchange, k=5", verbose=0) as show:
+    ...     print(show)
+    None
+    """
+    if not verbose:
+        yield None
+        return
+    with bar(description) as show:
+        yield show
+
+
+def _words(progress: Progress) -> str:
+    return ", ".join(filter(None, (f"objective {progress.objective:.6g}", progress.note)))
 
 
 @contextmanager

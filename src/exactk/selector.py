@@ -15,6 +15,7 @@ from exactk.choose.asked import Asked
 from exactk.errors import InputError
 from exactk.methods.base import Method
 from exactk.problem import Problem
+from exactk.proof.certificate import Certificate
 from exactk.result import Path, Status
 from exactk.rules import Count
 from exactk.solve import solve_path
@@ -86,6 +87,11 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         What features cost, and what those chosen may cost together.
     max_correlation : float or None
         Largest absolute correlation of two chosen features.
+    certify : bool or float
+        Prove after the search that no other k features have a lower objective, for so many seconds
+        at most; True is 60. A better set that the proof finds takes the place of the method's, so
+        that the answer is then the best by this objective whatever the method chose by. With
+        ``k="auto"`` the number that was chosen is kept. See `exactk.certify`.
 
     Attributes
     ----------
@@ -106,7 +112,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     ridge_ : float
         The ridge used.
     status_ : str
-        "optimal", "converged", "time_limit", … (see `exactk.Status`).
+        "optimal", "converged", "time_limit", … (see `exactk.Status`); "optimal" if proven.
     n_iter_ : int
         Steps of the method.
     result_ : Result
@@ -118,6 +124,14 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         over folds, added and removed features, and whether it was chosen.
     choice_ : SizeChoice
         With ``k="auto"`` the choice with all that it rests on.
+    proven_ : bool
+        With `certify`, as the three below: whether no other k features are better.
+    lower_bound_ : float
+        No k features have a lower objective.
+    gap_ : float
+        By how much the objective could fall at most, as a share of itself.
+    certificate_ : Certificate
+        All of it, with a sentence to quote: ``certificate_.summary``.
     classes_ : ndarray
         Labels, for classification.
     scores_ : ndarray of shape (n_features_in_,)
@@ -154,6 +168,8 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     ['mean texture', 'worst perimeter', 'worst smoothness']
     >>> TopKSelector(k="auto").fit(X, y).k_
     8
+    >>> TopKSelector(k=3, certify=True).fit(X, y).proven_
+    True
     """
 
     def __init__(
@@ -184,6 +200,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         costs: Any = None,
         budget: float | None = None,
         max_correlation: float | None = None,
+        certify: bool | float = False,
     ) -> None:
         self.k = k
         self.method = method
@@ -210,6 +227,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self.costs = costs
         self.budget = budget
         self.max_correlation = max_correlation
+        self.certify = certify
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TopKSelector:
         """Find the k features.
@@ -244,6 +262,10 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         validate_data(self, _header(X), skip_check_array=True)
         self.n_features_in_ = int(problem.origins[-1]) + 1
         result, choice = asked.solve(problem, groups)
+        certificate = asked.prove(problem, result)
+        if certificate is not None:
+            result = certificate.result
+        self._note_proof(certificate)
         self.result_, self.k_ = result, result.k
         self._note("choice_", choice)
         self._note("path_", None if choice is None else choice.table)
@@ -267,7 +289,8 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self._note("classes_", problem.classes)
         self._note("scores_", None if scores is None else np.fmax.reduceat(scores, first))
         self._note("coded_feature_names_", None if names is None else np.array(names, dtype=object))
-        if result.status == Status.INTERRUPTED:
+        stopped = result if certificate is None else certificate
+        if stopped.status == Status.INTERRUPTED:
             # Fitted with the best found so far; but a loop around this fit must end as well.
             raise KeyboardInterrupt(result.message)
         return self
@@ -391,6 +414,12 @@ class TopKSelector(SelectorMixin, BaseEstimator):
                 "categories do not have; take what you need from the table itself"
             )
         return super().inverse_transform(X)
+
+    def _note_proof(self, certificate: Certificate | None) -> None:
+        """Set what a proof shows, or take that of an earlier fit away."""
+        for name, part in (("proven_", "proven"), ("lower_bound_", "lower"), ("gap_", "gap")):
+            self._note(name, None if certificate is None else getattr(certificate, part))
+        self._note("certificate_", certificate)
 
     def _note(self, name: str, value: Any) -> None:
         """Set an attribute that some fits have; None takes that of an earlier fit away."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from operator import index
 from typing import Any
 
@@ -17,8 +16,9 @@ from exactk import registry
 from exactk.errors import InputError, listing
 from exactk.iterative.course import Step
 from exactk.methods.base import Method
-from exactk.monitor import Monitor, Progress
+from exactk.monitor import Monitor
 from exactk.problem import Problem
+from exactk.progress import showing
 from exactk.result import Answer, Path, Result, Status
 from exactk.rules import Rules
 from exactk.search.conflicts import check_feasible
@@ -26,7 +26,7 @@ from exactk.search.constrained import unit_entry_order
 from exactk.search.descent import entry_order
 from exactk.streams.collect import TooLargeError
 
-__all__ = ["grade", "solve", "solve_path"]
+__all__ = ["check_problem", "check_time_limit", "grade", "solve", "solve_path"]
 
 MESSAGES = {
     Status.MAX_ITER: "the iteration limit came before convergence; raise max_iter",
@@ -82,12 +82,12 @@ def solve(
     >>> result.support, round(result.objective, 4), str(result.status)
     (array([ 2,  7, 20, 21, 23]), 70.3327, 'converged')
     """
-    k = _check_problem(problem).check_k(k)
+    k = check_problem(problem).check_k(k)
     chosen, name = _method(method, options)
-    limit = _check_time_limit(time_limit)
+    limit = check_time_limit(time_limit)
     problem = _serve(problem, chosen, name, verbose)
     check_feasible(problem, k, limit)
-    with _progress(f"{name}, k={k}", verbose) as show:
+    with showing(f"{name}, k={k}", verbose) as show:
         monitor = Monitor(limit, show, on_step)
         answer = chosen.run(problem, k, monitor)
         seconds = monitor.seconds
@@ -134,15 +134,15 @@ def solve_path(
     >>> [result.support.tolist() for result in path]
     [[2], [1, 3], [1, 2, 3]]
     """
-    k_max = _check_problem(problem).check_k(k_max)
+    k_max = check_problem(problem).check_k(k_max)
     chosen, name = _method(method, options)
-    limit = _check_time_limit(time_limit)
+    limit = check_time_limit(time_limit)
     problem = _serve(problem, chosen, name, verbose)
     results, most = [], k_max
     if problem.rules is not None and problem.rules.is_simple:
         # Columns that are excluded cannot make up the number.
         most = min(k_max, len(np.setdiff1d(problem.usable, problem.rules.exclude)))
-    with _progress(f"{name}, k=1..{k_max}", verbose) as show:
+    with showing(f"{name}, k=1..{k_max}", verbose) as show:
         monitor = Monitor(limit, show)
         before = 0.0
         answers = chosen.run_path(problem, most, monitor) if most else iter(())
@@ -159,7 +159,8 @@ def solve_path(
     return Path(results)
 
 
-def _check_problem(problem: object) -> Problem:
+def check_problem(problem: object) -> Problem:
+    """Return a problem, or say that this is none."""
     if not isinstance(problem, Problem):
         raise InputError(
             f"problem must be an exactk.Problem, not {type(problem).__name__}; make one with "
@@ -235,24 +236,14 @@ def _check_rules(problem: Problem, method: Method, name: str) -> None:
     raise InputError(f"method {name!r} does not keep {what}; use one of {', '.join(able)}")
 
 
-def _check_time_limit(time_limit: object) -> float | None:
+def check_time_limit(time_limit: object) -> float | None:
+    """Return a limit in seconds, or say why it is none."""
     if time_limit is None:
         return None
     number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)
     if not number or not time_limit > 0:  # type: ignore[operator]  # a number by now
         raise InputError(f"time_limit must be a number of seconds above 0, not {time_limit!r}")
     return float(min(time_limit, 1e9))  # type: ignore[call-overload]  # a number by now
-
-
-@contextmanager
-def _progress(text: str, verbose: int) -> Iterator[Callable[[Progress], None] | None]:
-    if not verbose:
-        yield None
-        return
-    from exactk.progress import bar
-
-    with bar(text) as show:
-        yield show
 
 
 def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 0.0) -> Result:

@@ -1,4 +1,4 @@
-"""Kernels on the rows of a matrix: against sorting, minimisation and NumPy's own norms."""
+"""Least squares on few columns, and kernels on rows: against NumPy, sorting and minimisation."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from exactk.linalg import (
     add_gram,
     largest,
     largest_eigenvalue,
+    least_squares,
     row_norms,
     shrink_rows,
+    solve_dependent,
+    solve_unit_diagonal,
     spectral_norm,
     wide_least_squares,
 )
@@ -157,6 +160,97 @@ def test_the_largest_eigenvalue_is_that_of_the_whole_spectrum(size: int, seed: i
     X -= X.mean(axis=0)
     A = X.T @ X
     assert largest_eigenvalue(A) == pytest.approx(np.linalg.eigvalsh(A).max(), rel=1e-10)
+
+
+def kahan(k: int, angle: float) -> np.ndarray:
+    """Gram matrix with pivots sin²ⁱ that are far above its least eigenvalue."""
+    R = np.eye(k) - np.cos(angle) * np.triu(np.ones((k, k)), 1)
+    R = np.sin(angle) ** np.arange(k)[:, None] * R
+    return np.asarray(R.T @ R)
+
+
+def with_spectrum(values: Any, seed: int = 0) -> np.ndarray:
+    """Return a matrix of unit diagonal with about these eigenvalues."""
+    Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((len(values), len(values))))[0]
+    A = (Q * values) @ Q.T
+    root = 1.0 / np.sqrt(np.diagonal(A))
+    return np.asarray(A * np.outer(root, root))
+
+
+@pytest.mark.parametrize(("k", "angle"), [(8, 0.6), (14, 0.9), (30, 1.2)])
+def test_harmless_pivots_do_not_hide_a_tiny_eigenvalue(k: int, angle: float) -> None:
+    A = kahan(k, angle)
+    assert (np.diagonal(np.linalg.cholesky(A)) ** 2).min() > 3e-6 > 3 * np.linalg.eigvalsh(A)[0]
+    assert solve_unit_diagonal(A, np.ones((k, 1))) is None
+
+
+@pytest.mark.parametrize("k", [2, 5, 40, 200])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_least_eigenvalue_decides(k: int, seed: int) -> None:
+    for least in 10.0 ** np.linspace(-9, -3, 13):
+        A = with_spectrum(np.geomspace(least, 1.0, k), seed)
+        B, least = np.arange(2.0 * k).reshape(k, 2), np.linalg.eigvalsh(A)[0]
+        V = solve_unit_diagonal(A, B)
+        assert (V is None) == (least < 1e-6) or abs(least - 1e-6) < 1e-10
+        if V is not None:
+            np.testing.assert_allclose(A @ V, B, atol=1e-8 * np.abs(V).max())
+
+
+def test_solve_dependent_leaves_out_what_is_zero_and_no_more() -> None:
+    C = np.random.default_rng(0).standard_normal((6, 6))
+    for least, rank in ((1e-3, 6), (1e-9, 6), (1e-11, 6), (1e-13, 5), (0.0, 5)):
+        A = with_spectrum([least, 0.2, 0.5, 1.0, 1.3, 3.0])
+        V, found = solve_dependent(A, A @ C)
+        assert found == rank
+        # A direction that is left out adds next to nothing here.
+        whole, explained = np.trace(C.T @ A @ C), np.trace(V.T @ A @ C)
+        assert whole * (1 - 1e-9) <= explained <= whole * (1 + 1e-9)
+
+
+def test_solve_dependent_goes_by_the_noise() -> None:
+    A = with_spectrum([1e-7, 0.2, 0.5, 1.0, 1.3, 3.0])
+    least = np.linalg.eigvalsh(A)[0]
+    for noise, rank in ((0.0, 6), (least / 110, 6), (least / 90, 5)):
+        assert solve_dependent(A, np.ones((6, 1)), noise)[1] == rank
+
+
+@pytest.mark.parametrize("fit", [least_squares, wide_least_squares])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("least", [1e-5, 1e-6, 1e-7, 1e-8, 1e-10])
+@pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
+def test_small_singular_values_count(
+    fit: Any, weighted: bool, least: float, shape: tuple[int, int]
+) -> None:
+    if (fit is wide_least_squares) != (shape[0] < shape[1]):
+        return
+    rng = np.random.default_rng(1)
+    left, right = (np.linalg.qr(rng.standard_normal((m, 5)))[0] for m in shape)
+    w = rng.uniform(0.5, 2, shape[0]) if weighted else None
+    root = np.ones((shape[0], 1)) if w is None else np.sqrt(w)[:, None]
+    # Five directions, all but the first as small; the target has some of each and of one more.
+    x = (left * [1.0, least, least, least, least]) @ right.T / root
+    beside = rng.standard_normal((shape[0], 1))
+    beside -= left @ (left.T @ beside)
+    y = (left.sum(axis=1, keepdims=True) + beside) / root
+    V, objective, rank = fit(x, y, w, 0.0)
+    assert rank == 5
+    assert objective == pytest.approx(float((beside**2).sum()), rel=1e-14 / least)
+    attained = (root**2 * (y - x @ V) ** 2).sum()
+    assert attained == pytest.approx(objective, rel=1e-14 / least)
+
+
+@pytest.mark.parametrize("penalty", [1e-20, 1e-14, 1e-9, 1e-4])
+@pytest.mark.parametrize("least", [1e-4, 1e-7])
+def test_a_tiny_ridge_on_more_columns_than_rows(penalty: float, least: float) -> None:
+    rng = np.random.default_rng(2)
+    left, right = (np.linalg.qr(rng.standard_normal((m, 6)))[0] for m in (6, 11))
+    s = np.array([1.0, 1.0, 1.0, least, least, least])
+    y = left.sum(axis=1, keepdims=True)
+    V, objective, rank = wide_least_squares((left * s) @ right.T, y, None, penalty)
+    assert rank == 11
+    assert objective == pytest.approx((penalty / (s**2 + penalty)).sum(), rel=1e-7)
+    wanted = right @ (s / (s**2 + penalty))
+    np.testing.assert_allclose(V.ravel(), wanted, rtol=1e-7, atol=1e-7 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, fields
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -199,6 +200,130 @@ def test_more_columns_than_rows() -> None:
     assert Problem.from_arrays(X, Y, ridge=0.5).objective(range(7)) == pytest.approx(
         fit(X, Y, list(range(7)), 0.5)[0], rel=1e-9
     )
+
+
+def exact(problem: Problem, X: Array, y: Array, w: Array | None = None) -> tuple[Fraction, int]:
+    """Objective and rank of all columns, in rational numbers: not one rounding."""
+    weights = [Fraction(float(v)) for v in (np.ones(len(X)) if w is None else w)]
+
+    def centred(values: Array, scale: float = 1.0) -> list[Fraction]:
+        z = [Fraction(float(v)) for v in values]
+        mean = sum(a * b for a, b in zip(weights, z, strict=True)) / sum(weights)
+        return [Fraction(float(scale)) * (v - mean) for v in z]
+
+    columns = [centred(x, scale) for x, scale in zip(X.T, problem.x_scale, strict=True)]
+    columns.append(centred(y))
+    k, penalty = X.shape[1], Fraction(float(problem.penalty))
+    A = [[sum(a * b * c for a, b, c in zip(weights, p, q, strict=True)) for q in columns]
+         for p in columns]  # fmt: skip
+    for i in range(k):
+        A[i][i] += penalty
+    left, rank = list(range(k)), 0
+    while left and A[pivot := max(left, key=lambda i: A[i][i])][pivot]:
+        left.remove(pivot)
+        rank += 1
+        for i in (*left, k):
+            share = A[i][pivot] / A[pivot][pivot]
+            A[i] = [a - share * b for a, b in zip(A[i], A[pivot], strict=True)]
+    return Fraction(A[k][k]), rank
+
+
+def chain(n: int, k: int, distance: float, seed: int = 0) -> Array:
+    """Columns each of which is the one before and a little noise."""
+    noise = np.random.default_rng(seed).standard_normal((n, k))
+    noise[:, 1:] *= distance
+    return np.cumsum(noise, axis=1)
+
+
+@pytest.mark.parametrize("distance", [10.0**-e for e in range(1, 10)])
+@pytest.mark.parametrize("offset", [0.0, 10.0, 1e4])
+@pytest.mark.parametrize("noise", [1.0, 1e-2])
+@pytest.mark.parametrize("kind", ["plain", "weighted", "scaled", "columns", "ridge"])
+def test_chains_of_near_copies(distance: float, offset: float, noise: float, kind: str) -> None:
+    X, rng = chain(12, 4, distance) + offset, np.random.default_rng(1)
+    # A target that only the smallest differences explain, and some noise.
+    y = (X[:, 3] - 2 * X[:, 2] + X[:, 1]) / distance + noise * rng.standard_normal(12)
+    w = rng.uniform(0.1, 3.0, 12) if kind == "weighted" else None
+    X = X * [1e-6, 1e6, 1.0, 1e3] if kind == "scaled" else X
+    problem = Problem.from_arrays(
+        X, y, sample_weight=w, ridge=1e-12 if kind == "ridge" else 0.0,
+        gram="columns" if kind == "columns" else "full",
+    )  # fmt: skip
+    found, (objective, rank) = problem.refit(range(4)), exact(problem, X, y, w)
+    # Directions of size `distance` are known to eps / distance, as is what they take off y.
+    error = float(Fraction(found.objective) - objective)
+    slack = 2e-15 / distance * np.sqrt(float(objective) * problem.total)
+    assert abs(error) <= slack + 1e-8 * float(objective)
+    assert found.rank == rank == 4
+
+
+@pytest.mark.parametrize(("k", "angle"), [(8, 0.6), (14, 0.8), (20, 1.0)])
+def test_each_column_far_from_those_before_it_and_all_nearly_dependent(
+    k: int, angle: float
+) -> None:
+    # Kahan's matrix: pivots above 1e-4, eigenvalues of the Gram matrix down to 1e-10.
+    R = np.sin(angle) ** np.arange(k)[:, None] * (np.eye(k) - np.cos(angle) * np.tri(k, k, -1).T)
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((k + 6, k))
+    X = np.linalg.qr(Z - Z.mean(axis=0))[0] @ R
+    y = np.linalg.svd(X, full_matrices=False)[0][:, -1] + 1e-3 * rng.standard_normal(k + 6)
+    problem = Problem.from_arrays(X, y)
+    found, (objective, rank) = problem.refit(range(k)), exact(problem, X, y)
+    assert found.objective == pytest.approx(float(objective), rel=1e-7)
+    assert found.rank == rank == k
+
+
+@pytest.mark.parametrize("distance", [1e-4, 1e-6, 1e-7, 1e-8])
+@pytest.mark.parametrize("ridge", [0.0, 1e-14, 1e-3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_near_copies_that_outnumber_the_rows(distance: float, ridge: float, weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 9)) + distance * rng.normal(size=(6, 9))
+    X[5] = X[4]
+    y, w = rng.normal(size=6), np.array([1, 2, 0.5, 1, 0.25, 3]) if weighted else None
+    problem = Problem.from_arrays(X, y, sample_weight=w, ridge=ridge)
+    found, (objective, rank) = problem.refit(range(9)), exact(problem, X, y, w)
+    assert found.objective == pytest.approx(float(objective), rel=1e-7)
+    assert found.rank == rank == (9 if ridge else 4)
+
+
+@pytest.mark.parametrize("offset", [0, 7, 10**6])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_columns_that_are_sums_of_others_in_whole_numbers(offset: int, weighted: bool) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.integers(-9, 9, (15, 3)).astype(float) + offset
+    X = np.column_stack([X, 3 * X[:, 0] - X[:, 1], X[:, 2]])
+    y, w = rng.normal(size=15), rng.uniform(0.1, 1, 15) if weighted else None
+    problem = Problem.from_arrays(X, y, sample_weight=w)
+    found, (objective, rank) = problem.refit(range(5)), exact(problem, X, y, w)
+    assert found.objective == pytest.approx(float(objective), rel=1e-12)
+    assert found.rank == rank == 3
+
+
+def test_next_to_nothing_left() -> None:
+    X, _ = data()
+    rng = np.random.default_rng(4)
+    for noise in (1e-3, 1e-5, 1e-7):
+        y = X @ rng.normal(size=7) + noise * rng.normal(size=40)
+        problem = Problem.from_arrays(X, y)
+        wanted = float(exact(problem, X, y)[0])
+        assert problem.objective(range(7)) == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 5.0])
+@pytest.mark.parametrize("distance", [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7])
+def test_moments_alone_give_no_objective_that_is_too_low(distance: float, offset: float) -> None:
+    X = chain(30, 3, distance) + offset
+    y = (X[:, 1] - X[:, 0]) / distance + np.random.default_rng(1).standard_normal(30)
+    problem = Problem.from_moments(Moments.from_arrays(X, y[:, None]))
+    found, wanted = problem.refit(range(3)), float(exact(problem, X, y)[0])
+    assert found.objective >= wanted - 0.01 * problem.total
+    if distance >= 1e-4:
+        assert found.rank == 3
+        digits = 1e-14 * (1 + offset**2) / distance**2
+        assert found.objective == pytest.approx(wanted, abs=digits * problem.total)
+    elif distance <= 1e-6:
+        assert found.rank == 1
 
 
 def test_with_ridge_is_another_problem() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
@@ -23,6 +23,7 @@ from exactk import (
 from exactk.methods.exchange import Exchange
 from exactk.methods.greedy import Greedy
 from tests.oracles.brute import Reference, make_classes, make_numbers, one_hot
+from tests.support import says
 
 X, Y = make_classes(50, 8, 3, seed=2)
 
@@ -34,6 +35,7 @@ def test_the_defaults() -> None:
         "criterion": "cv", "cv": None, "rule": "one_se", "scoring": None, "estimator": None,
         "include": None, "exclude": None, "groups": None, "count": "groups", "families": None,
         "at_least": None, "at_most": None, "costs": None, "budget": None, "max_correlation": None,
+        "certify": False,
     }  # fmt: skip
 
 
@@ -289,3 +291,72 @@ def test_explained_is_that_of_the_fit_without_the_ridge() -> None:
     predicted = X @ selector.coef_[0] + selector.intercept_[0]
     r2 = 1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
     assert selector.result_.explained == pytest.approx(r2, rel=1e-9)
+
+
+def test_a_proof_after_the_search() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    plain = TopKSelector(k=5, ridge=0).fit(X, y)
+    assert not hasattr(plain, "certificate_")
+    selector = TopKSelector(k=5, ridge=0, certify=True).fit(X, y)
+    assert selector.proven_ is True
+    assert selector.status_ == "optimal"
+    assert selector.gap_ == 0
+    assert selector.lower_bound_ == pytest.approx(70.3327, abs=5e-5)
+    assert selector.certificate_.result is selector.result_
+    assert "Proven: no other 5 columns" in selector.certificate_.summary
+    selector.set_params(certify=False).fit(X, y)
+    for name in ("certificate_", "gap_", "lower_bound_", "proven_"):
+        assert not hasattr(selector, name)
+
+
+def test_a_better_set_takes_the_place_of_the_methods() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    alone = TopKSelector(k=4, method="fisher").fit(X, y)
+    selector = TopKSelector(k=4, method="fisher", certify=30).fit(X, y)
+    assert selector.certificate_.improved
+    assert selector.objective_ < alone.objective_
+    assert selector.objective_ == selector.lower_bound_ == selector.certificate_.upper
+    assert selector.result_.method == "fisher, then proof"
+    support = np.flatnonzero(selector.support_)
+    assert support.tolist() == sorted(selector.selected_) == selector.result_.support.tolist()
+    assert np.flatnonzero(selector.coef_.any(axis=0)).tolist() == support.tolist()
+    # What the filter thinks of the columns is still there.
+    np.testing.assert_allclose(selector.scores_, alone.scores_)
+
+
+def test_the_number_that_was_chosen_is_proven() -> None:
+    X, y = load_wine(return_X_y=True)
+    selector = TopKSelector(k="auto", k_max=5, certify=np.float64(20)).fit(X, y)
+    assert selector.k_ == selector.certificate_.k == selector.choice_.k
+    assert selector.proven_
+    assert selector.certificate_.ridge == selector.ridge_
+
+
+def test_an_open_proof_is_no_failure() -> None:
+    X, y = load_wine(return_X_y=True)
+    selector = TopKSelector(k=6, certify=1e-6).fit(X, y)
+    assert selector.proven_ is False
+    assert selector.status_ == "converged"
+    assert 0 < selector.gap_ <= 1
+    assert selector.lower_bound_ < selector.objective_
+
+
+@pytest.mark.parametrize("certify", ["yes", None, 0, -1, np.nan, [60]])
+def test_what_certify_may_be(certify: Any) -> None:
+    X, y = load_wine(return_X_y=True)
+    with says("certify must be True, False or a number of seconds above 0", repr(certify)):
+        TopKSelector(k=2, certify=certify).fit(X, y)
+
+
+def test_ctrl_c_in_a_proof_leaves_a_fitted_selector(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("exactk.proof.proving.open_tree", interrupt)
+    X, y = load_wine(return_X_y=True)
+    selector = TopKSelector(k=3, certify=True)
+    with pytest.raises(KeyboardInterrupt):
+        selector.fit(X, y)
+    assert selector.transform(X).shape == (178, 3)
+    assert selector.certificate_.status == "interrupted"
+    assert selector.status_ == "converged"

@@ -6,10 +6,11 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, get_args
 
+import numpy as np
 from sklearn.base import clone
 
 from exactk import registry
-from exactk.checks import Choice
+from exactk.checks import Choice, Flag, Number
 from exactk.choose.ridge import resolve_ridge
 from exactk.choose.sizes import SizeChoice, check_sizing, choose_k, largest_size
 from exactk.choose.splits import row_groups
@@ -19,12 +20,17 @@ from exactk.gram import GramMode
 from exactk.methods.base import Method
 from exactk.problem import Problem
 from exactk.problem_checks import check_ridge
-from exactk.result import Result
+from exactk.proof.certificate import Certificate
+from exactk.proof.certify import certify
+from exactk.result import Result, Status
 from exactk.rules import Count
 from exactk.solve import solve
 from exactk.sources.open import is_dask
 
 __all__ = ["Asked"]
+
+# Seconds for a proof where no number is given.
+PROOF_SECONDS = 60.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,6 +62,7 @@ class Asked:
     rule: Any
     scoring: Any
     estimator: Any
+    certify: Any
     constraints: dict[str, Any]
 
     @classmethod
@@ -76,6 +83,10 @@ class Asked:
         check_sizing(self.criterion, self.rule, self.k_max, self.cv)
         Choice(words=get_args(Count))("count", self.constraints["count"])
         self.method.check()
+        if not Flag().allows(self.certify) and not Number("(0, inf]").allows(self.certify):
+            raise InputError(
+                f"certify must be True, False or a number of seconds above 0, not {self.certify!r}"
+            )
         return self
 
     @property
@@ -84,12 +95,21 @@ class Asked:
         return isinstance(self.k, str)
 
     @property
+    def proof_seconds(self) -> float:
+        """How long a proof may take; 0 is none."""
+        if isinstance(self.certify, (bool, np.bool_)):
+            return PROOF_SECONDS if self.certify else 0.0
+        return float(self.certify)
+
+    @property
     def gram(self) -> GramMode:
         """How the Gram matrix is held.
 
         Products of all pairs of columns are not made for a method that asks for few or none.
         """
-        whole = self.method.uses_gram or self.ridge == "cv" or self.is_auto
+        whole = (
+            self.method.uses_gram or self.ridge == "cv" or self.is_auto or self.proof_seconds > 0
+        )
         return "auto" if whole else "columns"
 
     @cached_property
@@ -149,6 +169,16 @@ class Asked:
             return choice.result, choice
         k = problem.check_k(self.k)
         return solve(self.with_ridge(problem, k), k, self.method, **common), None
+
+    def prove(self, problem: Problem, result: Result) -> Certificate | None:
+        """Prove a result of the problem, whatever its ridge, if that is asked for."""
+        seconds = self.proof_seconds
+        # Whoever stopped the search does not want to wait for a proof.
+        if not seconds or result.status == Status.INTERRUPTED:
+            return None
+        return certify(
+            problem.with_ridge(result.ridge), result, time_limit=seconds, verbose=self.verbose
+        )
 
     def with_ridge(self, problem: Problem, k: int) -> Problem:
         """Return the problem with the ridge that is asked for, at k features."""

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from exactk.checks import Number, Whole
 from exactk.choose.explanation import Explanation
 from exactk.choose.near import NearSets, near_sets
-from exactk.errors import InputError, listing
+from exactk.errors import InputError
 from exactk.methods.base import generator
 from exactk.monitor import Monitor
 from exactk.problem import Problem
+from exactk.proof.known import columns_of, members_of, sets_like
 from exactk.result import Result, Status
 from exactk.rules import Rules
 from exactk.search.blocks import Blocks
@@ -100,7 +101,7 @@ def explain(
     members = _members(problem, units, chosen, effort, random_state)
     blocks = Blocks(units)
     blocks.load(members)
-    feasible = _sets_like(units, members)
+    feasible = sets_like(units, members)
     assert feasible is not None  # looked at when the members were found
     if why_not is None or isinstance(why_not, (str, int, np.integer)):
         why_not = [] if why_not is None else [why_not]
@@ -140,48 +141,14 @@ def _members(
     """Units of what is explained, in order of entry."""
     if isinstance(chosen, (int, np.integer)) and not isinstance(chosen, bool):
         chosen = _solved(problem, int(chosen), effort, random_state)
-    if isinstance(chosen, Result):
-        columns = problem.check_support(chosen.order)
-        if tuple(problem.name(p) for p in np.sort(columns)) != chosen.feature_names:
-            raise InputError(
-                f"the result is of another table: it has the columns "
-                f"{listing(chosen.feature_names)}"
-            )
-        if chosen.ridge != problem.ridge:
-            raise InputError(
-                f"the result was found with ridge={chosen.ridge:g}, this problem has "
-                f"ridge={problem.ridge:g}; give problem.with_ridge({chosen.ridge!r})"
-            )
-    else:
-        numbers = isinstance(chosen, np.ndarray) or any(not isinstance(c, str) for c in chosen)
-        if numbers and problem.categories:
-            raise InputError(
-                "chosen has numbers, and the table has columns of text, each of which is several "
-                "columns here: give names, or the Result itself"
-            )
-        columns = np.array(problem.find_columns(chosen, "chosen"), dtype=np.intp)
+    columns = columns_of(problem, chosen, "chosen")
     if columns.size == 0:
         raise InputError("there is nothing to explain: the support is empty")
-    found = units.units_of(columns.tolist())
-    names = listing(problem.original_names[j] for j in problem.table_columns(columns))
-    if found is None:
-        raise InputError(
-            f"{names} cannot have been chosen: constant or excluded columns, or parts of groups, "
-            f"are among them"
-        )
-    if _sets_like(units, found) is None:
-        raise InputError(f"{names} cannot have been chosen: they break constraints of the problem")
+    found = members_of(problem, units, columns)
     place = {int(p): n for n, p in enumerate(columns)}
     if isinstance(chosen, Result):
         return sorted(found, key=lambda u: min(place[int(p)] for p in units.columns(u)))
     return found
-
-
-def _sets_like(units: Units, members: Sequence[int]) -> Feasible | None:
-    """The sets of the same size that keep the rules, if this one does; copies apart if they are."""
-    k = int(units.weights[list(members)].sum())
-    both = (Feasible(units, k), Feasible(units, k, apart=False))
-    return next((feasible for feasible in both if feasible.keeps(members)), None)
 
 
 def _solved(problem: Problem, k: int, effort: float | None, random_state: object) -> Result:

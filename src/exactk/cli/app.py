@@ -8,6 +8,7 @@ import click
 
 from exactk._version import __version__
 from exactk.cli.bench import bench
+from exactk.cli.certify import certify
 from exactk.cli.datasets import datasets
 from exactk.cli.explain import explain
 from exactk.cli.methods import methods
@@ -39,6 +40,7 @@ app.add_command(path)
 app.add_command(stability)
 app.add_command(score)
 app.add_command(explain)
+app.add_command(certify)
 app.add_command(stats)
 app.add_command(methods)
 app.add_command(datasets)

@@ -12,6 +12,7 @@ from exactk._version import __version__
 
 if TYPE_CHECKING:
     from exactk.problem import Problem
+    from exactk.proof.certificate import Certificate
     from exactk.result import Result
 
 __all__ = ["STYLES", "render"]
@@ -29,12 +30,13 @@ def render(result: Result, problem: Problem, style: str, facts: Mapping[str, Any
         The problem that was solved.
     style : {"text", "json", "csv"}
     facts : mapping
-        What the user asked for: ``table``, ``target`` and ``ridge_rule``.
+        What the user asked for: ``table``, ``target`` and ``ridge_rule``; a proof of the result
+        as ``certificate``, if there is one.
     """
     if style == "json":
         return _json(result, problem, facts)
     if style == "csv":
-        return _csv(result, problem)
+        return _csv(result, problem, facts.get("certificate"))
     return _text(result, problem, facts)
 
 
@@ -53,18 +55,27 @@ def _entries(result: Result, problem: Problem) -> list[tuple[int, int, str, floa
     ]
 
 
-def _csv(result: Result, problem: Problem) -> str:
+def _csv(result: Result, problem: Problem, certificate: Certificate | None) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     scored = result.scores is not None
-    writer.writerow(["rank", "index", "feature", *(["score"] if scored else [])])
-    writer.writerows(entry if scored else entry[:3] for entry in _entries(result, problem))
+    # A proof is of all of them together: the same in every line.
+    head, proof = ["rank", "index", "feature", *(["score"] if scored else [])], list[Any]()
+    if certificate is not None:
+        head += ["proven", "lower_bound", "gap"]
+        proof = [certificate.proven, certificate.lower, certificate.gap]
+    writer.writerow(head)
+    for entry in _entries(result, problem):
+        writer.writerow([*(entry if scored else entry[:3]), *proof])
     return text.getvalue()
 
 
 def _json(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
     content = json.loads(result.to_json())
     content.update(facts, version=__version__)
+    if "certificate" in facts:
+        whole = facts["certificate"].to_dict()
+        content["certificate"] = {name: whole[name] for name in whole if name != "result"}
     if problem.categories:
         content["categories"] = [
             {
@@ -100,6 +111,17 @@ def _choice(facts: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _proof(facts: Mapping[str, Any]) -> list[str]:
+    """What is proven, if it was tried."""
+    if "certificate" not in facts:
+        return []
+    found = facts["certificate"]
+    return [
+        f"proof      {found.summary}",
+        f"           {found.nodes:,} part{'s' * (found.nodes != 1)}, {found.seconds:.3g} s",
+    ]
+
+
 def _text(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
     rule = facts["ridge_rule"]
     ridge = f"{result.ridge:.3g}" + (f" ({rule})" if isinstance(rule, str) else "")
@@ -118,5 +140,6 @@ def _text(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
         f"ridge      {ridge}",
         f"status     {status}",
         f"method     {result.method}, {result.seconds:.3g} s",
+        *_proof(facts),
     ]
     return "\n".join(lines) + "\n"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from typing import TYPE_CHECKING
+
 import click
 
+from exactk.cli.certify import optimal_option
 from exactk.cli.given import Given, say_warnings, table_options
 from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
@@ -11,8 +15,14 @@ from exactk.cli.render import render
 from exactk.cli.row_groups import open_grouped
 from exactk.cli.sought import Sizing, Sought, search_options, size_options
 
+if TYPE_CHECKING:
+    from exactk.problem import Problem
+    from exactk.proof.certificate import Certificate
+    from exactk.result import Result
+
 __all__ = ["select"]
 
+OPEN = 1
 INTERRUPTED = 130
 
 
@@ -40,10 +50,22 @@ def _size(context: click.Context, parameter: click.Parameter, value: str) -> int
 )
 @size_options
 @search_options
+@click.option("--certify", "seconds", type=click.FloatRange(min=0, min_open=True),
+              metavar="SECONDS",
+              help="Then prove that no other K features are better, for so long at most; a better "
+              "set that is found takes their place. See: exactk certify.")  # fmt: skip
+@optimal_option
 @style_option
 @output_option
 def select(
-    given: Given, k: int | None, sizing: Sizing, sought: Sought, style: str, output: str | None
+    given: Given,
+    k: int | None,
+    sizing: Sizing,
+    sought: Sought,
+    seconds: float | None,
+    require_optimal: bool,
+    style: str,
+    output: str | None,
 ) -> int:
     """Pick exactly K columns of TABLE that predict the target best.
 
@@ -74,8 +96,12 @@ def select(
                 problem, k, sought.method, time_limit=sought.time_limit, verbose=given.verbose,
                 **options,
             )  # fmt: skip
-    if result.status == "interrupted":
-        given.say(result.message)
+        certificate = _proof(problem, result, seconds, given)
+    ended = result if certificate is None else certificate
+    if certificate is not None:
+        result = certificate.result
+    if ended.status == "interrupted":
+        given.say(result.message or "stopped by the user; this is what was known until then")
     facts = {**given.facts(problem, target), "options": options}
     if choice is not None:
         given.say(choice.message)
@@ -83,5 +109,23 @@ def select(
         facts["choice"] = {
             name: value for name, value in choice.to_dict().items() if name != "result"
         }
+    if certificate is not None:
+        facts["certificate"] = certificate
     write_output(render(result, problem, style, facts), output)
-    return INTERRUPTED if result.status == "interrupted" else 0
+    if ended.status == "interrupted":
+        return INTERRUPTED
+    is_proven = result.status == "optimal" if certificate is None else certificate.proven
+    return OPEN if require_optimal and not is_proven else 0
+
+
+def _proof(
+    problem: Problem, result: Result, seconds: float | None, given: Given
+) -> Certificate | None:
+    """Prove a result, if that is asked for and nobody has stopped the search."""
+    from exactk.proof.certify import certify
+
+    if seconds is None or result.status == "interrupted":
+        return None
+    limit = None if math.isinf(seconds) else seconds
+    problem = problem.with_ridge(result.ridge)
+    return certify(problem, result, time_limit=limit, verbose=given.verbose)

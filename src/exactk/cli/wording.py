@@ -54,8 +54,8 @@ _WORDS = (
     (r"\bthan include asks\b", "than --include asks"),
     (r"\bother than exclude\b", "other than --exclude"),
     (r"(?<![-\w])(include|exclude) (?=\0)", r"--\1 "),
-    (r"^(tolerance|effort)(?= must)", r"--\1"),
-    (r"^chosen(?=:| must| has)", "--features"),
+    (r"^(tolerance|effort|gap|within)(?= must)", r"--\1"),
+    (r"^(chosen|result)(?=:| must| has)", "--features"),
 )
 
 

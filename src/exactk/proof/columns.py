@@ -1,0 +1,214 @@
+"""The tree over single columns, compiled."""
+
+from __future__ import annotations
+
+from ctypes import addressof
+from math import inf
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.problem import Problem
+from exactk.proof.native import HABITS, Task, library
+from exactk.proof.relaxation import Relaxed
+from exactk.proof.setting import Setting
+from exactk.proof.tree import Explored, Found, Part, Stop
+
+__all__ = ["BoundTree", "ColumnTree"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+Whole = npt.NDArray[np.int64]
+
+# Sets that a call can hand over to be priced from the rows, before it gives up the claim to have
+# seen all.
+MOST_DOUBTS = 4096
+# Products after which a call comes back: a few milliseconds, and a tenth of a second.
+QUICK_BUDGET, BUDGET = 20_000_000, 400_000_000
+
+
+class BoundTree:
+    """A bound, and no way to raise it: there are too many sets to look at.
+
+    Parameters
+    ----------
+    problem : Problem
+    bound : float
+    """
+
+    threads = 1
+    assumptions: tuple[str, ...] = ()
+
+    def __init__(self, problem: Problem, bound: float) -> None:
+        self.tolerance = 1e-9 * problem.total
+        self._bound = bound
+
+    def root(self) -> list[Part]:
+        """Return all sets as one part."""
+        return [Part(self._bound, None)]
+
+    def explore(
+        self, part: Part, ceiling: float, n_best: int, stop: Stop, *, quick: bool
+    ) -> Explored:
+        """Leave it at that."""
+        return Explored(is_sure=False)
+
+
+class _Branch(NamedTuple):
+    """A part of the tree: columns that are in, columns that may be, and what bounds them."""
+
+    inside: Whole
+    free: Whole
+    delta: Floats
+    weights: Floats
+
+
+class ColumnTree:
+    """Sets of m columns, by branch and bound in C.
+
+    Parameters
+    ----------
+    setting : Setting
+    relaxed : Relaxed
+        The columns that are left, with diagonal and weights for their bounds.
+    E : ndarray of shape (r, r)
+        The Gram matrix of these columns, with unit diagonal.
+    tolerance : float
+    margin : float
+        How much E − Δ is kept above singular.
+    doubt : float
+        Above zero for columns that may depend on each other: then parts have no bounds, m is at
+        most three, every set is looked at, and those in which less than this is left of a column
+        beside the others are priced from the rows.
+    """
+
+    threads = 64
+    assumptions: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        setting: Setting,
+        relaxed: Relaxed,
+        E: Floats,
+        *,
+        tolerance: float,
+        margin: float = 0.0,
+        doubt: float = 0.0,
+    ) -> None:
+        if doubt > 0 and setting.m > 3:
+            raise ValueError(f"without bounds there are too many sets of {setting.m} columns")
+        self.setting, self.relaxed, self.tolerance = setting, relaxed, tolerance
+        self.margin, self.doubt = margin, doubt
+        d, c = len(E), setting.C.shape[1]
+        self._stride = (d + 7) // 8 * 8
+        self._A, self._B = np.zeros((d, self._stride)), np.zeros((c, self._stride))
+        self._A[:, :d] = E
+        self._B[:, :d] = setting.C[relaxed.columns].T
+        self._desks: list[_Desk] = []
+        self._lock = Lock()
+
+    def root(self) -> list[Part]:
+        """Return what the relaxation has left, as one part."""
+        relaxed = self.relaxed
+        bound = self.setting.total - relaxed.explained
+        everything = np.arange(len(relaxed.columns), dtype=np.int64)
+        state = _Branch(everything[:0], everything, relaxed.delta, relaxed.weights)
+        return [Part(max(bound, 0.0), state)]
+
+    def explore(
+        self, part: Part, ceiling: float, n_best: int, stop: Stop, *, quick: bool
+    ) -> Explored:
+        """Look at a part in C; other threads may do so at the same time."""
+        with self._lock:
+            desk = self._desks.pop() if self._desks else _Desk(self)
+        try:
+            return desk.explore(part, self._needed(ceiling, n_best), n_best, stop, quick=quick)
+        finally:
+            with self._lock:
+                self._desks.append(desk)
+
+    def _needed(self, ceiling: float, n_best: int) -> float:
+        """What a set must explain to be of interest.
+
+        One that is better by rounding is none; but a list of sets takes in those that may be, for
+        they are priced once more.
+        """
+        if ceiling == inf:
+            return -inf
+        exact = n_best == 1 and self.doubt == 0
+        return self.setting.total - ceiling + (self.tolerance if exact else -self.tolerance)
+
+    def columns_of(self, members: Whole) -> tuple[int, ...]:
+        """Return the columns of the problem, those that must be in among them."""
+        chosen = self.setting.columns[self.relaxed.columns[members]]
+        return tuple(sorted([*self.setting.inside, *chosen.tolist()]))
+
+
+class _Desk:
+    """Work space of one thread, and what it has learnt of which bounds pay."""
+
+    def __init__(self, tree: ColumnTree) -> None:
+        self.tree = tree
+        (d, stride), c, m = tree._A.shape, len(tree._B), tree.setting.m
+        bounds = int(tree.doubt == 0)
+        self._arrays = {
+            "work": np.empty(library().exactk_proof_room(d, c, m, stride, bounds)),
+            "open_bound": np.empty(m + 2),
+            "open_counts": np.empty((m + 2, 2), dtype=np.int64),
+            "open_columns": np.empty((m + 2, m + d), dtype=np.int64),
+            "open_delta": np.empty((m + 2, d)),
+            "open_weight": np.empty((m + 2, d)),
+            "habits": np.zeros(HABITS),
+            "doubts": np.empty((0 if bounds else MOST_DOUBTS, m), dtype=np.int64),
+        }
+        self._task = Task(
+            d=d, c=c, k=m, stride=stride, A=tree._A.ctypes.data, B=tree._B.ctypes.data,
+            margin=tree.margin, bounds=bounds, doubt=tree.doubt,
+            most_doubts=len(self._arrays["doubts"]),
+        )  # fmt: skip
+        for name, array in self._arrays.items():
+            setattr(self._task, name, array.ctypes.data)
+
+    def explore(
+        self, part: Part, needed: float, n_best: int, stop: Stop, *, quick: bool
+    ) -> Explored:
+        tree, task = self.tree, self._task
+        state = part.state
+        assert isinstance(state, _Branch)
+        values = np.empty(n_best)
+        sets = np.empty((n_best, max(tree.setting.m, 1)), dtype=np.int64)
+        task.n_in, task.n_free = len(state.inside), len(state.free)
+        task.inside, task.free = state.inside.ctypes.data, state.free.ctypes.data
+        task.delta, task.weight = state.delta.ctypes.data, state.weights.ctypes.data
+        task.found_value, task.found_sets = values.ctypes.data, sets.ctypes.data
+        task.n_best, task.threshold, task.stop = n_best, needed, stop.ctypes.data
+        task.budget = QUICK_BUDGET if quick else BUDGET
+        task.n_found = task.n_open = task.n_doubts = task.overflow = task.nodes = task.spent = 0
+        library().exactk_prove(addressof(task))
+        m, total = tree.setting.m, tree.setting.total
+        found = [
+            Found(tree.columns_of(sets[i, :m]), total - float(values[i]))
+            for i in range(task.n_found)
+        ]
+        # Their objective is told by the rows; until then they count as good.
+        doubts = self._arrays["doubts"][: task.n_doubts]
+        found += [Found(tree.columns_of(members), 0.0) for members in doubts]
+        return Explored(found, self._left(part.bound), task.nodes, is_sure=not task.overflow)
+
+    def _left(self, bound: float) -> list[Part]:
+        """Return the parts that the call did not come to."""
+        m, arrays, parts = self.tree.setting.m, self._arrays, []
+        for i in range(self._task.n_open):
+            n_in, n_free = arrays["open_counts"][i].tolist()
+            columns = arrays["open_columns"][i]
+            own = self.tree.setting.total - float(arrays["open_bound"][i])
+            state = _Branch(
+                columns[:n_in].copy(),
+                columns[m : m + n_free].copy(),
+                arrays["open_delta"][i, :n_free].copy(),
+                arrays["open_weight"][i, :n_free].copy(),
+            )
+            parts.append(Part(max(bound, own), state))
+        return parts

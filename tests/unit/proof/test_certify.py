@@ -1,0 +1,476 @@
+"""Certificates: right against every set, whenever they end, and never lost."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+
+import exactk
+from exactk import Problem, Status, best_sets, certify, certify_path, solve, solve_path
+from exactk.monitor import Monitor, Progress
+from exactk.proof import certify as module
+from exactk.proof import proving, ranked, sizes
+from exactk.proof.drive import Drive
+from exactk.proof.opening import open_tree
+from exactk.proof.proving import Proof
+from exactk.result import Path, Result
+from tests.support import says
+
+
+@pytest.fixture(scope="module")
+def cancer() -> Problem:
+    return Problem.from_arrays(*load_breast_cancer(return_X_y=True))
+
+
+def _random(seed: int, d: int = 9, n: int = 40, ridge: float = 0.0) -> Problem:
+    rng = np.random.default_rng(seed)
+    # Columns that resemble each other: what greedy takes first is seldom what is best.
+    X = rng.standard_normal((n, 4)) @ rng.standard_normal((4, d)) + rng.standard_normal((n, d))
+    y = X @ rng.standard_normal(d) + rng.standard_normal(n)
+    return Problem.from_arrays(X, y, ridge=ridge, task="regression")
+
+
+def _all_sets(problem: Problem, k: int) -> list[tuple[float, tuple[int, ...]]]:
+    every = combinations(problem.candidates.tolist(), k)
+    return sorted((problem.objective(one), one) for one in every)
+
+
+def _hard() -> Problem:
+    """What takes longer than a moment: 64 columns, of which 12 are wanted."""
+    return Problem.from_arrays(*load_digits(return_X_y=True), ridge=0.01)
+
+
+@contextmanager
+def _raising(after: int, every: bool = False) -> Iterator[Callable[[Progress], None]]:
+    """A listener that stands for a Ctrl-C while progress is shown."""
+    heard = 0
+
+    def listen(progress: Progress) -> None:
+        nonlocal heard
+        heard += 1
+        if heard == after or (every and heard > after):
+            raise KeyboardInterrupt
+
+    yield listen
+
+
+def _interrupt(*arguments: Any, **options: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_the_best_five_of_breast_cancer_are_proven(cancer: Problem) -> None:
+    found = certify(cancer, solve(cancer, 5))
+    assert found.proven
+    assert not found.improved
+    assert found.upper == pytest.approx(70.3327, abs=5e-5)
+    assert found.lower == pytest.approx(found.upper, rel=1e-6)
+    assert found.result.support.tolist() == [2, 7, 20, 21, 23]
+    assert (found.status, found.result.status) == (Status.OPTIMAL, Status.OPTIMAL)
+    assert found.result.method == "exchange"
+    assert (found.k, found.ridge) == (5, 0.0)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("k", [1, 3, 8, 9])
+def test_it_agrees_with_looking_at_every_set(seed: int, k: int, ridge: float) -> None:
+    problem = _random(seed, ridge=ridge)
+    optimum, columns = _all_sets(problem, k)[0]
+    found = certify(problem, list(range(k)))
+    assert found.proven
+    assert found.upper == pytest.approx(optimum, rel=1e-9)
+    assert found.lower <= optimum * (1 + 1e-9)
+    assert tuple(found.result.support.tolist()) == columns
+    assert found.improved == (columns != tuple(range(k)))
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        {"include": ["x0"], "exclude": ["x5"]},
+        {"groups": {"pair": ["x0", "x1"], "trio": ["x2", "x3", "x4"]}},
+        {"groups": {"pair": ["x0", "x1"]}, "count": "columns"},
+        {"families": {"first": ["x0", "x1", "x2", "x3"]}, "at_least": 1, "at_most": 2},
+        {"costs": {f"x{j}": 1.0 + j % 4 for j in range(9)}, "budget": 6.0},
+        {"max_correlation": 0.6},
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_constraints_are_kept(constraints: dict[str, Any], seed: int) -> None:
+    problem = _random(seed, ridge=0.1).with_constraints(**constraints)
+    optimum = solve(problem, 3, "exhaustive")
+    worst = solve(problem, 3, "greedy")
+    found = certify(problem, worst)
+    assert found.proven
+    assert found.upper == pytest.approx(optimum.objective, rel=1e-9)
+    assert found.k == found.result.k == 3
+    assert "only sets that keep the constraints count" in found.assumptions
+    assert "Assumed: only sets that keep the constraints count" in found.summary
+
+
+def test_a_bad_start_is_replaced(cancer: Problem) -> None:
+    found = certify(cancer, [0, 1, 2, 3, 4])
+    assert found.improved
+    assert found.result.support.tolist() == [2, 7, 20, 21, 23]
+    assert found.result.method == "given, then proof"
+    assert found.result.status == Status.OPTIMAL
+    assert found.result.objective == found.upper
+    names = certify(cancer, ["x0", "x1"])
+    assert names.k == 2
+    assert names.proven
+
+
+def test_the_answer_of_a_filter_gives_way_and_keeps_its_scores() -> None:
+    problem = Problem.from_arrays(*load_wine(return_X_y=True))
+    by_filter = solve(problem, 4, "fisher")
+    found = certify(problem, by_filter)
+    assert found.proven
+    assert found.improved
+    assert found.result.method == "fisher, then proof"
+    assert found.result.objective < by_filter.objective
+    np.testing.assert_array_equal(found.result.scores, by_filter.scores)
+    again = certify(problem, found.result)
+    assert not again.improved
+    assert again.result.method == "fisher, then proof"
+
+
+def test_a_number_is_solved_for_first(cancer: Problem) -> None:
+    found = certify(cancer, np.int64(3))
+    assert (found.k, found.proven, found.result.method) == (3, True, "exchange")
+
+
+def test_the_bound_never_falls_and_is_never_above_the_optimum() -> None:
+    problem = Problem.from_arrays(*load_digits(return_X_y=True), ridge=0.01)
+    known = solve(problem, 6)
+    proof, seen = Proof(problem, known, 0.0), []
+    monitor = Monitor(3.0, lambda progress: seen.append((proof.lower, proof.upper)))
+    for _ in range(40):
+        proof.go(Monitor(0.01, lambda progress: seen.append((proof.lower, proof.upper))), 1)
+    proof.go(monitor, 2)
+    lowers, uppers = zip(*seen, strict=True)
+    assert len(seen) > 5
+    assert list(lowers) == sorted(lowers)
+    assert list(uppers) == sorted(uppers, reverse=True)
+    assert max(lowers) <= uppers[-1]
+
+
+def test_a_gap_that_is_small_enough_ends_it() -> None:
+    problem = _hard()
+    found = certify(problem, 12, gap=0.5, time_limit=30)
+    assert found.gap <= 0.5
+    assert not found.proven
+    assert found.status == Status.CONVERGED
+    assert found.summary.startswith("Not proven: the best possible objective is at least ")
+    assert found.seconds < 20
+
+
+def test_the_time_limit_holds_for_all_of_it() -> None:
+    problem, begun = _hard(), time.perf_counter()
+    found = certify(problem, 12, time_limit=0.5)
+    assert time.perf_counter() - begun < 5
+    assert found.status == Status.TIME_LIMIT
+    assert 0 < found.lower < found.upper
+    assert found.gap == pytest.approx((found.upper - found.lower) / found.upper)
+    # The search itself was not cut short, and its answer stays what it was.
+    assert found.result.status == Status.CONVERGED
+
+
+def test_more_time_shows_more() -> None:
+    problem = _hard()
+    known = solve(problem, 12, effort=0)
+    short, long = (certify(problem, known, time_limit=limit) for limit in (0.2, 1.5))
+    assert short.lower <= long.lower <= long.upper <= short.upper
+
+
+@pytest.mark.parametrize("n_jobs", [None, -1, 1, 3])
+def test_any_number_of_threads_gives_the_same(cancer: Problem, n_jobs: int | None) -> None:
+    found = certify(cancer, 6, n_jobs=n_jobs)
+    assert found.proven
+    assert found.upper == pytest.approx(68.2805, abs=5e-5)
+
+
+def test_an_interrupt_keeps_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = _hard()
+    known = solve(problem, 12)
+    monkeypatch.setattr(module, "showing", lambda *words: _raising(3))
+    found = certify(problem, known)
+    assert found.status == Status.INTERRUPTED
+    assert 0 < found.lower <= found.upper <= known.objective
+    assert found.summary.startswith("Not proven before it was stopped: ")
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_interrupts_one_after_the_other_lose_no_part(cancer: Problem, threads: int) -> None:
+    optimum = certify(cancer, 8).upper
+    start = solve(cancer, 8, "greedy").support.tolist()
+    for after in range(1, 9):
+        drive = Drive(cancer, open_tree(cancer, 8), [start])
+        with _raising(after, every=True) as listen:
+            # Each press of the keys is heard while the last one is dealt with.
+            for _ in range(3):
+                ended = drive.go(Monitor(None, listen), threads)
+                assert not drive.is_closed or drive.upper == pytest.approx(optimum, rel=1e-9)
+                assert drive.lower <= optimum * (1 + 1e-9)
+        assert ended in (Status.INTERRUPTED, Status.OPTIMAL)
+        assert drive.go(Monitor(), threads) == Status.OPTIMAL
+        assert drive.upper == pytest.approx(optimum, rel=1e-9)
+
+
+def test_an_interrupt_before_there_is_a_bound(
+    cancer: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = solve(cancer, 3)
+    monkeypatch.setattr(proving, "open_tree", _interrupt)
+    found = certify(cancer, known)
+    assert (found.status, found.lower, found.gap, found.nodes) == (Status.INTERRUPTED, 0.0, 1.0, 0)
+    assert not found.proven
+    assert found.result == known
+    assert "no bound" in found.summary
+
+
+def test_an_interrupted_search_is_not_proven(
+    cancer: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = Result.from_dict({**solve(cancer, 3).to_dict(), "status": "interrupted"})
+    monkeypatch.setattr(module, "solve", lambda *given, **options: stopped)
+    monkeypatch.setattr(proving, "open_tree", lambda *given: pytest.fail("nobody waits for this"))
+    found = certify(cancer, 3)
+    assert found.status == found.result.status == Status.INTERRUPTED
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.2])
+def test_more_columns_than_are_independent(ridge: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 4))
+    X = np.column_stack([X, X[:, 0], X[:, 1]])
+    problem = Problem.from_arrays(X, X @ rng.standard_normal(6), task="regression", ridge=ridge)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = certify(problem, 5)
+    assert found.k == 5
+    assert found.proven
+    assert found.upper == pytest.approx(problem.objective(found.result.support))
+    # Proven the best, and still not five independent columns.
+    assert found.result.status == Status.RANK_DEFICIENT
+    assert "only 4 of the 5" in found.result.message
+
+
+def test_copies_of_a_column_are_one_choice() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 3))
+    X = np.column_stack([X, X[:, 0]])
+    y = 3 * X[:, 0] + 0.01 * X[:, 1]
+    problem = Problem.from_arrays(X, y, task="regression", ridge=1.0)
+    # With a ridge two copies share the shrinkage and are below all sets of different columns.
+    found = certify(problem, [0, 3])
+    assert found.upper < min(problem.objective(one) for one in combinations(range(3), 2))
+    assert found.lower <= found.upper
+    assert found.result.support.tolist() == [0, 3]
+    assert any("copies" in one for one in found.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("result", "options", "words"),
+    [
+        (5, {"time_limit": 0}, ["time_limit must be", "not 0"]),
+        (5, {"time_limit": "1"}, ["time_limit must be", "not '1'"]),
+        (5, {"gap": -0.1}, ["gap must be a number in [0, 1], not -0.1"]),
+        (5, {"gap": np.nan}, ["gap must be", "nan"]),
+        (5, {"n_jobs": 0}, ["n_jobs must be a whole number of at least 1", "not 0"]),
+        (5, {"n_jobs": 1.5}, ["n_jobs must be", "1.5"]),
+        (0, {}, ["k must be at least 1, not 0"]),
+        (31, {}, ["k=31 is more than the 30 usable columns"]),
+        (True, {}, ["result must be a Result", "not True"]),
+        (None, {}, ["result must be a Result", "not None"]),
+        ([], {}, ["result has no columns"]),
+        (["radius"], {}, ["result: ", "'radius'"]),
+        ([0, 99], {}, ["result: ", "99"]),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_work(
+    cancer: Problem, monkeypatch: pytest.MonkeyPatch, result: Any, options: Any, words: list[str]
+) -> None:
+    monkeypatch.setattr(proving, "open_tree", lambda *given: pytest.fail("work was begun"))
+    with says(*words):
+        certify(cancer, result, **options)
+
+
+def test_results_of_other_problems_are_refused(cancer: Problem) -> None:
+    result = solve(cancer.with_ridge(0.5), 3)
+    with says("found with ridge=0.5, this problem has ridge=0", "problem.with_ridge(0.5)"):
+        certify(cancer, result)
+    X, y = load_breast_cancer(return_X_y=True)
+    other = solve(Problem.from_arrays(X[:300], y[:300]), 3)
+    with says("the result is of another problem", f"{other.objective:.6g}"):
+        certify(cancer, other)
+    with says("the result is of another table", "'petal'"):
+        certify(cancer, Result.from_dict({**result.to_dict(), "feature_names": ["petal"] * 3}))
+    with says("problem must be an exactk.Problem, not ndarray"):
+        certify(X, 3)  # type: ignore[arg-type]
+
+
+def test_sets_that_break_the_rules_are_refused(cancer: Problem) -> None:
+    ruled = cancer.with_constraints(exclude=["x0"], max_correlation=0.5)
+    with says("'x0'", "cannot have been chosen", "excluded"):
+        certify(ruled, ["x0", "x1"])
+    with says("break constraints"):
+        certify(ruled, ["x2", "x3"])
+
+
+def test_a_path_proves_every_size(cancer: Problem) -> None:
+    found = certify_path(cancer, 6)
+    assert found.proven
+    assert found.sizes == [1, 2, 3, 4, 5, 6]
+    for one in found:
+        assert one.upper == pytest.approx(certify(cancer, one.k).upper, rel=1e-9)
+    assert found.status == Status.OPTIMAL
+    assert found.at(5).result.support.tolist() == [2, 7, 20, 21, 23]
+
+
+def test_a_path_that_was_found_is_proven_and_mended() -> None:
+    problem = _random(3, ridge=0.1)
+    path = solve_path(problem, 5, "greedy")
+    found = certify_path(problem, path)
+    assert found.proven
+    for one in found:
+        assert one.upper == pytest.approx(_all_sets(problem, one.k)[0][0], rel=1e-9)
+    assert isinstance(found.path, Path)
+    assert (np.diff(found.path.objectives) <= 0).all()
+
+
+def test_a_path_out_of_time_has_bounds_for_all_sizes() -> None:
+    problem, begun = _hard(), time.perf_counter()
+    found = certify_path(problem, 12, time_limit=2.0)
+    assert time.perf_counter() - begun < 10
+    assert found.sizes == list(range(1, 13))
+    assert not found.proven
+    assert found.status == Status.TIME_LIMIT
+    assert found.at(1).proven
+    lowers = found.table["lower"]
+    # What holds for a larger size holds for a smaller one.
+    assert lowers == sorted(lowers, reverse=True)
+    assert all(one.lower <= one.upper for one in found)
+
+
+def test_no_bound_is_handed_down_where_larger_sets_need_not_hold_smaller_ones() -> None:
+    problem = _random(1).with_constraints(groups={"all but one": [f"x{j}" for j in range(8)]})
+    found = certify_path(problem, 2)
+    assert found.proven
+    for one in found:
+        expected = solve(problem, one.k, "exhaustive").objective
+        assert one.upper == pytest.approx(expected, rel=1e-9)
+
+
+def test_sizes_without_sets_are_left_out() -> None:
+    problem = _random(2).with_constraints(include=["x0", "x1", "x2"])
+    assert certify_path(problem, 5).sizes == [3, 4, 5]
+
+
+def test_an_interrupted_path_keeps_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = _hard()
+    path = solve_path(problem, 12)
+    monkeypatch.setattr(sizes, "showing", lambda *words: _raising(2))
+    found = certify_path(problem, path)
+    assert found.sizes == list(range(1, 13))
+    assert found.status == Status.INTERRUPTED
+    assert found.at(12).lower > 0
+    assert {one.status for one in found if not one.proven} == {Status.INTERRUPTED}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_best", [1, 4, 200])
+def test_the_best_sets_are_those_of_all(seed: int, n_best: int) -> None:
+    problem = _random(seed, ridge=0.1)
+    expected = _all_sets(problem, 4)[:n_best]
+    found = best_sets(problem, 4, n_best)
+    assert found.is_complete
+    assert found.status == Status.OPTIMAL
+    assert found.sets == tuple(columns for _, columns in expected)
+    np.testing.assert_allclose(found.objectives, [objective for objective, _ in expected])
+    assert found.names[0] == tuple(f"x{j}" for j in found.sets[0])
+
+
+@pytest.mark.parametrize("within", [0.0, 0.05, 0.5])
+def test_sets_within_a_share_of_the_best(within: float) -> None:
+    problem = _random(4)
+    every = _all_sets(problem, 3)
+    expected = [one for objective, one in every if objective <= (1 + within) * every[0][0]]
+    found = best_sets(problem, 3, 1000, within=within)
+    assert found.is_complete
+    assert found.sets == tuple(expected)
+    assert max(found.table["excess"]) <= within + 1e-9
+
+
+def test_the_best_sets_keep_the_constraints() -> None:
+    problem = _random(5).with_constraints(include=["x8"], groups={"pair": ["x0", "x1"]})
+    found = best_sets(problem, 2, 3)
+    assert found.is_complete
+    assert all("x8" in names for names in found.names)
+    assert found.objectives[0] == pytest.approx(solve(problem, 2, "exhaustive").objective)
+
+
+def test_a_list_that_is_not_proven_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = _hard()
+    found = best_sets(problem, 12, 5, time_limit=0.5)
+    assert not found.is_complete
+    assert found.status == Status.TIME_LIMIT
+    assert len(found.sets) == 5
+    assert list(found.objectives) == sorted(found.objectives)
+    assert "others may" not in found.summary
+    assert found.summary.startswith("Not proven: other sets of 12")
+    monkeypatch.setattr(ranked, "showing", lambda *words: _raising(2))
+    stopped = best_sets(problem, 12, 5)
+    assert stopped.status == Status.INTERRUPTED
+    assert 0 < stopped.lower <= stopped.objectives[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "words"),
+    [
+        ((3, 0), {}, ["n_best must be a whole number of at least 1, not 0"]),
+        ((3,), {"within": -1}, ["within must be a number in [0, inf)", "not -1"]),
+        ((0,), {}, ["k must be at least 1"]),
+        ((3,), {"n_jobs": "2"}, ["n_jobs must be", "'2'"]),
+    ],
+)
+def test_best_sets_checks_first(
+    cancer: Problem, given: tuple[int, ...], options: Any, words: list[str]
+) -> None:
+    with says(*words):
+        best_sets(cancer, *given, **options)
+
+
+def test_columns_of_text_are_named_as_the_user_knows_them() -> None:
+    pl = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({
+        "colour": rng.choice(["red", "blue", "white"], 60),
+        "a": rng.standard_normal(60), "b": rng.standard_normal(60),
+    })  # fmt: skip
+    y = (table["colour"] == "red").to_numpy() * 3.0 + table["a"].to_numpy()
+    problem = Problem.from_arrays(table, y, task="regression")
+    found = certify(problem, ["b", "a"])
+    assert found.proven
+    assert set(found.result.selected) == {"colour", "a"}
+    # No constraint of the user's, so none is said.
+    assert not found.assumptions
+    assert "no other 2 features" in found.summary
+    best = best_sets(problem, 2, 3)
+    assert best.sets[0] == (0, 1)
+    assert set(best.names[0]) == {"colour", "a"}
+    with says("result has numbers, and the table has columns of text"):
+        certify(problem, [0, 1])
+
+
+def test_it_is_there_for_the_user() -> None:
+    for name in ("certify", "certify_path", "best_sets"):
+        assert name in exactk.__all__
+        assert name in dir(exactk)
