@@ -554,16 +554,16 @@ class Problem(Doors, Ruled):
     def _fit_live(self, S: Indices) -> tuple[Floats, float, int]:
         """From the Gram matrix where that is exact enough, else from the rows if it can be."""
         if self.rows is not None and len(S) > self.rows.n_rows:
-            return wide_least_squares(*self._standardised(S), self.weights, self.penalty)
+            return wide_least_squares(*self.standardised(S), self.weights, self.penalty)
         A = self.gram.block(S) + self.penalty * np.eye(len(S))
         root = 1.0 / np.sqrt(np.diagonal(A))
         A, B = A * np.outer(root, root), self.cross[:, S].T * root[:, None]
         V, rank = solve_unit_diagonal(A, B), len(S)
         readable = self.rows is not None and self.rows.n_rows * len(S) <= FEW_VALUES
         if readable and (V is None or self._is_doubtful(S, V, B)):
-            return least_squares(*self._standardised(S), self.weights, self.penalty)
+            return least_squares(*self.standardised(S), self.weights, self.penalty)
         if V is None:
-            noise = sum_rounding(self.n_rows) * float((self._lost_x[S] ** 2).sum())
+            noise = sum_rounding(self.n_rows) * float((self.lost_x[S] ** 2).sum())
             V, rank = solve_dependent(A, B, noise)
         return V * root[:, None], self._left(V, B), rank
 
@@ -573,11 +573,11 @@ class Problem(Doors, Ruled):
 
     def _is_doubtful(self, S: Indices, V: Floats, B: Floats) -> bool:
         """Whether rounding may be seen in what V leaves: large terms that nearly cancel."""
-        total, lost = self.total * self._lost_y, V * self._lost_x[S][:, None]
+        total, lost = self.total * self.lost_y, V * self.lost_x[S][:, None]
         return gram_rounding(lost, total, self.n_rows) > VISIBLE * self._left(V, B)
 
     @cached_property
-    def _lost_x(self) -> Floats:
+    def lost_x(self) -> Floats:
         """Root of the factor by which a mean enlarges the rounding of sums about zero."""
         offset = np.zeros(self.n_features)
         S = self.usable
@@ -587,12 +587,12 @@ class Problem(Doors, Ruled):
         return lost
 
     @cached_property
-    def _lost_y(self) -> float:
+    def lost_y(self) -> float:
         """That factor for the sum of squares of the target."""
         offset = np.abs(self.y_mean).max() * np.sqrt(self.weight / self.total)
         return 1.0 + min(float(offset) ** 2, BENIGN_RATIO)
 
-    def _standardised(self, S: Indices) -> tuple[Floats, Floats]:
+    def standardised(self, S: Indices) -> tuple[Floats, Floats]:
         """The rows of some columns and of the target, centred."""
         rows, target = self.rows, self.target
         assert rows is not None

@@ -14,7 +14,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.preprocessing import PolynomialFeatures
 
-from exactk import Problem, solve
+from exactk import Problem, certify, solve
+from exactk.proof.native import library
 from tests.oracles.brute import Reference
 
 Floats = npt.NDArray[np.float64]
@@ -90,3 +91,27 @@ def test_exhaustive_agrees_on_real_data(name: str, k: int) -> None:
     assert solve(problem, k).objective == pytest.approx(best, rel=1e-9)
     if str(k) in STORED[name]["optimum"]:
         assert best == pytest.approx(STORED[name]["optimum"][str(k)], abs=CLOSE)
+
+
+def proofs() -> list[Any]:
+    """All of them, those that take more than a few seconds marked."""
+    long = {("digits", 8), ("digits", 9)}
+    return [
+        pytest.param(*one, marks=[pytest.mark.slow] * (one in long)) for one in cells("optimum")
+    ]
+
+
+@pytest.mark.skipif(library() is None, reason="the tree is not compiled here")
+@pytest.mark.parametrize(("name", "k"), proofs())
+def test_the_optimum_is_proven_once_more_from_a_bad_start(name: str, k: int) -> None:
+    X, y = table(name)
+    problem = Problem.from_arrays(X, y)
+    start = np.random.default_rng(k).permutation(problem.candidates)[:k].tolist()
+    optimum = STORED[name]["optimum"][str(k)]
+    assert problem.objective(start) > optimum + 1.0
+    certificate = certify(problem, start, time_limit=None, n_jobs=1)
+    assert certificate.proven
+    assert certificate.improved
+    assert certificate.lower == pytest.approx(optimum, abs=CLOSE)
+    own = Reference(X, y).objective(certificate.result.support)
+    assert own == pytest.approx(optimum, abs=CLOSE)

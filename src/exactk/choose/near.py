@@ -118,7 +118,8 @@ def _enumerated(
     left = MOST_SECONDS
     if monitor.time_limit is not None:
         left = max(min(left, monitor.time_limit - monitor.seconds), 0.0)
-    if drive.go(_Limited(left), tree.threads) == Status.INTERRUPTED:
+    # One thread: whether the list is complete must not hang on how many there are.
+    if drive.go(_Limited(left), 1) == Status.INTERRUPTED:
         raise KeyboardInterrupt
     # The set itself is near, and its objective by another way may be a rounding above the bound.
     near = [one for one in drive.sets if one.objective <= bound or one.columns == own]

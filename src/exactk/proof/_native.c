@@ -31,6 +31,9 @@ enum { LARGE = 5, DIAGONAL_STEPS = 2, ROUNDS = 40 };
 /* Columns from which on a diagonal must not cost more than all the rest. */
 enum { MANY = 200 };
 
+/* What a column explains of which a share of `doubt` is left may be off by this much. */
+#define NEAR 1e-8
+
 /* What a call is given and gives back; mirrored in native.py. */
 typedef struct {
     int64_t d, c, k, stride;
@@ -447,18 +450,20 @@ typedef struct {
 /* Triples of p, q and t in (q, end): whether any explains more than needed, or is in doubt. */
 CLONES static int any_third(const double *E, const double *K, int64_t s, const First *first,
                             int64_t p, int64_t q, int64_t end, double need, double doubt,
-                            double *excess) {
+                            double scale, double *excess) {
     const double *e_p = E + p * s, *k_p = K + p * s, *e_q = E + q * s, *k_q = K + q * s;
     const double *left = first->left, *cross = first->cross;
     double a = e_p[q] * first->inverse, b = (k_p[q] - a * first->own) * first->inverse;
     double inverse = 1.0 / left[q], gain = cross[q] * inverse, rest = need - first->gain - gain;
     double square = gain * inverse, two = 2 * inverse;
-    int64_t any = 0;
+    /* Of a q that nearly depends on p rounding may have taken more than there is left. */
+    double slack = left[q] > doubt ? 0 : NEAR * doubt / left[q] * (scale + fabs(need));
+    int64_t any = 0, tells = left[q] > NEAR * doubt;
     for (int64_t t = q + 1; t < end; t++) {
         double e = e_q[t] - a * e_p[t], k = k_q[t] - a * k_p[t] - b * e_p[t];
         double remains = left[t] - e * e * inverse;
         double more = cross[t] + e * (e * square - two * k) - rest * remains;
-        excess[t] = remains > doubt ? more : INFINITY;
+        excess[t] = tells && remains > doubt ? more + slack : INFINITY;
         any |= excess[t] > 0;
     }
     return any != 0;
@@ -495,10 +500,14 @@ static int64_t three_more(Tree *tree, Level *level) {
     if (!task->bounds) memset(tree->s, 0, (size_t)r * sizeof(double));
     sort_columns(tree, level);
     task->spent += r * r * (tree->c / 2 + 2);
+    double scale = 0;
+    for (int64_t i = 0; i < r; i++)
+        if (K[i * s + i] > scale) scale = K[i * s + i];
     First firsts[FIRSTS];
     for (int64_t start = 0; start + 2 < r; start += FIRSTS) {
         int64_t n = start + FIRSTS < r ? FIRSTS : r - start;
-        if (*task->stop || (start && task->spent > task->budget)) return start;
+        int64_t halfway = task->doubt > 0 && 2 * task->n_doubts > task->most_doubts;
+        if (*task->stop || (start && (halfway || task->spent > task->budget))) return start;
         for (int64_t i = 0; i < n; i++) {
             int64_t p = start + i;
             const double *e = E + p * s, *k = K + p * s;
@@ -526,7 +535,8 @@ static int64_t three_more(Tree *tree, Level *level) {
                 }
                 looked += end - q;
                 const First *first = firsts + (p - start);
-                if (any_third(E, K, s, first, p, q, end, need, task->doubt, tree->trial))
+                if (any_third(E, K, s, first, p, q, end, need, task->doubt, scale,
+                              tree->trial))
                     record_triples(tree, level, first, p, q, end);
             }
             task->spent += 4 * looked;
@@ -599,7 +609,7 @@ static int relax(Tree *tree, Level *level, int64_t *fixed) {
         double open = bound - need, gained = before - bound;
         before = bound;
         /* Goes on as long as the way that is left may be made at this pace. */
-        if (gained > WORTHWHILE * open) {
+        if (gained > WORTHWHILE * open && !*task->stop) {
             improve_weights(tree, level, edge[0]);
             continue;
         }
@@ -609,8 +619,8 @@ static int relax(Tree *tree, Level *level, int64_t *fixed) {
         if (*fixed) return FIXED;
         double share = open / bound, usual = seen[GAINED] / (seen[TRIED] + 1e-9);
         int pays = seen[TRIED] < 10 || share < REACH * usual || (m >= LARGE && !diagonal_steps);
-        if (!pays || !affordable(tree, level->r) || diagonal_steps++ == DIAGONAL_STEPS ||
-            !improve_diagonal(tree, level, open))
+        if (!pays || diagonal_steps++ == DIAGONAL_STEPS || !affordable(tree, level->r) ||
+            *task->stop || !improve_diagonal(tree, level, open))
             return OPEN;
         from = bound;
         before = INFINITY;
@@ -643,13 +653,14 @@ static int64_t branch_at(Tree *tree, Level *level) {
 static void grow(Tree *tree, Level *level) {
     Task *task = tree->task;
     for (;;) {
+        /* No set at all, so nothing to come back to. */
+        if (level->m > level->r) return;
         if (tree->halted || *task->stop || task->spent > task->budget) {
             tree->halted = 1;
             leave_open(tree, level);
             return;
         }
         task->nodes++;
-        if (level->m > level->r) return;
         if (level->m == 0) {
             record(tree, level, NULL, 0, level->explained);
             return;
@@ -700,6 +711,9 @@ EXPORT int64_t exactk_proof_room(int64_t d, int64_t c, int64_t k, int64_t stride
 }
 
 EXPORT int64_t exactk_proof_layout(void) { return (int64_t)sizeof(Task); }
+
+/* Numbers that a thread keeps from call to call. */
+EXPORT int64_t exactk_proof_habits(void) { return 2 * DEPTHS + 2; }
 
 /* Look at the part that the task names, until it is finished or the budget is spent. */
 EXPORT void exactk_prove(Task *task) {

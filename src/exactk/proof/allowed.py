@@ -124,8 +124,8 @@ class Allowed:
         problem = self.problem
         if problem.rows is None or len(V) == 0:
             return 0.0
-        lost = V * problem._lost_x[self.columns[at]][:, None]
-        return gram_rounding(lost, self.total * problem._lost_y, problem.n_rows)
+        lost = V * problem.lost_x[self.columns[at]][:, None]
+        return gram_rounding(lost, self.total * problem.lost_y, problem.n_rows)
 
     def fit(self, at: Indices) -> Fit:
         """Return the fit on the columns at these places."""
@@ -212,7 +212,7 @@ class Allowed:
             return 0.0, min(n, len(at) - 1)
         left, sizes, _ = np.linalg.svd(R[:, at], full_matrices=False)
         # Less than any fit leaves out: `least_squares` takes from EPS·n on what is independent.
-        left = left[:, sizes > 0.5 * EPS * n]
+        left = left[:, sizes > 1e-3 * EPS * n]
         Y = R[:, len(self.columns) :]
         rest = Y - left @ (left.T @ Y)
         return float(np.einsum("ij,ij->", rest, rest)), left.shape[1]
@@ -239,7 +239,7 @@ class Allowed:
         if problem.rows is None or problem.rows.n_rows * m > FEW_VALUES:
             return None
         # As `Problem.objective` reads them, to the last bit.
-        x, y = problem._standardised(self.columns)
+        x, y = problem.standardised(self.columns)
         if problem.weights is not None:
             root = np.sqrt(problem.weights)[:, None]
             x, y = x * root, y * root

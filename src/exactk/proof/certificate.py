@@ -98,8 +98,9 @@ class Certificate:
         under = f"ridge {self.ridge:.3g}"
         if self.proven:
             slack = at_most(max(self.upper - self.lower, self.tolerance), 1)
+            have = "has" if self.k == 1 else "have"
             return (
-                f"Proven: no other {these} have a lower objective than {self.upper:.6g} "
+                f"Proven: no other {these} {have} a lower objective than {self.upper:.6g} "
                 f"({under}; right to {slack})."
             )
         end = ENDS.get(self.status, "")

@@ -10,13 +10,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exactk.problem import Problem
-from exactk.proof.native import HABITS, Task, library
+from exactk.proof.native import Task, library
 from exactk.proof.relaxation import Relaxed
 from exactk.proof.setting import Setting
 from exactk.proof.tree import Explored, Found, Part, Stop
+from exactk.search.descent import Descent
+from exactk.search.native import make_state
+from exactk.search.state import TIE
 
-__all__ = ["BoundTree", "ColumnTree"]
+__all__ = ["ColumnTree"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -27,33 +29,6 @@ Whole = npt.NDArray[np.int64]
 MOST_DOUBTS = 4096
 # Products after which a call comes back: a few milliseconds, and a tenth of a second.
 QUICK_BUDGET, BUDGET = 20_000_000, 400_000_000
-
-
-class BoundTree:
-    """A bound, and no way to raise it: there are too many sets to look at.
-
-    Parameters
-    ----------
-    problem : Problem
-    bound : float
-    """
-
-    threads = 1
-    assumptions: tuple[str, ...] = ()
-
-    def __init__(self, problem: Problem, bound: float) -> None:
-        self.tolerance = 1e-9 * problem.total
-        self._bound = bound
-
-    def root(self) -> list[Part]:
-        """Return all sets as one part."""
-        return [Part(self._bound, None)]
-
-    def explore(
-        self, part: Part, ceiling: float, n_best: int, stop: Stop, *, quick: bool
-    ) -> Explored:
-        """Leave it at that."""
-        return Explored(is_sure=False)
 
 
 class _Branch(NamedTuple):
@@ -84,7 +59,6 @@ class ColumnTree:
         beside the others are priced from the rows.
     """
 
-    threads = 64
     assumptions: tuple[str, ...] = ()
 
     def __init__(
@@ -108,6 +82,11 @@ class ColumnTree:
         self._B[:, :d] = setting.C[relaxed.columns].T
         self._desks: list[_Desk] = []
         self._lock = Lock()
+        room = 8 * library().exactk_proof_room(d, c, setting.m, self._stride, int(doubt == 0))
+        self.threads = max(1, setting.problem.memory_limit // room)
+        self._guessing = Lock()
+        self._state = make_state(setting.problem, setting.m + len(setting.inside))
+        self._descent = Descent(setting.problem)
 
     def root(self) -> list[Part]:
         """Return what the relaxation has left, as one part."""
@@ -124,21 +103,44 @@ class ColumnTree:
         with self._lock:
             desk = self._desks.pop() if self._desks else _Desk(self)
         try:
-            return desk.explore(part, self._needed(ceiling, n_best), n_best, stop, quick=quick)
+            explored = desk.explore(part, self._needed(ceiling, n_best), n_best, stop, quick=quick)
         finally:
             with self._lock:
                 self._desks.append(desk)
+        if explored.left and not stop[0]:
+            explored.found += self._guess(min(explored.left, key=lambda left: left.bound), ceiling)
+        return explored
+
+    def rest(self) -> None:
+        """Let go of work space."""
+        self._desks.clear()
+
+    def _guess(self, part: Part, ceiling: float) -> list[Found]:
+        """The columns of most weight in a part, and where swaps lead from there, if that is new."""
+        branch, setting = part.state, self.setting
+        assert isinstance(branch, _Branch)
+        heaviest = np.argsort(-branch.weights, kind="stable")[: setting.m - len(branch.inside)]
+        columns = list(self.columns_of(np.append(branch.inside, branch.free[heaviest])))
+        # Columns of the table may be fetched on the way, which one thread does at a time.
+        with self._guessing:
+            if not self._descent.is_new(columns) or not self._state.load(columns):
+                return []
+            self._descent.run(self._state, ceiling)
+            if not self._state.objective < ceiling:
+                return []
+            return [Found(tuple(sorted(self._state.support)), self._state.objective)]
 
     def _needed(self, ceiling: float, n_best: int) -> float:
         """What a set must explain to be of interest.
 
-        One that is better by rounding is none; but a list of sets takes in those that may be, for
-        they are priced once more.
+        One that is better by a rounding is none; but a list takes in those that may belong there,
+        for all that is found is priced once more.
         """
         if ceiling == inf:
             return -inf
         exact = n_best == 1 and self.doubt == 0
-        return self.setting.total - ceiling + (self.tolerance if exact else -self.tolerance)
+        slack = TIE * self.setting.problem.total if exact else -self.tolerance
+        return self.setting.total - ceiling + slack
 
     def columns_of(self, members: Whole) -> tuple[int, ...]:
         """Return the columns of the problem, those that must be in among them."""
@@ -160,7 +162,7 @@ class _Desk:
             "open_columns": np.empty((m + 2, m + d), dtype=np.int64),
             "open_delta": np.empty((m + 2, d)),
             "open_weight": np.empty((m + 2, d)),
-            "habits": np.zeros(HABITS),
+            "habits": np.zeros(library().exactk_proof_habits()),
             "doubts": np.empty((0 if bounds else MOST_DOUBTS, m), dtype=np.int64),
         }
         self._task = Task(

@@ -126,6 +126,8 @@ class Drive:
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
             return self.status
+        finally:
+            self.tree.rest()
         if self.is_proven:
             self.status = Status.OPTIMAL
         elif self._is_open and monitor.expired:
@@ -212,7 +214,8 @@ class Drive:
         self._push(explored.left)
         if self.ceiling < before:
             self._prune()
-        del self._out[id(part)]
+        # After a Ctrl-C a part may be there twice; it is done with whichever comes back first.
+        self._out.pop(id(part), None)
         self._note()
         gap = relative_gap(self.lower, self.upper)
         monitor.report(
@@ -225,7 +228,8 @@ class Drive:
         if self._heap:
             parts.append(self._heap[0][0])
         if self.is_sure:
-            self.lower = max(self.lower, min([*parts, self.upper]))
+            # Parts above the ceiling were let go.
+            self.lower = max(self.lower, min([*parts, self.upper, self._ceiling]))
 
     def _take(self, found: Sequence[Found]) -> None:
         """Keep new sets among the best, with the objective that the problem itself gives them."""

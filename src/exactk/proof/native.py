@@ -9,10 +9,7 @@ from typing import Any
 
 from exactk.compiled import open_library, path_beside
 
-__all__ = ["HABITS", "Task", "library", "library_path"]
-
-# Numbers that a task keeps from call to call, as in `_native.c`.
-HABITS = 2 * 64 + 2
+__all__ = ["Task", "library", "library_path"]
 
 _POINTER, _WHOLE, _REAL = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 
@@ -54,6 +51,7 @@ def library() -> Any:
         return None
     loaded.exactk_proof_room.argtypes = (_WHOLE,) * 5
     loaded.exactk_proof_room.restype = _WHOLE
+    loaded.exactk_proof_habits.restype = _WHOLE
     loaded.exactk_prove.argtypes = (_POINTER,)
     loaded.exactk_prove.restype = None
     return loaded

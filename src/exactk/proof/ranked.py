@@ -28,12 +28,15 @@ __all__ = ["best_sets"]
 
 # Share of the time that the search before the proof may take.
 SEARCH_SHARE = 0.5
+# Sets that are listed where no number is given: without and with a limit of their objective; and
+# the most that can be asked for.
+FEW_SETS, MANY_SETS, MOST_SETS = 10, 1_000, 1_000_000
 
 
 def best_sets(
     problem: Problem,
     k: int,
-    n_best: int = 10,
+    n_best: int | None = None,
     *,
     within: float | None = None,
     time_limit: float | None = 60.0,
@@ -47,8 +50,8 @@ def best_sets(
     problem : Problem
         With its ridge and its constraints, which all sets keep.
     k : int
-    n_best : int
-        How many sets.
+    n_best : int or None
+        How many sets at most; None is 10, or with `within` as many as there are, up to 1,000.
     within : float or None
         List only sets whose objective is at most ``1 + within`` times the best; 0.01 is 1 %.
     time_limit : float or None
@@ -80,11 +83,13 @@ def best_sets(
     """
     terms = Terms.checked(problem, time_limit, 0.0, n_jobs, verbose)
     k = problem.check_k(k)
-    Whole(1)("n_best", n_best)
+    Whole(1, MOST_SETS, none="10, or with within up to 1,000")("n_best", n_best)
     Number("[0, inf)", none="no limit")("within", within)
     clock = Monitor(terms.limit)
     share = terms.share(SEARCH_SHARE)
     known = solve(problem, k, effort=1.0, time_limit=share, verbose=verbose)
+    if n_best is None:
+        n_best = FEW_SETS if within is None else MANY_SETS
     ranking = _Ranking(problem, known, int(n_best), within)
     if known.status == Status.INTERRUPTED:
         return ranking.listed(clock.seconds)
@@ -114,7 +119,9 @@ class _Ranking:
                 min(ceiling, self._last(starts)),
                 lambda: monitor.expired,
             )
-            drive = Drive(self.problem, tree, starts, ceiling=ceiling, n_best=self.n_best)
+            # One more than is listed tells whether there are others within the limit.
+            wanted = self.n_best + (self.within is not None)
+            drive = Drive(self.problem, tree, starts, ceiling=ceiling, n_best=wanted)
             self.drive = drive
             ended = drive.go(monitor, threads)
         except KeyboardInterrupt:
@@ -133,7 +140,7 @@ class _Ranking:
     def _last(self, starts: Sequence[Sequence[int]]) -> float:
         """Objective above which no set is among those wanted, as so many are known already."""
         known = sorted(self.problem.objective(start) for start in starts)
-        return known[self.n_best - 1] + self.slack if len(known) >= self.n_best else inf
+        return known[self.n_best] + self.slack if len(known) > self.n_best else inf
 
     def _starts(self) -> list[list[int]]:
         """The best set found and those a swap away: the sooner the list is full, the better."""
@@ -164,6 +171,8 @@ class _Ranking:
             found = [Found(support, problem.objective(support))]
         most = self._most(found[0].objective)
         kept = [one for one in found if one.objective <= most]
+        has_more = self.within is not None and len(kept) > self.n_best
+        kept = kept[: self.n_best]
         units = Units(problem)
         return BestSets(
             k=self.known.k,
@@ -173,6 +182,7 @@ class _Ranking:
             names=tuple(_names(units, one) for one in kept),
             objectives=tuple(one.objective for one in kept),
             is_complete=drive is not None and drive.is_closed,
+            has_more=has_more,
             lower=0.0 if drive is None else drive.lower,
             status=self.status,
             nodes=0 if drive is None else drive.nodes,

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Relaxed", "bound_of", "improve_weights", "relax", "relax_uniform"]
+__all__ = ["Relaxed", "Working", "bound_of", "improve_weights", "relax", "relax_uniform"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -40,8 +40,9 @@ MOST_WORK, LEAST_STEPS = 4e9, 6
 SCHEDULE = 12
 # A step that gains less of the way that is left gains little.
 WORTHWHILE = 0.01
-# Columns that the weights of a wide table may fall on at first, and rounds in which more join.
-FIRST_WORKING, MOST_ROUNDS = 300, 60
+# Columns that the weights of a wide table may fall on at first, how many may join in a round, and
+# how many rounds there are.
+FIRST_WORKING, MOST_JOINING, MOST_ROUNDS = 300, 50, 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,15 +89,23 @@ def bound_of(E: Floats, C: Floats, delta: Floats, weights: Floats, m: int) -> tu
 
 
 def _bound(
-    rows: Floats, active: Indices, C: Floats, delta: Floats, weights: Floats, m: int
+    rows: Floats,
+    active: Indices,
+    C: Floats,
+    delta: Floats,
+    weights: Floats,
+    m: int,
+    barred: int | None = None,
 ) -> tuple[float, Floats]:
-    """The same from the rows of E that have weight."""
+    """The same from the rows of E that have weight; one column may be barred from all sets."""
     N = rows[:, active]
     N[np.diag_indices_from(N)] += delta[active] * (1.0 / weights - 1.0)
     U = np.linalg.solve(N, C[active])
     MU = rows.T @ U
     MU[active] -= delta[active, None] * U
     s = ((C - MU) ** 2).sum(axis=1) / delta
+    if barred is not None:
+        s[barred] = 0.0
     top = s if len(s) <= m else np.partition(s, len(s) - m)[len(s) - m :]
     return float(np.einsum("ij,ij->", U, MU[active]) + top.sum()), s
 
@@ -205,14 +214,52 @@ def _kept(s: Floats, bound: float, m: int, need: float) -> npt.NDArray[np.bool_]
     return kept | (s >= edge)
 
 
+class Working:
+    """Columns of a wide table that weights may fall on, and their rows of E.
+
+    Parameters
+    ----------
+    gram_rows : callable
+        Gives rows of E for some columns.
+    first : ndarray of intp
+        Columns to begin with.
+    m : int
+        The sum of the weights.
+    most : int
+        Columns that there may be.
+    """
+
+    def __init__(
+        self, gram_rows: Callable[[Indices], Floats], first: Indices, m: int, most: int
+    ) -> None:
+        self._gram_rows, self.m, self.most = gram_rows, m, most
+        self.columns = np.unique(first)
+        self.rows = gram_rows(self.columns)
+        self.weights = np.full(len(self.columns), min(1.0, m / len(self.columns)))
+
+    def wanted(self, s: Floats, kept: npt.NDArray[np.bool_]) -> Indices:
+        """Return columns outside whose s is among the m largest, the first of them."""
+        outside = kept.copy()
+        outside[self.columns] = False
+        edge = np.partition(s, len(s) - self.m)[len(s) - self.m] if len(s) > self.m else 0.0
+        found = np.flatnonzero(outside & (s >= edge))
+        room = min(max(self.m, MOST_JOINING), max(self.most - len(self.columns), 0))
+        return found[np.argsort(-s[found], kind="stable")[:room]]
+
+    def join(self, columns: Indices) -> None:
+        """Take columns in."""
+        self.rows = np.vstack([self.rows, self._gram_rows(columns)])
+        self.columns = np.append(self.columns, columns)
+        self.weights = np.append(self.weights, np.full(len(columns), LEAST_WEIGHT))
+
+
 def relax_uniform(
-    gram_rows: Callable[[Indices], Floats],
+    working: Working,
     C: Floats,
     delta: Floats,
-    m: int,
     need: float,
-    first: Indices,
     stop: Callable[[], bool] = lambda: False,
+    barred: int | None = None,
 ) -> Relaxed:
     """The bound of a wide table with a given diagonal, of which few rows of E are ever read.
 
@@ -221,45 +268,46 @@ def relax_uniform(
 
     Parameters
     ----------
-    gram_rows : callable
-        Gives rows of E for some columns.
+    working : Working
+        Its weights are where this begins and, unless a column is barred, where it ends.
     C : ndarray of shape (d, c)
     delta : ndarray of shape (d,)
         What the ridge puts on the diagonal of E: E − Δ is positive semi-definite by itself.
-    m, need, stop
+    need, stop
         As in `relax`.
-    first : ndarray of intp
-        Columns to begin with.
+    barred : int or None
+        A column that is not to be chosen.
 
     Returns
     -------
     Relaxed
     """
-    working = np.unique(first)
-    weights = np.full(len(working), min(1.0, m / len(working)))
-    rows = gram_rows(working)
+    m, weights = working.m, working.weights.copy()
     best, kept, idle = np.inf, np.ones(len(C), dtype=bool), 0
+    if barred is not None:
+        kept[barred] = False
+        weights[working.columns == barred] = 0.0
     for _ in range(MOST_ROUNDS):
-        active = np.flatnonzero(delta[working] < STIFF * weights)
-        bound, s = _bound(rows[active], working[active], C, delta, weights[active], m)
-        gained = best - bound
-        best = min(best, bound)
+        active = np.flatnonzero(delta[working.columns] < STIFF * weights)
+        bound, s = _bound(
+            working.rows[active], working.columns[active], C, delta, weights[active], m, barred
+        )
+        gained, best = best - bound, min(best, bound)
         kept &= _kept(s, bound, m, need)
-        outside = kept.copy()
-        outside[working] = False
-        edge = np.partition(s, len(s) - m)[len(s) - m] if len(s) > m else 0.0
-        wanted = np.flatnonzero(outside & (s >= edge))
-        wanted = wanted[np.argsort(-s[wanted], kind="stable")[: max(m, 50)]]
-        weights = improve_weights(weights, s[working], m)
+        wanted = working.wanted(s, kept)
+        weights = improve_weights(weights, s[working.columns], m)
+        if barred is not None:
+            weights[working.columns == barred] = 0.0
         slow = gained < WORTHWHILE * (best - max(need, 0.0))
         idle = idle + 1 if slow and not wanted.size else 0
         if best <= need or idle == PATIENCE or stop():
             break
         if wanted.size:
-            rows = np.vstack([rows, gram_rows(wanted)])
-            working = np.append(working, wanted)
+            working.join(wanted)
             weights = np.append(weights, np.full(len(wanted), LEAST_WEIGHT))
+    if barred is None:
+        working.weights = weights
     full = np.full(len(C), LEAST_WEIGHT)
-    full[working] = np.maximum(weights, LEAST_WEIGHT)
+    full[working.columns] = np.maximum(weights, LEAST_WEIGHT)
     columns = np.flatnonzero(kept)
     return Relaxed(columns, delta[columns], full[columns], best)

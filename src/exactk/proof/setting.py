@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +41,8 @@ class Setting:
         ``heldᵀ held`` is the part of A that those inside account for.
     explained : float
         What those inside explain.
+    grown : float
+        How many times larger rounding of A is in what is left of a column, as a share of it.
     """
 
     problem: Problem
@@ -50,6 +53,7 @@ class Setting:
     root: Floats
     held: Floats
     explained: float
+    grown: float = 1.0
 
     @property
     def total(self) -> float:
@@ -77,8 +81,15 @@ class Setting:
         np.fill_diagonal(out, 1.0)
         return out
 
+    def least_eigenvalue(self, which: Indices) -> float:
+        """Return that of the Gram matrix of some columns and those inside, all of unit size."""
+        together = np.append(np.array(self.inside, dtype=np.intp), self.columns[which])
+        A = self.problem.gram_rows(together)[:, together]
+        root = 1.0 / np.sqrt(np.diagonal(A))
+        return float(np.linalg.eigvalsh(A * np.outer(root, root))[0])
 
-def prepare(problem: Problem, k: int) -> Setting | None:
+
+def prepare(problem: Problem, k: int, needed: Sequence[int] = ()) -> Setting | None:
     """Return the setting of a problem whose rules are columns in and out at most.
 
     None where some column is made up by those that must be in, nearly: then rounding may decide.
@@ -87,11 +98,14 @@ def prepare(problem: Problem, k: int) -> Setting | None:
     ----------
     problem : Problem
     k : int
+    needed : sequence of int
+        Columns that every set of interest has, besides those that the rules want in.
     """
-    inside = () if problem.rules is None else tuple(int(p) for p in problem.rules.include)
+    wanted = () if problem.rules is None else problem.rules.include
+    inside = tuple(int(p) for p in (*wanted, *needed))
     columns = np.setdiff1d(problem.candidates, inside)
     B, left = problem.cross, problem.diagonal[columns].copy()
-    held, explained = np.empty((0, problem.n_features)), 0.0
+    held, explained, grown = np.empty((0, problem.n_features)), 0.0, 1.0
     if inside:
         AS = problem.gram_rows(inside)
         factor = np.linalg.cholesky(AS[:, list(inside)])
@@ -102,9 +116,13 @@ def prepare(problem: Problem, k: int) -> Setting | None:
         left -= (held[:, columns] ** 2).sum(axis=0)
         if not (left > CONDITIONED * problem.diagonal[columns]).all():
             return None
+        # An error of A enters with the coefficients of those inside on either side.
+        size = np.sqrt(np.append(np.diagonal(AS[:, list(inside)]), problem.diagonal[columns]))
+        V = np.abs(np.linalg.solve(factor.T, held[:, columns])) * size[: len(inside), None]
+        grown = float(((size[len(inside) :] + V.sum(axis=0)) ** 2 / left).max(initial=1.0))
     root = 1.0 / np.sqrt(left)
     C = _fewest_outputs(B[:, columns].T * root[:, None])
-    return Setting(problem, inside, columns, k - len(inside), C, root, held, explained)
+    return Setting(problem, inside, columns, k - len(inside), C, root, held, explained, grown)
 
 
 def _fewest_outputs(C: Floats) -> Floats:
@@ -112,7 +130,6 @@ def _fewest_outputs(C: Floats) -> Floats:
 
     Only CCᵀ counts, and one-hot classes have an output too many.
     """
-    values, vectors = np.linalg.eigh(C.T @ C)
-    # Squares: what is left out is below rounding.
-    keep = values > 1e-15 * values[-1]
-    return np.ascontiguousarray(C @ vectors[:, keep]) if keep.any() else C[:, :1] * 0.0
+    left, sizes, _ = np.linalg.svd(C, full_matrices=False)
+    keep = sizes > max(C.shape) * float(np.finfo(np.float64).eps) * sizes[0]
+    return np.ascontiguousarray(left[:, keep] * sizes[keep]) if keep.any() else C[:, :1] * 0.0

@@ -155,6 +155,8 @@ class BestSets:
     is_complete : bool
         Whether it is proven that no other set belongs in the list. Sets that tie with the last
         one may still have been left out for it.
+    has_more : bool
+        Whether more sets than `n_best` lie within the limit: the list has the best of them.
     lower : float
         No set has an objective below this.
     status : Status
@@ -189,6 +191,7 @@ class BestSets:
     names: tuple[tuple[str, ...], ...]
     objectives: tuple[float, ...]
     is_complete: bool
+    has_more: bool
     lower: float
     status: Status
     nodes: int
@@ -217,6 +220,10 @@ class BestSets:
         these = f"sets of {self.k}{within} (ridge {self.ridge:.3g})"
         if self.is_complete:
             said = f"Proven: of all {these} no other belongs in this list of {len(self.sets)}."
+            if self.has_more:
+                said = (
+                    f"Proven: these are the {len(self.sets)} best of all {these}; there are more."
+                )
         else:
             bound = f"; none is below {at_least(self.lower)}" if self.lower > 0 else ""
             said = f"Not proven: other {these} may belong in this list of {len(self.sets)}{bound}."

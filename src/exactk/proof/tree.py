@@ -8,7 +8,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Explored", "Found", "Part", "Stop", "Tree"]
+from exactk.problem import Problem
+
+__all__ = ["BoundTree", "Explored", "Found", "Part", "Stop", "Tree"]
 
 # Set to 1 by whoever wants an exploration to end; compiled code looks at it, too.
 Stop = npt.NDArray[np.int64]
@@ -77,6 +79,10 @@ class Tree(Protocol):
         """Return parts that together hold all sets."""
         ...
 
+    def rest(self) -> None:
+        """Let go of what can be made anew when there is more to explore."""
+        ...
+
     def explore(
         self, part: Part, ceiling: float, n_best: int, stop: Stop, *, quick: bool
     ) -> Explored:
@@ -96,3 +102,33 @@ class Tree(Protocol):
             Whether to come back after a few milliseconds rather than a fraction of a second.
         """
         ...
+
+
+class BoundTree:
+    """A bound, and no way to raise it: there are too many sets to look at.
+
+    Parameters
+    ----------
+    problem : Problem
+    bound : float
+    """
+
+    threads = 1
+    assumptions: tuple[str, ...] = ()
+
+    def __init__(self, problem: Problem, bound: float) -> None:
+        self.tolerance = 1e-9 * problem.total
+        self._bound = bound
+
+    def rest(self) -> None:
+        """Hold nothing."""
+
+    def root(self) -> list[Part]:
+        """Return all sets as one part."""
+        return [Part(self._bound, None)]
+
+    def explore(
+        self, part: Part, ceiling: float, n_best: int, stop: Stop, *, quick: bool
+    ) -> Explored:
+        """Leave it at that."""
+        return Explored(is_sure=False)

@@ -22,6 +22,7 @@ from exactk.proof.narrow import Narrow
 from exactk.proof.tree import Explored, Found, Part, Stop
 from exactk.search.conflicts import settle
 from exactk.search.feasible import Feasible
+from exactk.search.state import TIE
 from exactk.search.units import Units
 
 __all__ = ["UnitTree"]
@@ -162,6 +163,9 @@ class UnitTree:
         with one_blas_thread():
             return _Look(self, ceiling, n_best).go(node, stop, QUICK if quick else LONG)
 
+    def rest(self) -> None:
+        """Hold nothing but the fit of all columns."""
+
     def fitted(self, node: _Node) -> _Node:
         """Return a node with the fit on its columns."""
         units = [*node.inside, *node.free.tolist()]
@@ -188,7 +192,7 @@ class _Look:
     @property
     def edge(self) -> float:
         """A part whose bound is not below this has no set of interest, but for rounding."""
-        return self.ceiling - self.tree.tolerance
+        return self.ceiling - TIE * self.tree.problem.total
 
     def go(self, node: _Node, stop: Stop, most: float) -> Explored:
         """Look depth first, until nothing is left or it has taken long enough."""

@@ -125,9 +125,17 @@ def test_how_a_path_ended(problem: Problem) -> None:
 
 
 def test_a_list_of_sets_in_words(problem: Problem) -> None:
-    best = best_sets(problem, 2, 3, within=0.5)
-    assert best.summary.startswith(
+    every = best_sets(problem, 2, within=0.5)
+    assert every.summary.startswith(
         "Proven: of all sets of 2 within 50 % of the best (ridge 0.1) no other belongs in this list"
+    )
+    best = best_sets(problem, 2, 3, within=0.5)
+    assert best.has_more
+    assert not every.has_more
+    assert best.sets == every.sets[:3]
+    assert best.summary == (
+        "Proven: these are the 3 best of all sets of 2 within 50 % of the best (ridge 0.1); there "
+        "are more."
     )
     assert best.table["rank"] == [1, 2, 3]
     assert best.table["excess"][0] == 0

@@ -435,7 +435,7 @@ def test_a_list_that_is_not_proven_says_so(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("given", "options", "words"),
     [
-        ((3, 0), {}, ["n_best must be a whole number of at least 1, not 0"]),
+        ((3, 0), {}, ["n_best must be a whole number from 1 to 1000000, or None", "not 0"]),
         ((3,), {"within": -1}, ["within must be a number in [0, inf)", "not -1"]),
         ((0,), {}, ["k must be at least 1"]),
         ((3,), {"n_jobs": "2"}, ["n_jobs must be", "'2'"]),
