@@ -44,6 +44,8 @@ Indices = npt.NDArray[np.intp]
 MEMORY_LIMIT = 2**30
 # A fit on nearly dependent columns goes back to the rows unless there are more values to read.
 FEW_VALUES = 2**24
+# Weights that differ by more than this factor may make sums lose digits.
+UNEVEN = 1e4
 # Rounding above this share of an objective is worth a look at the rows.
 VISIBLE = 1e-7
 
@@ -559,7 +561,7 @@ class Problem(Doors, Ruled):
         root = 1.0 / np.sqrt(np.diagonal(A))
         A, B = A * np.outer(root, root), self.cross[:, S].T * root[:, None]
         V, rank = solve_unit_diagonal(A, B), len(S)
-        readable = self.rows is not None and self.rows.n_rows * len(S) <= FEW_VALUES
+        readable = self.reads_rows(len(S))
         if readable and (V is None or self._is_doubtful(S, V, B)):
             return least_squares(*self.standardised(S), self.weights, self.penalty)
         if V is None:
@@ -576,6 +578,19 @@ class Problem(Doors, Ruled):
         total, lost = self.total * self.lost_y, V * self.lost_x[S][:, None]
         return gram_rounding(lost, total, self.n_rows) > VISIBLE * self._left(V, B)
 
+    def reads_rows(self, size: int) -> bool:
+        """Whether a fit on so many columns goes back to the rows where the Gram matrix may err."""
+        return self.rows is not None and self.rows.n_rows * size <= FEW_VALUES
+
+    @cached_property
+    def _spread(self) -> float:
+        """The same factor for weights: a few heavy rows may lie far from where sums began."""
+        if self.weights is None:
+            return 1.0
+        counted = self.weights[self.weights > 0]
+        ratio = float(counted.max() / counted.min())
+        return ratio if ratio > UNEVEN else 1.0
+
     @cached_property
     def lost_x(self) -> Floats:
         """Root of the factor by which a mean enlarges the rounding of sums about zero."""
@@ -583,14 +598,14 @@ class Problem(Doors, Ruled):
         S = self.usable
         offset[S] = self.x_mean[S] * (self.x_scale[S] * np.sqrt(self.weight / self.scatter[S]))
         # Columns further from zero were centred first.
-        lost: Floats = np.sqrt(1.0 + np.minimum(offset**2, BENIGN_RATIO))
+        lost: Floats = np.sqrt(np.maximum(1.0 + np.minimum(offset**2, BENIGN_RATIO), self._spread))
         return lost
 
     @cached_property
     def lost_y(self) -> float:
         """That factor for the sum of squares of the target."""
         offset = np.abs(self.y_mean).max() * np.sqrt(self.weight / self.total)
-        return 1.0 + min(float(offset) ** 2, BENIGN_RATIO)
+        return max(1.0 + min(float(offset) ** 2, BENIGN_RATIO), self._spread)
 
     def standardised(self, S: Indices) -> tuple[Floats, Floats]:
         """The rows of some columns and of the target, centred."""

@@ -211,14 +211,18 @@ def test_the_tree_finds_what_enumeration_finds(one: Posed, n_best: int, data: An
 
 @settings(max_examples=300, **FIXED)
 @given(
-    posed(most=12), st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.sampled_from([0, 1, 200, 1000, 5000])
+    posed(most=12),
+    st.sampled_from([0.0, 0.1, 0.5, 1.0]),
+    st.sampled_from([0, 1, 200, 1000, 5000]),
+    st.booleans(),
 )
-def test_nothing_is_lost_when_time_is_up(one: Posed, share: float, budget: int) -> None:
+def test_nothing_is_lost_when_time_is_up(one: Posed, share: float, budget: int, late: bool) -> None:
     """Every set below the ceiling was found or lies in a part that is left, and is there once."""
     problem, objectives = one.problem(), one.objectives
     values = np.sort(list(objectives.values()))
     ceiling = float(values[int(share * (len(values) - 1))]) + 1e-6 * problem.total
-    tree = open_tree(problem, one.k, ceiling)
+    # What is told late is left for the compiled tree to make use of.
+    tree = open_tree(problem, one.k, inf if late else ceiling)
     if not isinstance(tree, ColumnTree):
         return
     slack = tree.tolerance + one.rounding * problem.total
@@ -247,6 +251,23 @@ def test_nothing_is_lost_when_time_is_up(one: Posed, share: float, budget: int) 
                 if each.objective > 0:
                     assert each.objective == pytest.approx(objectives[each.columns], abs=slack)
             parts += explored.left
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("rank", [0, 1, 6, 60])
+def test_columns_are_fixed_only_where_no_set_of_interest_is_lost(seed: int, rank: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((50, 5)) @ rng.standard_normal((5, 15)) + rng.standard_normal((50, 15))
+    one = Posed(X, targets(rng, X, ["numbers", "several"][seed % 2]), 4 + seed % 4, 0.02)
+    problem = one.problem()
+    by_value = sorted(one.objectives, key=one.objectives.__getitem__)
+    ceiling = one.objectives[by_value[rank]] + 1e-9 * problem.total
+    tree = open_tree(problem, one.k)
+    assert isinstance(tree, ColumnTree)
+    assert len(tree.relaxed.columns) == 15
+    explored = tree.explore(tree.root()[0], ceiling, 1000, stop(), quick=False)
+    assert not explored.left
+    assert sorted(found.columns for found in explored.found) == sorted(by_value[: rank + 1])
 
 
 @settings(max_examples=12, **FIXED)
@@ -318,6 +339,15 @@ def test_triples_of_near_columns_are_priced_by_the_rows(share: float) -> None:
         for start in (by_value[1], by_value[5]):
             check_drive(one, 1, start)
         check_drive(one, 3, None)
+        # A ceiling just above a set is not above what rounding makes of it, and yet it is found.
+        tree, total = open_tree(one.problem(), 3), one.problem().total
+        assert isinstance(tree, ColumnTree)
+        slack = tree.tolerance + one.rounding * total
+        for S, value in one.objectives.items():
+            if {i, j} <= set(S) or {p, q} <= set(S):
+                explored = tree.explore(tree.root()[0], value + slack, 1000, stop(), quick=False)
+                assert S in {found.columns for found in explored.found}
+                assert explored.is_sure
 
 
 @pytest.mark.parametrize("share", [3e-2, 3e-3, 7e-4])

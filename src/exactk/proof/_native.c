@@ -456,8 +456,9 @@ CLONES static int any_third(const double *E, const double *K, int64_t s, const F
     double a = e_p[q] * first->inverse, b = (k_p[q] - a * first->own) * first->inverse;
     double inverse = 1.0 / left[q], gain = cross[q] * inverse, rest = need - first->gain - gain;
     double square = gain * inverse, two = 2 * inverse;
-    /* Of a q that nearly depends on p rounding may have taken more than there is left. */
-    double slack = left[q] > doubt ? 0 : NEAR * doubt / left[q] * (scale + fabs(need));
+    /* What is explained is off by rounding over the least eigenvalue of the three, which is about
+       what is left of q times what remains of t. */
+    double slack = doubt > 0 ? NEAR * doubt / left[q] * (scale + fabs(need)) : 0;
     int64_t any = 0, tells = left[q] > NEAR * doubt;
     for (int64_t t = q + 1; t < end; t++) {
         double e = e_q[t] - a * e_p[t], k = k_q[t] - a * k_p[t] - b * e_p[t];
@@ -481,7 +482,7 @@ static void record_triples(Tree *tree, Level *level, const First *first, int64_t
         double k = K[q * s + t] - a * K[p * s + t] - b * E[p * s + t];
         double remains = first->left[t] - e * e * inverse;
         int64_t last[3] = {order[p], order[q], order[t]};
-        if (!(remains > tree->task->doubt) || !(first->left[q] > tree->task->doubt)) {
+        if (!(remains * (first->left[q] < 1 ? first->left[q] : 1) > tree->task->doubt)) {
             doubtful(tree, level, last, 3);
             continue;
         }

@@ -21,11 +21,13 @@ EPS = float(np.finfo(np.float64).eps)
 WELL = 1e-6
 # Share of the total that rounding may come to: at the least, and where columns depend.
 ROUNDING, DOUBTFUL = 1e-11, 1e-9
-# Values of a table up to which its rows are read where the Gram matrix is not enough.
-FEW_VALUES = 2**24
 # Columns taken away one after the other before the fit is made anew.
 MOST_UPDATES = 16
 
+MOMENTS_ALONE = (
+    "the rows are not at hand: sets of columns that nearly depend on each other are priced by the "
+    "moments, which leave few digits of them"
+)
 DEPENDENT_COUNT = (
     "a column that others make up to within rounding counts as dependent on them and adds nothing"
 )
@@ -118,6 +120,8 @@ class Allowed:
             self.tolerance = max(self.tolerance, self.total * DOUBTFUL)
             if self._floor(np.arange(m))[1] < m:
                 self.assumptions = (DEPENDENT_COUNT,)
+            if self._rows is None:
+                self.assumptions = (*self.assumptions, MOMENTS_ALONE)
 
     def _rounding(self, at: Indices, V: Floats) -> float:
         """How far the objective of a fit may be from that which the rows would give."""
@@ -182,12 +186,16 @@ class Allowed:
         inside, last : ndarray of intp
             Places of the columns that are in, and of those of which one comes in.
         least : float
-            The eigenvalue from which on columns count as independent, and the share of a column
-            that must be left beside those in; one of which less is left has -inf. 0 asks nothing.
+            The eigenvalue from which on columns count as independent, alone and with one more;
+            one with which it may be less has -inf. 0 asks nothing.
         """
         A, B = self.A[inside], self.B[inside]
-        if least > 0 and len(inside) and np.linalg.eigvalsh(A[:, inside])[0] < least:
-            return None
+        if least > 0 and len(inside):
+            own = float(np.linalg.eigvalsh(A[:, inside])[0])
+            if own < least:
+                return None
+            # The least eigenvalue with one more is about the product of both.
+            least /= min(own, 1.0)
         V, T = B[:0], A[:0, last]
         if len(inside):
             solved = np.linalg.solve(A[:, inside], np.hstack([B, A[:, last]])).astype(np.float64)
@@ -198,6 +206,16 @@ class Allowed:
         np.divide(np.einsum("ij,ij->i", C, C), D, out=gains, where=least < D)
         objectives: Floats = self.total - float(np.einsum("ij,ij->", B, V)) - gains
         return objectives
+
+    def least_objective(self, at: Indices) -> float | None:
+        """What the objective of a set may be at the least, if the problem cannot tell what it is.
+
+        None if it can: the columns are independent enough, or the rows are at hand.
+        """
+        if self.is_well or self._rows is not None or len(at) == 0:
+            return None
+        well = np.linalg.eigvalsh(self.A[np.ix_(at, at)])[0] >= WELL
+        return None if well else self._floor(at)[0]
 
     def _floor(self, at: Indices) -> tuple[float, int]:
         """A value that no objective of a set of these columns is below, and how many directions.
@@ -236,7 +254,7 @@ class Allowed:
     def _rows(self) -> tuple[Floats, int] | None:
         """The triangle of the columns, at unit size, and of the target; and how many rows."""
         problem, m = self.problem, len(self.columns)
-        if problem.rows is None or problem.rows.n_rows * m > FEW_VALUES:
+        if problem.rows is None or not problem.reads_rows(m):
             return None
         # As `Problem.objective` reads them, to the last bit.
         x, y = problem.standardised(self.columns)

@@ -143,10 +143,14 @@ class Certificate:
 def from_mapping(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a class from what its `to_dict` gave, status and tuples restored."""
     wanted = [part.name for part in fields(kind)]
+    if not isinstance(values, Mapping):
+        raise InputError(f"not a {kind.__name__}: {values!r}")
     missing = [name for name in wanted if name not in values]
     if missing:
         raise InputError(f"not a {kind.__name__}: it lacks {', '.join(missing)}")
     known = {name: values[name] for name in wanted}
+    if known["status"] not in [str(status) for status in Status]:
+        raise InputError(f"not a {kind.__name__}: it has a status of {known['status']!r}")
     known["status"] = Status(known["status"])
     known["assumptions"] = tuple(known["assumptions"])
     return known

@@ -85,6 +85,8 @@ class ColumnTree:
         room = 8 * library().exactk_proof_room(d, c, setting.m, self._stride, int(doubt == 0))
         self.threads = max(1, setting.problem.memory_limit // room)
         self._guessing = Lock()
+        # Whether sets in doubt are priced by more than the Gram matrix.
+        self.has_rows = setting.problem.reads_rows(setting.m + len(setting.inside))
         self._state = make_state(setting.problem, setting.m + len(setting.inside))
         self._descent = Descent(setting.problem)
 
@@ -197,7 +199,8 @@ class _Desk:
         # Their objective is told by the rows; until then they count as good.
         doubts = self._arrays["doubts"][: task.n_doubts]
         found += [Found(tree.columns_of(members), 0.0) for members in doubts]
-        return Explored(found, self._left(part.bound), task.nodes, is_sure=not task.overflow)
+        sure = not task.overflow and (not len(doubts) or tree.has_rows)
+        return Explored(found, self._left(part.bound), task.nodes, is_sure=sure)
 
     def _left(self, bound: float) -> list[Part]:
         """Return the parts that the call did not come to."""

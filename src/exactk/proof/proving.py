@@ -100,7 +100,7 @@ def assumptions_of(problem: Problem, tree: Tree | None) -> tuple[str, ...]:
     if tree is None:
         return tuple(own)
     # Trees of columns have candidates alone; one of units knows whether it needs copies.
-    if problem.ridge > 0 and problem.copies.size and not isinstance(tree, UnitTree):
+    if problem.copies.size and not isinstance(tree, UnitTree):
         own.append(COPIES)
     return (*own, *tree.assumptions)
 
@@ -126,6 +126,9 @@ class Proof:
         self.drive: Drive | None = None
         self.status = Status.TIME_LIMIT
         self._objective = problem.objective(known.support)
+        # Of copies one is a candidate, but others make up the number where there is no other way.
+        needed = problem.penalty == 0 and self.k > len(problem.candidates)
+        self._has_copies = not needed and bool(np.isin(known.support, problem.copies).any())
         # What a neighbour in size has shown.
         self._floor, self._floor_tolerance = 0.0, 0.0
 
@@ -181,6 +184,11 @@ class Proof:
         return least < self._objective - TIE * self.problem.total
 
     @property
+    def _is_outside(self) -> bool:
+        """Whether the set at hand has copies, and is none of those that the bound is about."""
+        return self._has_copies and not self.improved
+
+    @property
     def upper(self) -> float:
         """Objective of the best set known."""
         return self.drive.upper if self.drive is not None and self.improved else self._objective
@@ -189,7 +197,7 @@ class Proof:
     def lower(self) -> float:
         """No set is better than this."""
         lower = self._floor if self.drive is None else max(self.drive.lower, self._floor)
-        return min(lower, self.upper)
+        return 0.0 if self._is_outside else min(lower, self.upper)
 
     @property
     def tolerance(self) -> float:
@@ -203,6 +211,8 @@ class Proof:
         if self.drive is None:
             return False
         slack = max(PROVEN * self.upper, self.tolerance)
+        if self._is_outside:
+            return False
         return self.drive.is_proven or self.upper - self.lower <= slack
 
     def learn(self, lower: float, tolerance: float) -> None:

@@ -20,6 +20,7 @@ from exactk.proof.tree import Found
 from exactk.result import Result, Status
 from exactk.search.blocks import Blocks
 from exactk.search.feasible import UndecidedError
+from exactk.search.native import serves
 from exactk.search.state import TIE
 from exactk.search.units import Units
 from exactk.solve import solve
@@ -160,7 +161,11 @@ class _Ranking:
                 swaps += [(-float(falls[u]), unit, int(u)) for u in nearest if falls[u] > -inf]
         near = sorted(swaps)[: self.n_best]
         sets = [[*(m for m in members if m != out), new] for _, out, new in near]
-        return [support, *(units.columns_of(one) for one in sets)]
+        listed = [units.columns_of(one) for one in sets]
+        if serves(self.problem):
+            # Of copies one is a candidate, and lists have candidates alone.
+            listed = [one for one in listed if not np.isin(one, self.problem.copies).any()]
+        return [support, *listed]
 
     def listed(self, seconds: float) -> BestSets:
         """Return what is known by now."""

@@ -38,7 +38,10 @@ STEP, PRICE, CUBED = 1e-4, 1e-4, 3e-9
 # this share of the total.
 SAFE, NEAR = 1e-4, 1e-7
 
-COPIES = "of several copies of a column one is chosen at most"
+COPIES = (
+    "columns that agree to ten digits, up to shift, scale and sign, are copies, of which one is "
+    "chosen at most"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +103,7 @@ class UnitTree:
         self.places = [np.searchsorted(columns, part).astype(np.intp) for part in live]
         self.tolerance = self.allowed.tolerance
         self.assumptions = self.allowed.assumptions
-        if problem.ridge > 0 and self._keeps_apart():
+        if self._keeps_apart():
             self.assumptions = (COPIES, *self.assumptions)
         self._free = free
 
@@ -148,7 +151,9 @@ class UnitTree:
         if self._is_empty:
             return []
         if self._only is not None:
-            return [Part(self.problem.objective(self._only), None)]
+            # With a ridge it matters which copies make up the number, and not all are looked at.
+            shared = self.problem.penalty > 0
+            return [Part(0.0 if shared else self.problem.objective(self._only), None)]
         node = self.fitted(_Node(list(self.units.included), self._free, 0.0))
         return [Part(node.bound, replace(node, fit=None))]
 
@@ -157,7 +162,8 @@ class UnitTree:
     ) -> Explored:
         """Look for sets with an objective below the ceiling in a part, for a while."""
         if self._only is not None:
-            return Explored([Found(self._only, part.bound)], nodes=1)
+            sure = self.problem.penalty == 0
+            return Explored([Found(self._only, part.bound)], nodes=1, is_sure=sure)
         node = part.state
         assert isinstance(node, _Node)
         with one_blas_thread():
@@ -333,8 +339,13 @@ class _Look:
     def price(self, units: Sequence[int]) -> None:
         """Look at one set."""
         self.spent += PRICE
-        columns = self.tree.units.columns_of(units)
-        self.record(units, self.tree.problem.objective(columns))
+        tree = self.tree
+        columns = tree.units.columns_of(units)
+        places = np.concatenate([*(tree.places[u] for u in units), np.zeros(0, dtype=np.intp)])
+        floor = tree.allowed.least_objective(np.sort(places).astype(np.intp))
+        if floor is not None and floor < self.ceiling:
+            self.explored.is_sure = False
+        self.record(units, tree.problem.objective(columns))
 
     def record(self, units: Sequence[int], objective: float) -> None:
         """Keep a set if it is below the ceiling and keeps the rules."""

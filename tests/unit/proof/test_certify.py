@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 import exactk
-from exactk import Problem, Status, best_sets, certify, certify_path, solve, solve_path
+from exactk import Moments, Problem, Status, best_sets, certify, certify_path, solve, solve_path
+from exactk.errors import InputError
 from exactk.monitor import Monitor, Progress
 from exactk.proof import certify as module
 from exactk.proof import proving, ranked, sizes
@@ -256,9 +257,10 @@ def test_more_columns_than_are_independent(ridge: float) -> None:
         warnings.simplefilter("ignore")
         found = certify(problem, 5)
     assert found.k == 5
-    assert found.proven
+    # With a ridge it matters which copies make up the number, and they are not all looked at.
+    assert found.proven == (ridge == 0)
     assert found.upper == pytest.approx(problem.objective(found.result.support))
-    # Proven the best, and still not five independent columns.
+    # The best, and still not five independent columns.
     assert found.result.status == Status.RANK_DEFICIENT
     assert "only 4 of the 5" in found.result.message
 
@@ -272,7 +274,8 @@ def test_copies_of_a_column_are_one_choice() -> None:
     # With a ridge two copies share the shrinkage and are below all sets of different columns.
     found = certify(problem, [0, 3])
     assert found.upper < min(problem.objective(one) for one in combinations(range(3), 2))
-    assert found.lower <= found.upper
+    # They are none of the sets that the bound is about.
+    assert (found.lower, found.proven) == (0.0, False)
     assert found.result.support.tolist() == [0, 3]
     assert any("copies" in one for one in found.assumptions)
 
@@ -474,3 +477,95 @@ def test_it_is_there_for_the_user() -> None:
     for name in ("certify", "certify_path", "best_sets"):
         assert name in exactk.__all__
         assert name in dir(exactk)
+
+
+def _milliseconds() -> Problem:
+    """Two columns that agree to eleven digits, and a target that is their difference."""
+    rng = np.random.default_rng(1)
+    start = np.sort(rng.uniform(1.6e12, 1.7e12, 300)).round()
+    took = rng.lognormal(0.5, 0.6, 300)
+    X = np.column_stack([start, start + took, rng.standard_normal((300, 5))])
+    return Problem.from_arrays(X, took, task="regression")
+
+
+def test_columns_that_count_as_copies_are_named_as_an_assumption() -> None:
+    problem = _milliseconds()
+    found = certify(problem, 2)
+    assert found.upper > 1e6 * problem.objective([0, 1])
+    assert any("agree to ten digits" in one for one in found.assumptions)
+    assert any("agree to ten digits" in one for one in best_sets(problem, 2).assumptions)
+    both = certify(problem, [0, 1])
+    assert (both.proven, both.lower) == (False, 0.0)
+
+
+def _cancelling() -> Problem:
+    """Three columns of which each has its own share beside the others, but together hardly."""
+    rng = np.random.default_rng(4)
+    x, g, h = rng.standard_normal((3, 2000))
+    z = rng.standard_normal((2000, 3))
+    near = [h + 1e-3 * rng.standard_normal(2000), h + 1.2e-3 * rng.standard_normal(2000)]
+    columns = [x + 9.5, x + 9.5 + 0.021 * g, g + 9.5 + 0.014 * near[0], near[1], *z.T]
+    twin = z[:, 0] + 1e-5 * rng.standard_normal(2000)
+    return Problem.from_arrays(np.column_stack([*columns, twin]), h, task="regression")
+
+
+@pytest.mark.parametrize("ruled", [False, True])
+def test_a_triple_that_only_the_rows_can_price_is_not_passed_over(ruled: bool) -> None:
+    problem = _cancelling()
+    if ruled:
+        problem = problem.with_constraints(families={"f": [0, 4, 5, 6]}, at_most={"f": 3})
+    best = min(combinations(range(8), 3), key=problem.objective)
+    found = certify(problem, 3)
+    assert found.result.support.tolist() == list(best)
+    assert found.lower <= problem.objective(best) + found.tolerance
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("distance", [1e-5, 1e-6, 1e-8])
+def test_moments_of_near_copies_prove_nothing(k: int, distance: float) -> None:
+    rng = np.random.default_rng(0)
+    x, g = rng.standard_normal((2, 200))
+    X = np.column_stack([x, x + distance * g, rng.standard_normal((200, 4))])
+    y = g + 0.1 * rng.standard_normal(200)
+    rows = Problem.from_arrays(X, y, task="regression")
+    best = min(rows.objective(one) for one in combinations(range(6), k))
+    found = certify(Problem.from_moments(Moments.from_arrays(X, y)), k)
+    assert not found.proven
+    # At 1e-8 the moments have no trace of the difference, and the certificate says so.
+    assert found.lower <= best or "within rounding" in " ".join(found.assumptions)
+    assert distance == 1e-8 or found.lower <= best
+
+
+def test_weights_that_differ_by_twelve_orders() -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((6, 3)), rng.standard_normal(6)
+    weights = np.array([1e-6, 1e-6, 1e-6, 1e6, 1e-6, 1e-6])
+    found = certify(Problem.from_arrays(X, y, sample_weight=weights, task="regression"), 2)
+    root = np.sqrt(weights.astype(np.longdouble))
+    mean = np.average(np.column_stack([X, y]).astype(np.longdouble), axis=0, weights=weights)
+    table = (np.column_stack([X, y]) - mean) * root[:, None]
+
+    def left(one: tuple[int, int]) -> float:
+        a, b, t = table[:, one[0]], table[:, one[1]], table[:, 3]
+        b, t = b - a * (a @ b) / (a @ a), t - a * (a @ t) / (a @ a)
+        t = t - b * (b @ t) / (b @ b)
+        return float(t @ t)
+
+    assert found.upper == pytest.approx(min(map(left, combinations(range(3), 2))), rel=1e-6)
+
+
+def test_lists_are_made_of_candidates_alone() -> None:
+    rng = np.random.default_rng(0)
+    a, b, c = rng.standard_normal((3, 40))
+    X = np.column_stack([a, b, 2 * a + 1, 3 * b, c, rng.standard_normal((40, 3))])
+    problem = Problem.from_arrays(X, a + b + 0.1 * c, task="regression")
+    found = best_sets(problem, 2, 4)
+    every = sorted((problem.objective(one), one) for one in combinations((0, 1, 4, 5, 6, 7), 2))
+    assert found.is_complete
+    assert [*found.sets] == [one for _, one in every[:4]]
+
+
+def test_a_column_named_twice_is_refused() -> None:
+    problem = Problem.from_arrays(*load_iris(return_X_y=True))
+    with pytest.raises(InputError, match="result names 0 twice"):
+        certify(problem, [0, 0])

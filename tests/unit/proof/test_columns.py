@@ -15,13 +15,13 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from exactk import Problem, Status
 from exactk.monitor import Monitor
 from exactk.proof import columns as module
-from exactk.proof.columns import ColumnTree
+from exactk.proof.columns import ColumnTree, _Branch
 from exactk.proof.drive import Drive
 from exactk.proof.native import library
 from exactk.proof.opening import open_tree
-from exactk.proof.relaxation import Relaxed
+from exactk.proof.relaxation import Relaxed, bound_of
 from exactk.proof.setting import prepare
-from exactk.proof.tree import BoundTree
+from exactk.proof.tree import BoundTree, Part
 from tests.oracles.brute import make_classes, make_numbers
 
 compiled = pytest.mark.skipif(library() is None, reason="the tree is not compiled here")
@@ -135,6 +135,125 @@ def test_every_set_that_is_found_has_its_size(monkeypatch: pytest.MonkeyPatch) -
                 branch: Any = part.state
                 assert len(branch.inside) + len(branch.free) >= k
             parts += explored.left
+
+
+@compiled
+@pytest.mark.parametrize("c", [1, 2, 3, 9])
+@pytest.mark.parametrize("d", [13, 14, 15, 16, 24])
+@pytest.mark.parametrize("taken", [0, 2])
+def test_the_bound_of_a_part_is_that_of_numpy(
+    c: int, d: int, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With three columns to choose, a part is bounded once and then looked through in batches.
+    monkeypatch.setattr(module, "QUICK_BUDGET", 1)
+    rng = np.random.default_rng(100 * c + d)
+    X, Y = make_numbers(n=60, d=d, c=c, seed=d)
+    tree = _tree(Problem.from_arrays(X, Y, ridge=0.1), 3 + taken)
+    setting = tree.setting
+    inside, free = np.arange(taken, dtype=np.int64), np.arange(taken, d, dtype=np.int64)
+    E, C = setting.block(np.arange(d)), setting.C
+    delta = tree.relaxed.delta[free] * rng.uniform(0.3, 1.0, d - taken)
+    # Some columns are light, some so much so that they take no part.
+    weights = rng.uniform(0.2, 1.0, d - taken)
+    weights[3:6] = 1e-4
+    weights *= 3.0 / weights.sum()
+    assert weights.max() < 1.0
+    assert (delta > 25.0 * weights).any()
+    by = np.linalg.solve(E[:taken, :taken], E[:taken])
+    E, C = E - E[:, :taken] @ by, C - by.T @ C[:taken]
+    expected, _ = bound_of(E[np.ix_(free, free)], C[free], delta, weights, 3)
+    before = setting.total - _objective_of(tree, inside)
+    part = Part(-inf, _Branch(inside, free, delta, weights))
+    (left,) = tree.explore(part, inf, 1, _stop(), quick=True).left
+    assert setting.total - left.bound == pytest.approx(before + expected, rel=1e-9)
+
+
+@compiled
+@pytest.mark.parametrize("k", [3, 5])
+@pytest.mark.parametrize("n_columns", [19, 26])
+def test_batches_of_triples_that_there_was_no_time_for(
+    k: int, n_columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "QUICK_BUDGET", 1)
+    X, Y = make_numbers(n=60, d=n_columns, c=2, seed=1)
+    problem = Problem.from_arrays(X, Y, ridge=0.05)
+    tree = _tree(problem, k)
+    inside = np.array([7, 11][: k - 3], dtype=np.int64)
+    free = np.setdiff1d(np.arange(n_columns), inside)
+    rng = np.random.default_rng(0)
+    delta = tree.relaxed.delta[free] * rng.uniform(0.3, 1.0, len(free))
+    weights = rng.uniform(0.1, 0.5, len(free))
+    weights *= 3.0 / weights.sum()
+    given, found, parts = dict(zip(free.tolist(), delta, strict=True)), set(), 0
+    left = [Part(0.0, _Branch(inside, free, delta, weights))]
+    while left:
+        (part,) = left
+        branch: Any = part.state
+        # Each column keeps its own part of the diagonal.
+        assert branch.delta.tolist() == [given[j] for j in branch.free.tolist()]
+        assert branch.inside.tolist() == inside.tolist()
+        explored = tree.explore(part, inf, 10_000, _stop(), quick=True)
+        found |= {one.columns for one in explored.found}
+        left, parts = explored.left, parts + 1
+    sets = {tuple(sorted((*inside.tolist(), *S))) for S in combinations(free.tolist(), 3)}
+    assert sets <= found
+    assert parts > 1
+
+
+@compiled
+@pytest.mark.parametrize("taken", range(6))
+def test_parts_with_few_columns_left_to_choose(taken: int) -> None:
+    X, Y = make_numbers(d=10, c=2)
+    problem = Problem.from_arrays(X, Y, ridge=0.01)
+    tree = _tree(problem, 5)
+    (root,) = tree.root()
+    branch: Any = root.state
+    inside, free = branch.free[::-1][:taken].copy(), branch.free[: 10 - taken].copy()
+    part = Part(0.0, _Branch(inside, free, branch.delta[free], branch.weights[free]))
+    sets = [(*inside.tolist(), *S) for S in combinations(free.tolist(), 5 - taken)]
+    every = {tuple(sorted(S)): problem.objective(S) for S in sets}
+    explored = tree.explore(part, inf, 1000, _stop(), quick=False)
+    assert {one.columns: one.objective for one in explored.found} == pytest.approx(every)
+    best = min(every.values())
+    for ceiling in (best * (1 + 1e-9), best * (1 - 1e-9)):
+        found = tree.explore(part, ceiling, 1, _stop(), quick=False).found
+        assert [one.objective for one in found] == pytest.approx([best] * (ceiling > best))
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(12))
+def test_a_diagonal_that_was_raised_too_far_is_taken_back(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # From far below, the step of Newton leads beyond what keeps E − Δ positive definite.
+    monkeypatch.setattr(module, "QUICK_BUDGET", 30_000)
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((50, 3)) @ rng.standard_normal((3, 16))
+    X += 0.5 * rng.standard_normal((50, 16))
+    Y = X @ rng.standard_normal((16, 2)) + rng.standard_normal((50, 2))
+    tree = _tree(Problem.from_arrays(X, Y), 7)
+    E = tree.setting.block(np.arange(16))
+    (root,) = tree.root()
+    branch: Any = root.state
+    low = branch.delta * 10.0 ** rng.uniform(-3.0, 0.0, 16)
+    parts, seen = [Part(0.0, branch._replace(delta=low))], 0
+    raised = False
+    while parts and seen < 30:
+        part = parts.pop()
+        branch, seen = part.state, seen + 1
+        order = [*branch.inside.tolist(), *branch.free.tolist()]
+        M = E[np.ix_(order, order)]
+        M[np.diag_indices_from(M)] -= np.append(np.zeros(len(branch.inside)), branch.delta)
+        assert np.linalg.eigvalsh(M)[0] > 0
+        raised |= bool((branch.delta > low[branch.free]).any())
+        parts += tree.explore(part, inf, 1, _stop(), quick=True).left
+    assert raised
+
+
+def _objective_of(tree: ColumnTree, inside: np.ndarray) -> float:
+    """The objective of the columns that are in."""
+    problem = tree.setting.problem
+    return problem.objective(tree.columns_of(inside)) if len(inside) else problem.total
 
 
 @compiled
