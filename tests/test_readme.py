@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from benchmarks import decide, growth
+from benchmarks import decide, growth, proof_report
 from benchmarks.verdict import readme_section
 from exactk.bench.cells import cells
 from exactk.bench.protocols import run_cell
@@ -57,6 +57,27 @@ def test_what_was_measured_of_choices_is_that_of_the_record() -> None:
     page = (ROOT / "docs" / "decide.md").read_text(encoding="utf-8")
     shown = page.split("<!-- decide: begin -->")[1].split("<!-- decide: end -->")[0]
     assert shown.strip() == decide.report(record).strip()
+
+
+def test_what_was_measured_of_proofs_is_that_of_the_record() -> None:
+    kept = ROOT / "benchmarks" / "results" / "proof.json"
+    record = json.loads(kept.read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "proof.md").read_text(encoding="utf-8")
+    shown = page.split("<!-- proof: begin -->")[1].split("<!-- proof: end -->")[0]
+    assert shown.strip() == proof_report.report(record).strip()
+    # What the README says of it in words.
+    breast, digits, genes = (
+        next(cell for cell in record[part] if (cell["data"], cell["k"]) == which)
+        for part, which in (
+            ("breast", ("breast_cancer", 1)),
+            ("digits", ("digits", 10)),
+            ("shared", ("srbct", 3)),
+        )
+    )
+    middle = next(cell for cell in record["middle"] if cell["k"] == 20)
+    for cell in (breast, digits, genes, middle):
+        assert cell["proven"]
+        assert f"{proof_report.seconds(proof_report.took(cell))} s" in README
 
 
 PAGES = (

