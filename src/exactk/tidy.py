@@ -130,10 +130,18 @@ class Tidy(Sequence[dict[str, Any]]):
             raise MissingExtraError(MISSING.format("polars")) from error
         return pl.DataFrame({name: self[name] for name in self.columns}, strict=False)
 
-    def to_text(self, rows: int | None = None) -> str:
-        """Return aligned columns for the eye; of a long table `rows` at most."""
+    def to_text(self, rows: int | None = None, width: int | None = SHOWN_WIDTH) -> str:
+        """Return aligned columns for the eye.
+
+        Parameters
+        ----------
+        rows : int or None
+            How many of a long table at most.
+        width : int or None
+            How many characters of a long value at most.
+        """
         shown, left_out = self._shown(rows)
-        cells = [list(self.columns), *([_for_eye(value) for value in row] for row in shown)]
+        cells = [list(self.columns), *([_for_eye(value, width) for value in row] for row in shown)]
         widths = [max(len(line[j]) for line in cells) for j in range(len(self.columns))]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -185,10 +193,10 @@ def _for_csv(value: Any) -> Any:
     return "" if value is None or value != value else value
 
 
-def _for_eye(value: Any) -> str:
+def _for_eye(value: Any, width: int | None = SHOWN_WIDTH) -> str:
     if value is None or value != value:
         return ""
     if isinstance(value, float):
         return f"{value:.6g}"
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) <= SHOWN_WIDTH else text[: SHOWN_WIDTH - 3] + "..."
+    return text if width is None or len(text) <= width else text[: width - 3] + "..."

@@ -162,7 +162,9 @@ def _answer(
     earlier = None if wanted.earlier is None else wanted.earlier.result
     found = prove(problem, earlier or wanted.features or int(wanted.k or 0), gap=gap, **terms)
     text = render(found.result, problem, style, {**facts, "certificate": found})
-    return text, found.proven, found.status
+    # A set of the user's own that another took the place of is not the best.
+    own = earlier is not None or bool(wanted.features)
+    return text, found.proven and not (own and found.improved), found.status
 
 
 def _rendered(
@@ -212,7 +214,8 @@ def _text(found: CertifiedPath | BestSets, problem: Problem, facts: dict[str, An
         f"{what} of {len(problem.original_names)} features for {facts['target']!r} "
         f"({problem.task}, {problem.n_rows} rows)",
         "",
-        Tidy(head, rows).to_text(),
+        # Whole: sets that differ in their last column must not look the same.
+        Tidy(head, rows).to_text(width=None),
         "",
         f"proof      {said}",
         f"ridge      {ridge}",

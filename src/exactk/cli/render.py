@@ -128,6 +128,7 @@ def _text(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
     objective = f"{result.objective:.6g} of {result.total:.6g}"
     status = f"{result.status}: {result.message}" if result.message else str(result.status)
     entries = _entries(result, problem)
+    open_proof = "certificate" in facts and not facts["certificate"].proven
     lines = [
         f"{len(entries)} of {len(problem.original_names)} features for {facts['target']!r} "
         f"({problem.task}, {problem.n_rows} rows)",
@@ -138,7 +139,8 @@ def _text(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
         f"objective  {objective}{', ridge term included' if result.ridge else ''}",
         f"explained  {result.explained:.1%} of the squared error",
         f"ridge      {ridge}",
-        f"status     {status}",
+        # Where a proof has a line of its own this one is about the search.
+        f"{'status' if not open_proof else 'search'}     {status}",
         f"method     {result.method}, {result.seconds:.3g} s",
         *_proof(facts),
     ]

@@ -115,6 +115,8 @@ def select(
     if ended.status == "interrupted":
         return INTERRUPTED
     is_proven = result.status == "optimal" if certificate is None else certificate.proven
+    if require_optimal and not is_proven and seconds is None:
+        given.say("not proven: --certify SECONDS tries to")
     return OPEN if require_optimal and not is_proven else 0
 
 

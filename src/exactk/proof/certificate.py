@@ -18,6 +18,7 @@ ENDS = {
     Status.TIME_LIMIT: " before the time limit",
     Status.INTERRUPTED: " before it was stopped",
 }
+CONSTRAINED = "only sets that keep the constraints count"
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Certificate:
         The best set known: the one that was given, or a better one that took its place.
     improved : bool
         Whether it is a better one.
+    given_objective : float or None
+        Objective of the set that was given.
 
     Examples
     --------
@@ -81,20 +84,36 @@ class Certificate:
     assumptions: tuple[str, ...]
     result: Result
     improved: bool = False
+    given_objective: float | None = None
+
+    def __str__(self) -> str:
+        """Return the summary."""
+        return self.summary
 
     @property
     def summary(self) -> str:
         """What is known, in a few plain sentences."""
         said = [self._verdict()]
         if self.improved:
-            said.append("They are better than those that were given, and took their place.")
-        if self.assumptions:
-            said.append(f"Assumed: {'; '.join(self.assumptions)}.")
+            said.append(self._comparison())
+        rest = [one for one in self.assumptions if one != CONSTRAINED]
+        if rest:
+            said.append(f"Assumed: {'; '.join(rest)}.")
         return " ".join(said)
+
+    def _comparison(self) -> str:
+        """How far the set that was given is from the one that took its place."""
+        said = "better than those that were given"
+        if self.given_objective is not None and self.upper > 0:
+            more = 100 * (self.given_objective / self.upper - 1.0)
+            said += f" (objective {self.given_objective:.6g}, {more:.2g} % more)"
+        return f"They are {said}, and took their place."
 
     def _verdict(self) -> str:
         # Of a group all columns are chosen, and it may count as one.
         these = f"{self.k} {self._noun}"
+        if CONSTRAINED in self.assumptions:
+            these += " that keep the constraints"
         under = f"ridge {self.ridge:.3g}"
         if self.proven:
             slack = at_most(max(self.upper - self.lower, self.tolerance), 1)

@@ -66,6 +66,9 @@ def columns_of(problem: Problem, chosen: Any, what: str) -> Indices:
             f"{what} has numbers, and the table has columns of text, each of which is several "
             f"columns here: give names, or the Result itself"
         )
+    if isinstance(chosen, np.ndarray):
+        mask = chosen.dtype == bool and chosen.shape == (len(problem.original_names),)
+        chosen = (np.flatnonzero(chosen) if mask else chosen).tolist()
     twice = [one for n, one in enumerate(chosen) if one in list(chosen)[:n]]
     if twice and not isinstance(chosen, str):
         raise InputError(f"{what} names {twice[0]!r} twice")

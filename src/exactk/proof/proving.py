@@ -14,7 +14,7 @@ from exactk.compiled import threads_allowed
 from exactk.errors import InputError
 from exactk.monitor import Monitor
 from exactk.problem import Problem
-from exactk.proof.certificate import Certificate
+from exactk.proof.certificate import CONSTRAINED, Certificate
 from exactk.proof.drive import PROVEN, Drive, relative_gap
 from exactk.proof.known import check_same, columns_of, members_of
 from exactk.proof.opening import open_tree
@@ -23,12 +23,15 @@ from exactk.proof.units import COPIES, UnitTree
 from exactk.result import Answer, Result, Status
 from exactk.rules import Rules
 from exactk.search.feasible import UndecidedError
+from exactk.search.native import serves
 from exactk.search.state import TIE
 from exactk.search.units import Units
 from exactk.solve import check_problem, check_time_limit, grade
 
 __all__ = ["Proof", "Terms", "assumptions_of", "known_result"]
 
+# Share of the time for a bound without rules, and seconds where there is no limit.
+FREE_SHARE, MOST_FREE = 0.3, 10.0
 GIVEN = "given"
 THEN = ", then proof"
 
@@ -77,6 +80,8 @@ def known_result(problem: Problem, chosen: Any) -> Result:
     >>> known_result(problem, [0, 1]).method
     'given'
     """
+    if isinstance(chosen, Certificate):
+        chosen = chosen.result
     listed = isinstance(chosen, (str, np.ndarray, Sequence)) and not isinstance(chosen, bytes)
     if not listed and not isinstance(chosen, Result):
         raise InputError(
@@ -96,7 +101,7 @@ def known_result(problem: Problem, chosen: Any) -> Result:
 def assumptions_of(problem: Problem, tree: Tree | None) -> tuple[str, ...]:
     """Return what a proof of this problem takes for granted, that of its tree included."""
     constrained = (problem.rules or Rules()) != Rules(groups=problem.category_groups)
-    own = ["only sets that keep the constraints count"] if constrained else []
+    own = [CONSTRAINED] if constrained else []
     if tree is None:
         return tuple(own)
     # Trees of columns have candidates alone; one of units knows whether it needs copies.
@@ -126,9 +131,13 @@ class Proof:
         self.drive: Drive | None = None
         self.status = Status.TIME_LIMIT
         self._objective = problem.objective(known.support)
-        # Of copies one is a candidate, but others make up the number where there is no other way.
+        # Any of several copies will do, but two of them are in no set that is bounded, unless they
+        # make up the number where there is no other way.
+        stands_for = np.arange(problem.n_features)
+        stands_for[problem.copies] = problem.originals
         needed = problem.penalty == 0 and self.k > len(problem.candidates)
-        self._has_copies = not needed and bool(np.isin(known.support, problem.copies).any())
+        alike = len(np.unique(stands_for[known.support])) < len(known.support)
+        self._has_copies = alike and not needed
         # What a neighbour in size has shown.
         self._floor, self._floor_tolerance = 0.0, 0.0
 
@@ -144,6 +153,7 @@ class Proof:
         """
         try:
             if self.drive is None:
+                self._free_bound(opening or monitor, threads)
                 self.drive = self._begin(opening or monitor)
             self.status = self.drive.go(monitor, threads)
         except KeyboardInterrupt:
@@ -160,6 +170,28 @@ class Proof:
         drive = Drive(self.problem, tree, [self.known.support.tolist()], gap=self.gap)
         drive.learn(lower=self._floor)
         return drive
+
+    def _free_bound(self, clock: Monitor, threads: int) -> None:
+        """Take over the bound without the rules that only the tree in NumPy keeps.
+
+        Whoever keeps more rules is no better, and without them bounds are far better.
+        """
+        rules = self.problem.rules
+        if rules is None or rules.groups or serves(self.problem):
+            return
+        free = self.problem.under(Rules(include=rules.include, exclude=rules.exclude))
+        if not serves(free):
+            return
+        ceiling = self._objective + TIE * free.total
+        left = None if clock.time_limit is None else clock.time_limit - clock.seconds
+        limited = Monitor(MOST_FREE if left is None else max(FREE_SHARE * left, 0.0))
+        drive = Drive(
+            free, open_tree(free, self.k, ceiling, lambda: limited.expired), ceiling=ceiling
+        )
+        drive.go(limited, threads)
+        self.learn(drive.lower, drive.tree.tolerance)
+        if drive.status == Status.INTERRUPTED:
+            raise KeyboardInterrupt
 
     @property
     def _tree(self) -> Tree | None:
@@ -246,6 +278,7 @@ class Proof:
             assumptions=assumptions_of(self.problem, self._tree),
             result=self._result(proven, seconds),
             improved=self.improved,
+            given_objective=self._objective,
         )
 
     def _result(self, proven: bool, seconds: float) -> Result:

@@ -22,7 +22,7 @@ SEARCH_SHARE = 0.25
 # Share of the time left that the first round takes, and each later one, all its sizes together.
 FIRST_ROUND, LATER_ROUNDS = 0.1, 0.5
 # Seconds that a size gets at least when its turn comes, and in a first round without a limit.
-LEAST_SECONDS, FIRST_SECONDS = 0.05, 1.0
+LEAST_SECONDS, FIRST_SECONDS = 0.05, 0.2
 
 
 def certify_path(
@@ -118,6 +118,7 @@ class _Rounds:
                 self._lift()
                 rounds += 1
         except KeyboardInterrupt:
+            self._share()
             _stop(self.proofs)
 
     def _seconds(self, share: float, n_open: int) -> float:

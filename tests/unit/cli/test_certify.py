@@ -275,3 +275,16 @@ def test_every_mistake_is_one_sentence(run, wine_csv, args, words):
     assert result.err.count("\n") == 1
     for word in words:
         assert word in result.err
+
+
+def test_a_set_of_ones_own_that_is_not_the_best_fails_a_script(run, wine_csv):
+    own = ("--features", "proline,flavanoids,ash", "--require-optimal")
+    outcome = run("certify", wine_csv, *ARGS, *own)
+    assert outcome.code == 1
+    assert "% more), and took their place" in outcome.out
+
+
+def test_long_lists_of_features_are_shown_whole(run, wine_csv):
+    out = run("certify", wine_csv, *ARGS, "-k", "8", "--best", "2").out
+    assert "..." not in out
+    assert out.count("proline") == 2

@@ -57,13 +57,15 @@ def test_an_open_gap_in_words(found: Certificate) -> None:
 
 
 def test_assumptions_and_better_sets_are_said(found: Certificate) -> None:
-    said = replace(found, improved=True, assumptions=("a", "b")).summary
+    better = replace(found, improved=True, given_objective=1.5 * found.upper)
+    said = replace(better, assumptions=("a", "b")).summary
     assert said.endswith(
-        "They are better than those that were given, and took their place. Assumed: a; b."
+        f"They are better than those that were given (objective {1.5 * found.upper:.6g}, 50 % "
+        "more), and took their place. Assumed: a; b."
     )
-    assert "no other 1 column " in replace(
-        found, k=1, result=replace(found.result, support=np.array([0]))
-    ).summary.replace("1 column have", "1 column ")
+    assert str(better) == better.summary
+    alone = replace(found, k=1, result=replace(found.result, support=np.array([0])))
+    assert "no other 1 column has " in alone.summary
 
 
 @pytest.mark.parametrize("seed", range(5))
