@@ -144,6 +144,9 @@ class Drive:
 
     @property
     def _is_enough(self) -> bool:
+        # A bound from elsewhere may leave nothing open, whatever parts there are.
+        if self.n_best == 1 and self.lower >= self.upper:
+            return True
         return self.gap > PROVEN and relative_gap(self.lower, self.upper) <= self.gap
 
     @property
