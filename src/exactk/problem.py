@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -24,8 +24,11 @@ from exactk.linalg import (
     sum_rounding,
     wide_least_squares,
 )
+from exactk.losses.base import Loss
+from exactk.losses.squared import Squared
 from exactk.moments import Margins, Moments
 from exactk.problem_checks import check_one_hot, check_ridge, check_total, matching_weights
+from exactk.problem_losses import Fit, Lossy
 from exactk.problem_rules import Ruled
 from exactk.rules import Rules
 from exactk.sources import Rows, check_names, open_rows
@@ -34,7 +37,7 @@ from exactk.streams import Stream
 from exactk.streams.coding import Coding
 from exactk.streams.collect import check_unchanged, collect_rows
 from exactk.streams.resample import Resample, SampledStream, SampleKind
-from exactk.targets import Target, Task, code_target, code_weights
+from exactk.targets import Target, Task, code_target, code_weights, weigh_classes
 
 __all__ = ["MEMORY_LIMIT", "Fit", "Problem"]
 
@@ -51,30 +54,7 @@ VISIBLE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
-    """A least-squares (or ridge) fit on some columns, in the units of the table.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (n_outputs, n_columns)
-    intercept : ndarray of shape (n_outputs,)
-    objective : float
-        Squared error and ridge term together.
-    residual : float
-        The squared error alone.
-    rank : int
-        Independent columns among those fitted.
-    """
-
-    coef: Floats
-    intercept: Floats
-    objective: float
-    residual: float
-    rank: int
-
-
-@dataclass(frozen=True, eq=False)
-class Problem(Doors, Ruled):
+class Problem(Doors, Ruled, Lossy):
     """The problem (P): pick k columns with the least ``‖HY − HX_S W‖² + ridge·‖W‖²``.
 
     Make one with `from_arrays`, of a table too large for that with `from_files`, `from_parquet`,
@@ -103,6 +83,9 @@ class Problem(Doors, Ruled):
         Relative ridge: ``ridge · tr(XᵀHX) / n_usable`` is added to the diagonal.
     rules : Rules or None
         What a choice of columns must keep; see `with_constraints`.
+    loss : Loss
+        What takes the place of the squared error, if it is another; see `with_loss`. The
+        attributes above are those of the squared error all the same.
 
     Examples
     --------
@@ -138,6 +121,7 @@ class Problem(Doors, Ruled):
     memory_limit: int
     stream: Stream | None = None
     rules: Rules | None = None
+    loss: Loss = field(default_factory=Squared)
 
     @classmethod
     def from_arrays(
@@ -150,6 +134,8 @@ class Problem(Doors, Ruled):
         scale: bool = True,
         feature_names: Sequence[str] | None = None,
         task: Task = "auto",
+        loss: str | Loss = "squared",
+        class_weight: Any = None,
         gram: GramMode = "auto",
         memory_limit: int = MEMORY_LIMIT,
     ) -> Problem:
@@ -172,6 +158,11 @@ class Problem(Doors, Ruled):
         feature_names : sequence of str or None
         task : {"auto", "classification", "regression"}
             What y holds; "auto" follows scikit-learn's ``type_of_target``.
+        loss : str or Loss
+            What is minimised; see `with_loss`.
+        class_weight : None, "balanced" or mapping of label to float
+            What rows of a class weigh, times their own weight; "balanced" makes all classes weigh
+            the same.
         gram : {"auto", "full", "columns"}
             Whole Gram matrix, single columns on demand, or whichever costs less.
         memory_limit : int
@@ -189,9 +180,10 @@ class Problem(Doors, Ruled):
                 f"Found input variables with inconsistent numbers of samples: X has "
                 f"{rows.n_rows} rows, y has {target.n_rows}"
             )
+        weights = weigh_classes(class_weight, target, weights)
         problem = cls.from_rows(
             rows, target, weights, ridge=ridge, scale=scale, gram=gram, memory_limit=memory_limit
-        )
+        ).with_loss(loss)
         groups = problem.category_groups
         return problem.under(Rules(groups=groups)) if groups else problem
 
@@ -207,7 +199,9 @@ class Problem(Doors, Ruled):
         gram: GramMode = "auto",
         memory_limit: int = MEMORY_LIMIT,
     ) -> Problem:
-        """Make a problem of an opened table and a coded target."""
+        """Make a problem of an opened table and a coded target, with squared loss."""
+        # How classes are scored follows from the rows that there are: see `with_loss`.
+        target = replace(target, scores=None)
         read = choose_gram(rows, target, weights, gram, memory_limit)
         usable = usable_columns(read, rows, weights)
         x_scale = column_scales(read, usable, scale)
@@ -345,7 +339,8 @@ class Problem(Doors, Ruled):
         """Return one line: size, task and ridge."""
         return (
             f"Problem({self.n_rows} rows, {self.n_features} features ({self.n_usable} usable), "
-            f"{self.n_outputs} outputs, {self.task}, ridge {self.ridge:g})"
+            f"{self.n_outputs} outputs, {self.task}, ridge {self.ridge:g}"
+            f"{'' if isinstance(self.loss, Squared) else f', {self.loss.name} loss'})"
         )
 
     @property
@@ -374,10 +369,12 @@ class Problem(Doors, Ruled):
 
     @cached_property
     def penalty(self) -> float:
-        """What the relative ridge adds to each diagonal entry of A."""
-        if self.n_usable == 0:
+        """What ‖W‖² is multiplied by, W of standardised columns; for squared loss also what is
+        added to the diagonal of A.
+        """
+        if self.n_usable == 0 or self.ridge == 0:
             return 0.0
-        return self.ridge * float(self.scatter[self.usable].mean())
+        return self.ridge * float(self.scatter[self.usable].mean()) * self.curvature
 
     @cached_property
     def diagonal(self) -> Floats:
@@ -408,6 +405,10 @@ class Problem(Doors, Ruled):
     def passes(self) -> int:
         """Passes over a table in memory so far, the first reading included; 0 for streams."""
         return self.gram.passes
+
+    def like(self, other: Problem) -> Problem:
+        """Return the same problem under the rules and with the loss of another, made of its rows."""
+        return self.under(other.rules).with_loss(other.loss)
 
     def with_ridge(self, ridge: float) -> Problem:
         """Return the same problem with another ridge; the Gram matrix is shared.
@@ -446,7 +447,8 @@ class Problem(Doors, Ruled):
             read = collect_rows(stream, self.coding, limit=self.memory_limit, on_rows=show)
         check_unchanged(len(read.X), self.n_rows)
         task: Any = self.task
-        target = Target(task, self.classes, read.codes, read.values)
+        scores = None if self.target is None else self.target.scores
+        target = Target(task, self.classes, read.codes, read.values, scores)
         rows = DenseRows(read.X, self.given_names)
         return replace(self, rows=rows, target=target, weights=read.weights, stream=None)
 
@@ -477,10 +479,10 @@ class Problem(Doors, Ruled):
         if self.rows is not None and self.target is not None:
             weights = sample.counts(0, 0, self.rows.n_rows)
             weights = weights if self.weights is None else weights * self.weights
-            return self.from_rows(self.rows, self.target, weights, **common).under(self.rules)
+            return self.from_rows(self.rows, self.target, weights, **common).like(self)
         stream, task = SampledStream(self._stream_to("sample"), sample), cast(Task, self.task)
         drawn = self.from_stream(stream, task=task, classes=self.classes, **common)
-        return drawn.under(self.rules)
+        return drawn.like(self)
 
     def _stream_to(self, verb: str) -> Stream:
         if self.stream is None:
@@ -504,6 +506,8 @@ class Problem(Doors, Ruled):
     def objective(self, support: Any) -> float:
         """Return f(S), the least ``‖HY − HX_S W‖² + ridge·‖W‖²`` on these columns.
 
+        With another loss, the least of that in place of the squared error.
+
         Parameters
         ----------
         support : array-like of int
@@ -524,7 +528,10 @@ class Problem(Doors, Ruled):
         counts as dependent, which may put the objective too high; otherwise it is right to some
         √n·eps / σ² of `total`, two digits at worst.
         """
-        return self._fit_standardised(self.check_support(support))[1]
+        S = self.check_support(support)
+        if not self.loss.by_moments:
+            return self.fit_loss(S).objective
+        return self._fit_standardised(S)[1]
 
     def refit(self, support: Any) -> Fit:
         """Fit on these columns and give coefficients in the units of the table.
@@ -539,6 +546,8 @@ class Problem(Doors, Ruled):
             Coefficients in the order of `support`.
         """
         S = self.check_support(support)
+        if not self.loss.by_moments:
+            return self.fit_loss(S)
         V, objective, rank = self._fit_standardised(S)
         coef = np.ascontiguousarray(V.T) * self.x_scale[S]
         residual = max(objective - self.penalty * float((V**2).sum()), 0.0)

@@ -105,6 +105,10 @@ class Result:
         What was chosen, as the table calls it and in order of entry: columns, categories, groups.
     k : int
         How many that are, as they were counted: a group of columns may count as one.
+    loss : str
+        What was minimised on the columns: "squared", unless the problem has another loss. Then
+        `objective`, `residual` and `total` are of that loss, with and without its ridge term and
+        without columns, and `coef` and `intercept` minimise it.
 
     Examples
     --------
@@ -137,6 +141,7 @@ class Result:
     scores: Floats | None = field(default=None, repr=False)
     selected: tuple[str, ...] = ()
     k: int = 0
+    loss: str = "squared"
 
     def __post_init__(self) -> None:
         """Lock the arrays: a result does not change."""
@@ -157,7 +162,7 @@ class Result:
 
     @property
     def explained(self) -> float:
-        """Share of ‖HY‖² that the fit on the chosen columns explains, between 0 and 1 (R²)."""
+        """Share of the loss without columns that those chosen explain: R², or of a deviance."""
         return 1.0 - self.residual / self.total if self.total > 0 else 0.0
 
     def __eq__(self, other: object) -> bool:
@@ -196,7 +201,7 @@ class Result:
     def from_dict(cls, values: dict[str, Any]) -> Result:
         """Read what `to_dict` gave; keys that a Result does not have are ignored."""
         # These came later than the first results that were written.
-        values = {"scores": None, "selected": (), "k": 0, **values}
+        values = {"scores": None, "selected": (), "k": 0, "loss": "squared", **values}
         missing = [part.name for part in fields(cls) if part.name not in values]
         if missing:
             raise InputError(f"not a Result: it lacks {', '.join(missing)}")

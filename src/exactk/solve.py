@@ -24,6 +24,7 @@ from exactk.rules import Rules
 from exactk.search.conflicts import check_feasible
 from exactk.search.constrained import unit_entry_order
 from exactk.search.descent import entry_order
+from exactk.search.model import entry_order_by_loss
 from exactk.streams.collect import TooLargeError
 
 __all__ = ["check_problem", "check_time_limit", "grade", "solve", "solve_path"]
@@ -89,7 +90,7 @@ def solve(
     check_feasible(problem, k, limit)
     with showing(f"{name}, k={k}", verbose) as show:
         monitor = Monitor(limit, show, on_step)
-        answer = chosen.run(problem, k, monitor)
+        answer = chosen.run(_as_seen(problem, chosen), k, monitor)
         seconds = monitor.seconds
     result = grade(problem, k, answer, name, seconds)
     _warn(result)
@@ -145,7 +146,8 @@ def solve_path(
     with showing(f"{name}, k=1..{k_max}", verbose) as show:
         monitor = Monitor(limit, show)
         before = 0.0
-        answers = chosen.run_path(problem, most, monitor) if most else iter(())
+        seen = _as_seen(problem, chosen)
+        answers = chosen.run_path(seen, most, monitor) if most else iter(())
         for k, answer in enumerate(answers, start=1):
             if answer is None:
                 continue
@@ -191,9 +193,20 @@ def _serve(problem: Problem, method: Method, name: str, verbose: int) -> Problem
     _check_classes(problem, method, name)
     _check_rules(problem, method, name)
     method.check_problem(problem)
-    if method.needs_rows and problem.rows is None and not method.reads_streams:
-        return _in_memory(problem, name, verbose)
+    by_rows = method.needs_rows and not method.reads_streams
+    if not problem.loss.by_moments:
+        by_rows, name = True, f"{name} with loss {problem.loss.name}"
+    if by_rows and problem.rows is None:
+        problem = _in_memory(problem, name, verbose)
+    if not problem.loss.by_moments:
+        # What is wrong with the target is said before any work.
+        problem.criterion  # noqa: B018
     return problem
+
+
+def _as_seen(problem: Problem, method: Method) -> Problem:
+    """The problem with the loss that a method minimises, if it has no say in that."""
+    return problem if method.takes_losses else problem.squared
 
 
 def _in_memory(problem: Problem, name: str, verbose: int) -> Problem:
@@ -278,7 +291,8 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
     if rules.groups:
         order = np.array(unit_entry_order(problem, found), dtype=np.intp)
     elif not answer.ordered:
-        order = entry_order(problem, order)
+        by_moments = problem.loss.by_moments
+        order = (entry_order if by_moments else entry_order_by_loss)(problem, order)
     missing = k - size
     if missing and rules.groups:
         raise AssertionError(f"method {name!r} returned {size} units for k={k}: a defect")
@@ -304,6 +318,8 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
         # An end that was not the method's own is the more important news.
         if status not in (Status.FAILED, Status.TIME_LIMIT, Status.INTERRUPTED):
             status = Status.RANK_DEFICIENT
+    if fit.note:
+        message = f"{message}; {fit.note}" if message else fit.note
     return Result(
         support=support,
         order=order,
@@ -311,7 +327,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
         intercept=fit.intercept,
         objective=fit.objective,
         residual=fit.residual,
-        total=problem.total,
+        total=problem.total if problem.loss.by_moments else problem.without_columns[1],
         status=status,
         message=message,
         trace=tuple(float(value) for value in answer.trace),
@@ -324,6 +340,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
         k=rules.size_of(support),
         classes=None if problem.classes is None else tuple(problem.classes.tolist()),
         scores=answer.scores,
+        loss=problem.loss.name,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +14,15 @@ from sklearn.utils.multiclass import type_of_target
 
 from exactk.errors import InputError, listing
 
-__all__ = ["Target", "Task", "code_target", "code_weights", "is_missing", "refuse_amounts"]
+__all__ = [
+    "Target",
+    "Task",
+    "code_target",
+    "code_weights",
+    "is_missing",
+    "refuse_amounts",
+    "weigh_classes",
+]
 
 Task = Literal["auto", "classification", "regression"]
 Floats = npt.NDArray[np.float64]
@@ -37,12 +46,15 @@ class Target:
         Index into `classes` per row; -1 for a row of weight zero whose label occurs nowhere else.
     values : ndarray or None
         The n × c numbers when there are no codes.
+    scores : ndarray or None
+        What stands for each class in its column of Y; None is 1.
     """
 
     task: Literal["classification", "regression"]
     classes: npt.NDArray[Any] | None
     codes: npt.NDArray[np.intp] | None
     values: Floats | None
+    scores: Floats | None = None
 
     @property
     def n_rows(self) -> int:
@@ -67,14 +79,15 @@ class Target:
         codes = self.codes[start:stop]
         block = np.zeros((len(codes), self.n_outputs))
         known = codes >= 0
-        block[np.flatnonzero(known), codes[known]] = 1.0
+        scores = 1.0 if self.scores is None else self.scores[codes[known]]
+        block[np.flatnonzero(known), codes[known]] = scores
         return block
 
     def subset(self, rows: Any) -> Target:
         """Return the target of some rows, with the same classes."""
         codes = None if self.codes is None else self.codes[rows]
         values = None if self.values is None else self.values[rows]
-        return Target(self.task, self.classes, codes, values)
+        return Target(self.task, self.classes, codes, values, self.scores)
 
     def take(self, rows: Any) -> Floats:
         """Some rows of Y, by any NumPy index."""
@@ -120,6 +133,59 @@ def code_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     if not weights.any():
         raise InputError("sample_weight is zero for every row: no row is left to learn from")
     return weights
+
+
+def weigh_classes(class_weight: Any, target: Target, weights: Floats | None) -> Floats | None:
+    """Return the weights of the rows times those of their classes.
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or mapping of label to float
+        "balanced" makes all classes weigh the same, together as much as the rows do. Labels that a
+        mapping does not name weigh 1.
+    target : Target
+    weights : ndarray or None
+
+    Examples
+    --------
+    >>> weigh_classes("balanced", code_target(["a", "b", "b", "b"]), None).round(4).tolist()
+    [2.0, 0.6667, 0.6667, 0.6667]
+    """
+    if class_weight is None:
+        return weights
+    if target.codes is None or target.classes is None:
+        raise InputError("class_weight is for classes, one a row, and y holds something else")
+    codes, rows = target.codes, np.ones(target.n_rows) if weights is None else weights
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        counts = np.bincount(codes[codes >= 0], weights=rows[codes >= 0], minlength=target.n_outputs)
+        each = rows.sum() / (target.n_outputs * counts)
+    elif isinstance(class_weight, Mapping):
+        each = _named_weights(class_weight, target.classes)
+    else:
+        raise InputError(
+            f"class_weight must be None, 'balanced' or a mapping of labels to weights, not "
+            f"{class_weight!r}"
+        )
+    # Rows whose label is not known have weight zero.
+    return code_weights(rows * each[np.maximum(codes, 0)], target.n_rows)
+
+
+def _named_weights(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -> Floats:
+    place = {label: i for i, label in enumerate(classes.tolist())}
+    each = np.ones(len(classes))
+    for label, weight in class_weight.items():
+        label = label.item() if isinstance(label, np.generic) else label
+        if label not in place:
+            raise InputError(
+                f"class_weight names {label!r}, which is no class of y: {listing(classes.tolist())}"
+            )
+        number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
+        if not number or not 0 < weight < np.inf:
+            raise InputError(
+                f"class_weight must be numbers above 0, and is {weight!r} for {label!r}"
+            )
+        each[place[label]] = weight
+    return each
 
 
 def code_target(y: Any, task: Task = "auto", weights: Floats | None = None) -> Target:

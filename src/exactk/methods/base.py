@@ -58,6 +58,9 @@ class Method(BaseEstimator):
         where that is cheap.
     takes_rules : bool
         Whether it keeps rules that say more than which columns are out of the question.
+    takes_losses : bool
+        Whether it minimises the loss of the problem, whichever that is; if not, it sees the problem
+        with squared loss, and what it chose is fitted and graded by the problem's own.
     extra : str
         The extra of the package that must be installed; empty if none.
     """
@@ -69,6 +72,7 @@ class Method(BaseEstimator):
     uses_target: ClassVar[bool] = True
     uses_gram: ClassVar[bool] = True
     takes_rules: ClassVar[bool] = False
+    takes_losses: ClassVar[bool] = False
     extra: ClassVar[str] = ""
 
     @classmethod

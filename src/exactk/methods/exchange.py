@@ -15,6 +15,7 @@ from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer
 from exactk.search.best import best_path, best_support
+from exactk.search.by_loss import best_by_loss, best_path_by_loss, needs_fits
 
 __all__ = ["Exchange"]
 
@@ -57,6 +58,12 @@ class Exchange(Method):
     be in or out cost nothing. Groups, families, budgets and limits of correlation are searched by
     whole units, with the block form of the same prices (`exactk.search.blocks`).
 
+    With another loss than the squared error (`Problem.with_loss`) swaps are priced by the quadratic
+    model of that loss at the fit, and those with the best prices are fitted; the steepest by the
+    loss itself is taken, until none of some dozens lowers it (`exactk.search.by_loss`). ``converged``
+    then means that: no swap in that list improves. The search starts from the best found by squared
+    loss; `effort` counts rounds in which a part of the best support is dropped and grown anew.
+
     Examples
     --------
     >>> import exactk
@@ -75,6 +82,7 @@ class Exchange(Method):
     }
 
     takes_rules: ClassVar[bool] = True
+    takes_losses: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -89,6 +97,8 @@ class Exchange(Method):
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
         rng, effort = generator(self.random_state), _check_effort(self.effort, monitor)
         starts = [s.tolist() for s in given_supports(self.init, problem, k)]
+        if needs_fits(problem):
+            return best_by_loss(problem, k, effort, rng, monitor, starts)
         return best_support(problem, k, effort, rng, monitor, starts)
 
     def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer | None]:
@@ -101,7 +111,8 @@ class Exchange(Method):
         effort = 1.0 if self.effort is None else _check_effort(self.effort, monitor)
         if self.init is not None:
             raise InputError("init is a support of one size; a path has many: leave it out")
-        return best_path(problem, k_max, effort, generator(self.random_state), monitor)
+        search = best_path_by_loss if needs_fits(problem) else best_path
+        return search(problem, k_max, effort, generator(self.random_state), monitor)
 
 
 def _check_effort(effort: float | None, monitor: Monitor) -> float:

@@ -17,6 +17,7 @@ from exactk.methods.base import Method
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
+from exactk.search.by_loss import FITS_COST, enumerate_by_loss, needs_fits
 from exactk.search.conflicts import settle
 from exactk.search.state import TIE
 from exactk.search.units import Units
@@ -37,6 +38,8 @@ class Exhaustive(Method):
     prefixes of a batch at once, so the work is that of C(d, k) gains, not of C(d, k) fits. Of
     subsets that tie the first in lexicographic order is given. Where columns depend on each other
     so nearly that float64 cannot price them, the status is ``converged`` and not ``optimal``.
+    With another loss than the squared error every subset is fitted, which costs far more: a fiftieth
+    of `max_subsets` is the limit then. Where the loss is not convex the status is ``converged``.
 
     Parameters
     ----------
@@ -56,11 +59,14 @@ class Exhaustive(Method):
     checks: ClassVar[Mapping[str, Check]] = {"max_subsets": Number("[1, inf)")}
 
     takes_rules: ClassVar[bool] = True
+    takes_losses: ClassVar[bool] = True
 
     def __init__(self, max_subsets: int = 50_000_000) -> None:
         self.max_subsets = max_subsets
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
+        if needs_fits(problem):
+            return enumerate_by_loss(problem, k, int(self.max_subsets // FITS_COST), monitor)
         if problem.rules is not None and (problem.rules.include or not problem.rules.is_simple):
             return self._run_units(problem, k, monitor)
         columns = problem.candidates
@@ -119,15 +125,17 @@ class Exhaustive(Method):
         least = int(units.weights[free].min(initial=1))
         sizes = range(left // max(1, int(units.weights[free].max(initial=1))), left // least + 1)
         count = sum(comb(len(free), size) for size in sizes)
-        if count > self.max_subsets:
+        most = self.max_subsets / (1 if problem.loss.by_moments else FITS_COST)
+        if count > most:
             raise InputError(
                 f"exhaustive search over {count:,} sets of {len(free)} columns and groups is more "
-                f"than max_subsets={self.max_subsets:,}; use method='exchange', a smaller k, or "
-                f"raise max_subsets"
+                f"than max_subsets={self.max_subsets:,} allows; use method='exchange', a smaller "
+                f"k, or raise max_subsets"
             )
         best: list[int] = []
-        least_objective, done, status = inf, 0, Status.OPTIMAL
-        slack = TIE * problem.total
+        least_objective, done = inf, 0
+        status = Status.OPTIMAL if problem.loss.convex else Status.CONVERGED
+        slack = TIE * problem.objective([])
         try:
             for chosen in chain.from_iterable(combinations(free, size) for size in sizes):
                 done += 1

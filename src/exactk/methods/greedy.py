@@ -9,6 +9,7 @@ from exactk.methods.base import Method
 from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Answer, Status
+from exactk.search.by_loss import greedy_by_loss, needs_fits
 from exactk.search.conflicts import possible_sizes
 from exactk.search.constrained import greedy_units
 from exactk.search.native import make_state, serves
@@ -25,7 +26,8 @@ class Greedy(Method):
     Gram column and O(d(k + c)); on a wide table the columns that will probably be needed are
     fetched together, which spares passes and changes no step. Nothing is guaranteed but that each
     step is the best single one; for one output this is orthogonal matching pursuit's
-    order-recursive sibling, orthogonal least squares.
+    order-recursive sibling, orthogonal least squares. By another loss than the squared error the
+    additions with the best prices by its quadratic model are fitted, and the best of them is taken.
 
     References
     ----------
@@ -41,9 +43,10 @@ class Greedy(Method):
     """
 
     takes_rules: ClassVar[bool] = True
+    takes_losses: ClassVar[bool] = True
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
-        if not serves(problem):
+        if not serves(problem) and not needs_fits(problem):
             return greedy_units(problem, k)
         *_, last = self.run_path(problem, k, monitor)
         assert last is not None  # `solve` has seen to it that the rules can be kept
@@ -52,10 +55,13 @@ class Greedy(Method):
     def run_path(  # noqa: D102
         self, problem: Problem, k_max: int, monitor: Monitor
     ) -> Iterator[Answer | None]:
-        if not serves(problem):
+        if not serves(problem) and not needs_fits(problem):
             possible = possible_sizes(problem, k_max)
             for k in range(1, k_max + 1):
                 yield greedy_units(problem, k) if k in possible else None
+            return
+        if needs_fits(problem):
+            yield from greedy_by_loss(problem, k_max, monitor)
             return
         fixed = 0 if problem.rules is None else len(problem.rules.include)
         yield from [None] * min(fixed - 1, k_max)

@@ -97,12 +97,7 @@ class Blocks:
 
     def load(self, members: Sequence[int]) -> None:
         """Hold these units."""
-        problem = self.problem
-        self.members = list(members)
-        parts = [self.live(u) for u in self.members]
-        bounds = np.cumsum([0, *(len(part) for part in parts)])
-        self._slots = [slice(a, b) for a, b in pairwise(bounds)]
-        S = np.concatenate([*parts, np.zeros(0, dtype=np.intp)]).astype(np.intp)
+        problem, S = self.problem, self._hold(members)
         AS = problem.gram.take(S) if S.size else np.zeros((0, problem.n_features))
         AS[np.arange(len(S)), S] += problem.penalty
         self._G, self.is_deficient = _inverse(AS[:, S], self._diagonal[S])
@@ -113,6 +108,14 @@ class Blocks:
         self.D[S] = 0.0
         self.objective = problem.total - float(np.einsum("ij,ij->", self._V, B_S))
         self._gains: Floats | None = None
+
+    def _hold(self, members: Sequence[int]) -> Indices:
+        """Note which units are held and where their columns are; return those."""
+        self.members = list(members)
+        parts = [self.live(u) for u in self.members]
+        bounds = np.cumsum([0, *(len(part) for part in parts)])
+        self._slots = [slice(a, b) for a, b in pairwise(bounds)]
+        return np.concatenate([*parts, np.zeros(0, dtype=np.intp)]).astype(np.intp)
 
     def gains(self) -> Floats:
         """Return how much adding each unit lowers the objective; 0 for those that depend on it."""

@@ -16,6 +16,7 @@ from exactk.result import Answer, Status
 from exactk.search.blocks import Blocks
 from exactk.search.conflicts import check_feasible, possible_sizes, settle
 from exactk.search.feasible import SECONDS, Feasible, UndecidedError
+from exactk.search.loss_blocks import make_blocks
 from exactk.search.sizes import PATH_SHARE
 from exactk.search.units import Units
 
@@ -27,6 +28,7 @@ Floats = npt.NDArray[np.float64]
 MOVES_PER_SQUARE = 6.0
 MOST_MOVES = 250.0
 MOST_PATIENCES = 3
+FITTED_SHARE = 0.1
 # Additions tried in turn before the completion of the set is left to the integer program.
 TRIES = 4
 # Seconds that an integer program has at least, however little is left of a time limit.
@@ -123,7 +125,7 @@ class UnitSearch:
         monitor: Monitor,
         blocks: Blocks | None = None,
     ) -> None:
-        self.blocks = Blocks(Units(problem)) if blocks is None else blocks
+        self.blocks = make_blocks(problem) if blocks is None else blocks
         self.units, self.problem, self.k = self.blocks.units, problem, k
         self.feasible, self._witness = _settled(problem, self.units, k, _seconds(monitor))
         self.rng, self.monitor = rng, monitor
@@ -212,6 +214,9 @@ class UnitSearch:
     def _rounds(self, effort: float) -> None:
         """Drop a part of the best set and complete the rest another way, until that brings none."""
         patience = effort * min(MOVES_PER_SQUARE * self.k**2, MOST_MOVES)
+        if not self.problem.loss.by_moments:
+            # A move is then priced by some dozen fits, not by a formula.
+            patience *= FITTED_SHARE
         first = last_gain = self.moves
         while not self.monitor.expired and self.objective > self.blocks.slack:
             spent = self.moves
@@ -274,10 +279,10 @@ def _seconds(monitor: Monitor) -> float:
 
 def unit_entry_order(problem: Problem, support: Sequence[int]) -> list[int]:
     """Return the columns of whole units in the order in which greedy selection takes the units."""
-    units = Units(problem)
+    blocks = make_blocks(problem)
+    units = blocks.units
     left = units.units_of(support)
     assert left is not None  # what keeps the rules is made of whole units
-    blocks = Blocks(units)
     order: list[int] = []
     while left:
         blocks.load(order)
@@ -288,7 +293,7 @@ def unit_entry_order(problem: Problem, support: Sequence[int]) -> list[int]:
 
 def greedy_units(problem: Problem, k: int) -> Answer:
     """Forward selection by units that keeps the rules."""
-    blocks = Blocks(Units(problem))
+    blocks = make_blocks(problem)
     feasible, chosen = _settled(problem, blocks.units, k)
     # Where it cannot be told what a step leads to, any set that keeps the rules has to do.
     with suppress(UndecidedError):
@@ -303,7 +308,7 @@ def unit_path(
     problem: Problem, k_max: int, effort: float, rng: np.random.Generator, monitor: Monitor
 ) -> Iterator[Answer | None]:
     """Search every size that the rules allow, each from the size before as well."""
-    blocks, possible = Blocks(Units(problem)), possible_sizes(problem, k_max)
+    blocks, possible = make_blocks(problem), possible_sizes(problem, k_max)
     before: list[int] = []
     ended = Status.CONVERGED
     for k in range(1, k_max + 1):

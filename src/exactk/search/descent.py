@@ -12,8 +12,16 @@ from exactk.problem import Problem
 from exactk.search.native import make_state, native_entry_order
 from exactk.search.state import TIE, Marks, Outcome, State
 
-__all__ = ["Descent", "beam_search", "entry_order", "grow", "trusted_objective"]
+__all__ = [
+    "Descent",
+    "beam_search",
+    "entry_order",
+    "greedy_order",
+    "grow",
+    "trusted_objective",
+]
 
+Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 # Ends of descents kept in mind, the latest; most ways lead to a few of them.
@@ -46,10 +54,23 @@ def entry_order(problem: Problem, support: Indices) -> Indices:
     # Columns of the target below those of A, so that one rank-one update serves both.
     k = len(S)
     M = np.vstack([problem.gram.block(S) + problem.penalty * np.eye(k), problem.cross[:, S]])
-    slack = TIE * problem.total
+    return S[greedy_order(M, k, TIE * problem.total)]
+
+
+def greedy_order(M: Floats, k: int, slack: float) -> Indices:
+    """Return the order in which greedy selection takes all of k columns.
+
+    Parameters
+    ----------
+    M : ndarray of shape (k + c, k)
+        A of these columns, and B transposed below it; changed in place.
+    k : int
+    slack : float
+        Gains closer than this are ties.
+    """
     compiled = native_entry_order(M, k, DEPENDENT, slack)
     if compiled is not None:
-        return S[compiled]
+        return compiled
     D = M[:k].diagonal().copy()
     floor = DEPENDENT * D
     order: list[int] = []
@@ -65,7 +86,7 @@ def entry_order(problem: Problem, support: Indices) -> Indices:
             row = M[j] / D[j]
             M -= M[:, j, None] * row
             D = M[:k].diagonal()
-    return S[order]
+    return np.array(order, dtype=np.intp)
 
 
 class Descent:

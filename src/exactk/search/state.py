@@ -25,7 +25,7 @@ import numpy.typing as npt
 from exactk.linalg import DEPENDENT
 from exactk.problem import Problem
 
-__all__ = ["TIE", "Marks", "Move", "Outcome", "State"]
+__all__ = ["TIE", "Marks", "Move", "Outcome", "State", "price_swaps"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -341,20 +341,41 @@ class State:
     def _price(self, columns: Indices, losses: Floats) -> Floats:
         """Fall of the objective (k × m) for every member out and each of `columns` in."""
         k = self.size
-        G, V = self._G[:k, :k], self._V[:k]
-        G_ii = np.diagonal(G)[:, None]
+        G = self._G[:k, :k]
         T = G @ self._AS[:k, columns]
-        ratio = T / G_ii
-        C = self.C[:, columns]
-        gain = ratio * (losses[:, None] * G_ii)
-        gain += 2.0 * (V @ C)
-        gain *= ratio
-        gain += np.einsum("ij,ij->j", C, C)
-        ratio *= T
-        ratio += self.D[columns]
-        independent = ratio > self.floor[columns]
-        np.divide(gain, ratio, out=gain, where=independent)
-        gain -= losses[:, None]
-        gain[~independent] = -np.inf
+        C, D, floor = self.C[:, columns], self.D[columns], self.floor[columns]
+        gain = price_swaps(np.diagonal(G), self._V[:k], T, C, D, floor, losses)
         gain[: len(self.fixed)] = -np.inf
         return gain
+
+
+def price_swaps(
+    G_ii: Floats, V: Floats, T: Floats, C: Floats, D: Floats, floor: Floats, losses: Floats
+) -> Floats:
+    """Return the fall of the objective (k × m) for each member out and each of m columns in.
+
+    Parameters
+    ----------
+    G_ii : ndarray of shape (k,)
+        Diagonal of G.
+    V : ndarray of shape (k, c)
+    T : ndarray of shape (k, m)
+    C : ndarray of shape (c, m)
+    D, floor : ndarray of shape (m,)
+        What is left of each column beside the members, and what is too little of it.
+    losses : ndarray of shape (k,)
+        What dropping each member costs.
+    """
+    each = G_ii[:, None]
+    ratio = T / each
+    gain = ratio * (losses[:, None] * each)
+    gain += 2.0 * (V @ C)
+    gain *= ratio
+    gain += np.einsum("ij,ij->j", C, C)
+    ratio *= T
+    ratio += D
+    independent = ratio > floor
+    np.divide(gain, ratio, out=gain, where=independent)
+    gain -= losses[:, None]
+    gain[~independent] = -np.inf
+    return gain

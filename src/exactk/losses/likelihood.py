@@ -1,0 +1,174 @@
+"""Likelihoods: multinomial logistic regression for classes, Poisson regression for counts."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.errors import InputError
+from exactk.losses.base import Loss, contrasts, refuse_numbers
+from exactk.losses.criterion import Criterion
+from exactk.losses.newton import LikelihoodCriterion
+from exactk.targets import Target
+
+__all__ = ["Logistic", "Poisson"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# ω of a row for prices, beside the largest: rows that are certain still have some.
+LEAST_CURVATURE = 1e-4
+
+
+class Logistic(Loss):
+    """The deviance of multinomial logistic regression, −2 Σ log p(y_i | x_i).
+
+    The probabilities are softmax(x_i W + b) over all classes, for two classes as for more: W has one
+    column a class, and exactly k of its rows are not zero. Without a ridge, columns that separate the
+    classes have no best coefficients: the deviance falls towards its limit while they grow without
+    end. The choice of columns can still be made; the message of the result says so.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> problem = exactk.Problem.from_arrays(X, y, loss="logistic", ridge=0.001)
+    >>> result = exactk.solve(problem, 3)
+    >>> result.support, round(result.residual, 2)
+    (array([20, 21, 27]), 84.65)
+    """
+
+    name: ClassVar[str] = "logistic"
+    summary: ClassVar[str] = "−2 log p(y | x) of multinomial logistic regression"
+
+    def check_task(self, task: str, *, classes: bool) -> None:  # noqa: D102
+        refuse_numbers(self.name, task, classes)
+
+    def bind(self, target: Target, weights: Floats) -> Criterion:  # noqa: D102
+        assert target.codes is not None
+        return _Multinomial(target.codes, target.n_outputs, weights)
+
+
+class Poisson(Loss):
+    """The deviance of Poisson regression with a logarithmic link, for counts.
+
+    2 Σ y log(y/μ) − (y − μ) with log μ = xW + b, summed over outputs if there are several; what
+    scikit-learn's ``PoissonRegressor`` minimises. y is zero or more.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 8))
+    >>> y = rng.poisson(np.exp(1 + 0.5 * X[:, 2] - 0.4 * X[:, 5]))
+    >>> problem = exactk.Problem.from_arrays(X, y, loss="poisson", task="regression")
+    >>> exactk.solve(problem, 2).support
+    array([2, 5])
+    """
+
+    name: ClassVar[str] = "poisson"
+    summary: ClassVar[str] = "deviance of Poisson regression with a logarithmic link"
+
+    def check_task(self, task: str, *, classes: bool) -> None:  # noqa: D102
+        if task != "regression":
+            raise InputError(
+                "loss 'poisson' is for counts, and y was taken for classes; give task='regression'"
+            )
+
+    def bind(self, target: Target, weights: Floats) -> Criterion:  # noqa: D102
+        Y = target.block(0, target.n_rows)
+        negative = np.argwhere(Y < 0)
+        if len(negative):
+            row, column = negative[0]
+            raise InputError(
+                f"loss 'poisson' is for counts, zero or more, and y is {Y[row, column]:g} in row "
+                f"{row}; take loss='squared' or 'huber'"
+            )
+        empty = np.flatnonzero(weights @ Y == 0)
+        if empty.size:
+            raise InputError(
+                f"output {empty[0]} of y is zero in every row: there is nothing to predict"
+            )
+        return _Poisson(Y, weights)
+
+
+class _Multinomial(LikelihoodCriterion):
+    """Rows in the coordinates of `contrasts`: a constant for all classes changes nothing."""
+
+    def __init__(self, codes: Indices, n_classes: int, w: Floats) -> None:
+        basis = contrasts(n_classes)
+        self.codes, self.n_classes = codes, n_classes
+        super().__init__(basis[codes], w, basis, np.zeros(n_classes))
+        first, second = self.pairs
+        self._products = np.ascontiguousarray((basis[:, first] * basis[:, second]).T)
+        self._rows = np.arange(len(codes))
+
+    def centre(self) -> Floats:
+        # A class may have no row here, as in a fold: half of one keeps its logarithm finite.
+        counts = np.bincount(self.codes, weights=self.w, minlength=self.n_classes)
+        return np.log(np.maximum(counts, 0.5 * self.w.mean())) @ self.basis
+
+    def see(self, F: Floats) -> tuple[float, Floats]:
+        """Return the deviance, and the probabilities, a row for each class."""
+        eta = self.basis @ F.T
+        eta -= eta.max(axis=0)
+        taken = eta[self.codes, self._rows]
+        np.exp(eta, out=eta)
+        total = eta.sum(axis=0)
+        eta /= total
+        return 2.0 * float((np.log(total) - taken) @ self.w), eta
+
+    def slope(self, seen: Floats) -> tuple[Floats, Floats]:
+        mean = self.basis.T @ seen
+        first, second = self.pairs
+        h = self._products @ seen
+        h -= mean[first] * mean[second]
+        h *= self.w
+        return self._force(mean), h
+
+    def _force(self, mean: Floats) -> Floats:
+        return (self.T - mean.T) * self.w[:, None]
+
+    def model(self, F: Floats) -> tuple[Floats, Floats]:
+        P = self.see(F)[1]
+        # The mean curvature over the directions that count.
+        omega = self.w * (P * (1.0 - P)).sum(axis=0) / (self.n_classes - 1)
+        return self._force(self.basis.T @ P), _held(omega)
+
+
+class _Poisson(LikelihoodCriterion):
+    """Outputs side by side: each has a Hessian of its own."""
+
+    def __init__(self, Y: Floats, w: Floats) -> None:
+        c = Y.shape[1]
+        super().__init__(Y, w, np.eye(c), np.zeros(c))
+        known = np.where(Y > 0, Y, 1.0)
+        self._saturated = float(w @ (Y * np.log(known) - Y).sum(axis=1))
+
+    def _pairs(self) -> tuple[Indices, Indices]:
+        each = np.arange(self.n_outputs)
+        return each, each
+
+    def centre(self) -> Floats:
+        return np.log(np.average(self.T, axis=0, weights=self.w))
+
+    def see(self, F: Floats) -> tuple[float, Floats]:
+        """Return the deviance, and the means, a row for each output."""
+        mean = np.exp(F.T)
+        rows = (self.T.T * F.T - mean).sum(axis=0)
+        return 2.0 * (self._saturated - float(rows @ self.w)), mean
+
+    def slope(self, seen: Floats) -> tuple[Floats, Floats]:
+        return (self.T - seen.T) * self.w[:, None], seen * self.w
+
+    def model(self, F: Floats) -> tuple[Floats, Floats]:
+        mean = np.exp(F)
+        return (self.T - mean) * self.w[:, None], _held(self.w * mean.mean(axis=1))
+
+
+def _held(omega: Floats) -> Floats:
+    return np.maximum(omega, LEAST_CURVATURE * omega.max())

@@ -1,0 +1,205 @@
+"""Likelihoods, fitted by Newton steps."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.losses.criterion import Criterion, Fits
+
+__all__ = ["LikelihoodCriterion", "half_hessian"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# Beyond so many unknowns a system is solved by conjugate gradients, not factored.
+MANY_UNKNOWNS = 800
+# Products of a Hessian with a vector for one Newton step, at most, and how well they solve it.
+MOST_PRODUCTS = 60
+FORCING = 0.02
+# Least share of the step's promise that it must keep, and halvings until it is given up.
+ARMIJO = 1e-4
+MOST_HALVINGS = 40
+# A last step that still moves a prediction by this much leads to no end.
+ENDLESS_MOVE = 0.05
+# By how much more than a Newton step promises a fit may still fall.
+REACH = 3.0
+# Beside the diagonal: directions in which the likelihood is flat must not end a fit.
+JITTER = 1e-12
+
+
+class LikelihoodCriterion(Criterion):
+    """A deviance, twice the negative log-likelihood; it is convex in the predictions.
+
+    A Newton step solves with half of the Hessian, Σ_i (z_i z_iᵀ) ⊗ h_i plus the ridge, where h_i is
+    r × r. Its r(r + 1)/2 blocks are one product of two matrices: the entries of all h_i, and those of
+    all z_i z_iᵀ. A step is halved until it keeps a share of what it promised.
+    """
+
+    def __init__(self, T: Floats, w: Floats, basis: Floats, offset: Floats) -> None:
+        super().__init__(T, w, basis, offset)
+        self.pairs: tuple[Indices, Indices] = self._pairs()
+        first, second = self.pairs
+        self.places = np.full((self.n_outputs, self.n_outputs), len(first))
+        self.places[first, second] = self.places[second, first] = np.arange(len(first))
+
+    def _pairs(self) -> tuple[Indices, Indices]:
+        """Return the entries of h that are not zero throughout, on and above the diagonal."""
+        return np.triu_indices(self.n_outputs)
+
+    @abstractmethod
+    def see(self, F: Floats) -> tuple[float, Floats]:
+        """Return the deviance of one F (n × r), and what `slope` needs to know of it."""
+
+    @abstractmethod
+    def slope(self, seen: Floats) -> tuple[Floats, Floats]:
+        """Return the force (n × r) and the entries of h (pairs × n), weights included."""
+
+    def value(self, F: Floats) -> Floats:  # noqa: D102
+        return np.array([self.see(each)[0] for each in F])
+
+    def fits(  # noqa: D102
+        self,
+        Z: Floats,
+        penalty: float,
+        theta: Floats,
+        *,
+        steps: int,
+        tol: float,
+        ceiling: float = inf,
+    ) -> Fits:
+        m = len(Z)
+        theta, values = theta.copy(), np.empty(m)
+        settled, endless = np.zeros(m, dtype=bool), np.zeros(m, dtype=bool)
+        for i in range(m):
+            search = _Search(self, Z[i], penalty, theta[i])
+            settled[i], endless[i] = search.go(steps, tol, ceiling)
+            theta[i], values[i] = search.theta, search.value
+        return Fits(theta, values, settled, endless)
+
+
+class _Search:
+    """One fit by Newton steps."""
+
+    def __init__(
+        self, criterion: LikelihoodCriterion, Z: Floats, penalty: float, theta: Floats
+    ) -> None:
+        self.criterion, self.Z = criterion, Z
+        self.ridge = np.full(len(Z), penalty)
+        self.ridge[-1] = 0.0
+        self.theta = theta
+        self.F = Z.T @ theta
+        self.value, self.seen = self._see(theta, self.F)
+        self._squares: Floats | None = None
+
+    def _see(self, theta: Floats, F: Floats) -> tuple[float, Floats]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            value, seen = self.criterion.see(F)
+        return value + float(self.ridge @ (theta**2).sum(axis=1)), seen
+
+    def go(self, steps: int, tol: float, ceiling: float) -> tuple[bool, bool]:
+        """Step until nothing is gained; return whether it ended so, and whether without end."""
+        scale = float(self.criterion.w.sum())
+        moved = 0.0
+        for _ in range(steps):
+            force, h = self.criterion.slope(self.seen)
+            gradient = self.Z @ force - self.ridge[:, None] * self.theta
+            step = self._solve(gradient, h)
+            # Half the gradient times the step: to second order what a full step gains.
+            promise = float((gradient * step).sum())
+            if not np.isfinite(promise):
+                return False, False
+            if promise <= tol * max(self.value, scale):
+                return True, moved > ENDLESS_MOVE
+            if self.value - REACH * promise > ceiling:
+                return False, False
+            moved = self._move(step, promise)
+            if moved == 0.0:
+                return True, False
+        return False, moved > ENDLESS_MOVE
+
+    def _move(self, step: Floats, promise: float) -> float:
+        """Take the step, or a part of it; return how far predictions moved at most."""
+        change = self.Z.T @ step
+        share = 1.0
+        for _ in range(MOST_HALVINGS):
+            theta, F = self.theta + share * step, self.F + share * change
+            value, seen = self._see(theta, F)
+            if value <= self.value - 2.0 * ARMIJO * share * promise:
+                self.theta, self.F, self.value, self.seen = theta, F, value, seen
+                return float(share * np.abs(change).max())
+            share *= 0.5
+        return 0.0
+
+    def _solve(self, gradient: Floats, h: Floats) -> Floats:
+        q, r = gradient.shape
+        if q * r > MANY_UNKNOWNS:
+            return self._conjugate_gradients(gradient, h)
+        H = self._hessian(h)
+        size = np.diagonal(H)
+        H[np.diag_indices_from(H)] += JITTER * np.maximum(size, 1e-3 * size.max())
+        return np.linalg.solve(H, gradient.ravel()).reshape(q, r)
+
+    def _hessian(self, h: Floats) -> Floats:
+        if self._squares is None:
+            a, b = np.triu_indices(len(self.Z))
+            self._squares = self.Z[a] * self.Z[b]
+        return half_hessian(h, self._squares, self.criterion, self.ridge)
+
+    def _conjugate_gradients(self, gradient: Floats, h: Floats) -> Floats:
+        """Solve with products alone, preconditioned by one system for all outputs."""
+        Z, ridge = self.Z, self.ridge[:, None]
+        first, second = self.criterion.pairs
+        n, r = self.F.shape
+        rows = np.zeros((n, r, r))
+        rows[:, first, second] = h.T
+        rows[:, second, first] = h.T
+        mean = np.einsum("nrr->n", rows) / r
+        A = (Z * mean) @ Z.T
+        A[np.diag_indices_from(A)] += self.ridge + JITTER * np.diagonal(A)
+        inverse = np.linalg.inv(A)
+        x, left = np.zeros_like(gradient), gradient.copy()
+        y = inverse @ left
+        p, size = y.copy(), float((left * y).sum())
+        enough = FORCING**2 * size
+        for _ in range(MOST_PRODUCTS):
+            Hp = Z @ np.einsum("nrs,ns->nr", rows, Z.T @ p) + ridge * p
+            along = float((p * Hp).sum())
+            if not along > 0:
+                break
+            x += (size / along) * p
+            left -= (size / along) * Hp
+            y = inverse @ left
+            size, before = float((left * y).sum()), size
+            if size <= enough:
+                break
+            p = y + (size / before) * p
+        return x
+
+
+def half_hessian(
+    h: Floats, squares: Floats, criterion: LikelihoodCriterion, ridge: Floats
+) -> Floats:
+    """Return Σ_i (z_i z_iᵀ) ⊗ h_i plus the ridge, of qr × qr.
+
+    Parameters
+    ----------
+    h : ndarray of shape (pairs, n)
+        Entries of h_i, as `LikelihoodCriterion.slope` gives them.
+    squares : ndarray of shape (q(q + 1)/2, n)
+        Entries of z_i z_iᵀ on and above the diagonal.
+    criterion : LikelihoodCriterion
+    ridge : ndarray of shape (q,)
+    """
+    q, r = len(ridge), criterion.n_outputs
+    a, b = np.triu_indices(q)
+    whole = np.empty((q, q), dtype=np.intp)
+    whole[a, b] = whole[b, a] = np.arange(len(a))
+    # A last row of zeros for entries of h that are.
+    blocks = np.vstack([h @ squares.T, np.zeros(len(a))])
+    H = blocks[criterion.places[None, :, None, :], whole[:, None, :, None]].reshape(q * r, q * r)
+    H[np.diag_indices_from(H)] += np.repeat(ridge, r)
+    return H

@@ -1,0 +1,216 @@
+"""What gives a `Problem` another loss than the squared error, and fits it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.errors import InputError
+from exactk.losses.base import Loss
+from exactk.losses.criterion import Criterion, design
+from exactk.losses.known import read_loss
+from exactk.losses.squared import OptimalScoring, Squared, class_scores
+
+if TYPE_CHECKING:
+    from exactk.problem import Problem
+
+__all__ = ["Fit", "Lossy", "check_squared"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# Of a fit that is reported: steps, and the share of the objective that one must gain.
+FIT_STEPS = 3000
+FIT_TOLERANCE = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fit on some columns, in the units of the table.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_outputs, n_columns)
+    intercept : ndarray of shape (n_outputs,)
+    objective : float
+        Loss and ridge term together.
+    residual : float
+        The loss alone.
+    rank : int
+        Independent columns among those fitted.
+    note : str
+        A sentence where the fit has no end, or was not brought to it; else empty.
+    """
+
+    coef: Floats
+    intercept: Floats
+    objective: float
+    residual: float
+    rank: int
+    note: str = ""
+
+
+class Lossy:
+    """A problem's loss, and its ways to get one."""
+
+    def with_loss(self, loss: str | Loss = "squared", **options: Any) -> Problem:
+        """Return the same problem with another loss in place of its own.
+
+        Parameters
+        ----------
+        loss : str or Loss
+            "squared", "l21", "l2r", "huber", "logistic", "poisson" or "optimal_scoring", or a loss
+            object such as ``exactk.losses.create("l2r", r=0.5)``.
+        **options
+            Parameters of the loss, for example ``r=0.5``.
+
+        Returns
+        -------
+        Problem
+            With ``objective``, ``refit`` and ``penalty`` of that loss. ``exchange``, ``greedy`` and
+            ``exhaustive`` choose by it; every other method chooses by its own criterion, and what
+            it chose is fitted and graded by the loss.
+
+        Examples
+        --------
+        >>> import exactk
+        >>> from sklearn.datasets import load_iris
+        >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+        >>> problem.with_loss("l2r", r=0.7).loss
+        L2R(r=0.7)
+        """
+        problem, wanted = cast("Problem", self), read_loss(loss, **options)
+        wanted.check_task(problem.task, classes=problem.classes is not None)
+        if not wanted.by_moments and problem.rows is None and problem.stream is None:
+            raise InputError(
+                f"loss {wanted.name!r} reads the rows of the table, and this problem was made of "
+                f"moments; make it with Problem.from_arrays, or take loss='squared'"
+            )
+        if isinstance(wanted, OptimalScoring) == isinstance(problem.loss, OptimalScoring):
+            return replace(problem, loss=wanted)
+        return replace(problem, loss=wanted, **_scored(problem, isinstance(wanted, OptimalScoring)))
+
+    @property
+    def squared(self) -> Problem:
+        """The same problem with squared loss."""
+        problem = cast("Problem", self)
+        return problem if isinstance(problem.loss, Squared) else problem.with_loss()
+
+    @cached_property
+    def counted(self) -> Indices:
+        """Rows of weight above zero."""
+        problem = cast("Problem", self)
+        assert problem.rows is not None
+        if problem.weights is None:
+            return np.arange(problem.rows.n_rows)
+        return np.flatnonzero(problem.weights > 0)
+
+    @cached_property
+    def criterion(self) -> Criterion:
+        """The loss with the target of the rows that count."""
+        problem = cast("Problem", self)
+        if problem.rows is None or problem.target is None:
+            raise InputError(
+                f"loss {problem.loss.name!r} reads the rows of the table; call "
+                f"problem.in_memory() first"
+            )
+        kept, weights = self.counted, problem.weights
+        w = np.ones(len(kept)) if weights is None else weights[kept]
+        return problem.loss.bind(problem.target.subset(kept), w)
+
+    @cached_property
+    def without_columns(self) -> tuple[Floats, float]:
+        """Intercepts and loss of a model without any column."""
+        return self.criterion.null()
+
+    @cached_property
+    def curvature(self) -> float:
+        """How strongly the loss bends, the mean over rows, for a model without columns.
+
+        The ridge is relative to it: it then shrinks alike whatever the loss and its units. 1 for
+        squared losses.
+        """
+        problem = cast("Problem", self)
+        if problem.loss.by_moments:
+            return 1.0
+        criterion = self.criterion
+        F = np.broadcast_to(self.without_columns[0], criterion.T.shape)
+        return float(criterion.model(F)[1].sum() / criterion.w.sum())
+
+    def fit_loss(self, S: Indices) -> Fit:
+        """Fit on some columns by a loss that needs rows."""
+        problem, criterion = cast("Problem", self), self.criterion
+        live = S[problem.x_scale[S] > 0]
+        x = problem.standardised(live)[0][self.counted] if live.size else np.zeros((len(criterion.T), 0))
+        theta = np.zeros((1, len(live) + 1, criterion.n_outputs))
+        theta[0, -1] = self.without_columns[0]
+        fits = criterion.fits(
+            design(x.T[None]), problem.penalty, theta, steps=FIT_STEPS, tol=FIT_TOLERANCE
+        )
+        W, b = criterion.outputs(fits.theta[0])
+        coef = np.zeros((problem.n_outputs, len(S)))
+        coef[:, problem.x_scale[S] > 0] = W * problem.x_scale[live]
+        value = float(fits.values[0])
+        return Fit(
+            coef=coef,
+            intercept=b - coef @ problem.x_mean[S],
+            objective=value,
+            residual=value - problem.penalty * float((fits.theta[0, :-1] ** 2).sum()),
+            rank=self.squared.refit(S).rank,
+            note=_note(bool(fits.settled[0]), bool(fits.endless[0])),
+        )
+
+
+def _note(settled: bool, endless: bool) -> str:
+    if endless:
+        return (
+            "the classes (or counts of zero) are separated by these columns, so that no "
+            "coefficients are the best: the loss falls to a limit while they grow without end. Give "
+            "a ridge"
+        )
+    return "" if settled else "the fit on the chosen columns was not brought to its end"
+
+
+def _scored(problem: Problem, wanted: bool) -> dict[str, Any]:
+    """What changes where classes are scored, or are so no more."""
+    before = np.ones(problem.n_outputs)
+    if problem.target is not None and problem.target.scores is not None:
+        before = problem.target.scores
+    shares = problem.y_mean / before
+    after = class_scores(shares, problem.weight) if wanted else np.ones(problem.n_outputs)
+    ratio = after / before
+    total = float(problem.weight * (after**2 * shares * (1.0 - shares)).sum())
+    changed: dict[str, Any] = {
+        "cross": np.ascontiguousarray(problem.cross * ratio[:, None]),
+        "y_mean": problem.y_mean * ratio,
+        "total": total,
+    }
+    if problem.target is not None:
+        changed["target"] = replace(problem.target, scores=after if wanted else None)
+    for name in ("cross", "y_mean"):
+        changed[name].setflags(write=False)
+    return changed
+
+
+def check_squared(problem: Problem, what: str) -> None:
+    """Raise where something that rests on moments is asked of a loss that needs rows.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_iris
+    >>> check_squared(exactk.Problem.from_arrays(*load_iris(return_X_y=True), loss="l21"), "certify")
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: certify is for squared loss, and this problem has loss 'l21'; ask it of
+    problem.with_loss('squared')
+    """
+    if not problem.loss.by_moments:
+        raise InputError(
+            f"{what} is for squared loss, and this problem has loss {problem.loss.name!r}; ask it "
+            f"of problem.with_loss('squared')"
+        )

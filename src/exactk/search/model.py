@@ -1,0 +1,218 @@
+"""The rows of a problem as a loss reads them, and the prices of moves by its quadratic model.
+
+Near a fit the loss of a row is ω‖z − f‖² and a constant. With the weights ω in A = XᵀΩHX and the
+force ω(z − f) in C, the formulas of `exactk.search.state` price additions, drops and swaps; they
+hold to second order only, so what is priced well is fitted before it is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.errors import InputError
+from exactk.linalg import DEPENDENT
+from exactk.losses.criterion import Fits, design
+from exactk.problem import Problem
+from exactk.search.descent import greedy_order
+from exactk.search.state import price_swaps
+
+__all__ = ["TIE", "LossTable", "Model", "Support", "entry_order_by_loss"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+# Losses closer than this share of the loss without columns are ties.
+TIE = 1e-6
+# Bytes of columns that are fitted side by side.
+SIDE_BY_SIDE = 2**24
+# Entries of the table that are squared at once.
+SQUARED_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """Columns of a `LossTable`, sorted, and the fit on them."""
+
+    members: tuple[int, ...]
+    theta: Floats
+    value: float
+
+
+class LossTable:
+    """Candidate columns of a problem, standardised, one a row, with the loss of its target.
+
+    Parameters
+    ----------
+    problem : Problem
+        With rows in memory.
+    columns : ndarray of intp or None
+        Which columns to hold; None is the candidates and those that must be in.
+
+    Attributes
+    ----------
+    X : ndarray of shape (m, n)
+    columns : ndarray of shape (m,)
+        Which columns of the problem these are.
+    fixed : tuple of int
+        Places of those that must be in.
+    fitted : int
+        Supports that were fitted so far, a measure of work that no clock disturbs.
+    """
+
+    def __init__(self, problem: Problem, columns: Indices | None = None) -> None:
+        self.problem, self.criterion = problem, problem.criterion
+        include = () if problem.rules is None else problem.rules.include
+        if columns is None:
+            # What must be in is so even where it is constant.
+            columns = np.union1d(problem.candidates, np.array(include, dtype=np.intp))
+        self.columns = columns
+        size = 8 * len(problem.counted) * len(self.columns)
+        if size > problem.memory_limit:
+            raise InputError(
+                f"loss {problem.loss.name!r} reads the whole table as float64, "
+                f"{size / 2**30:.1f} GiB, more than memory_limit={problem.memory_limit:,}; raise "
+                f"memory_limit in Problem.from_arrays, or take loss='squared'"
+            )
+        self.X = np.ascontiguousarray(problem.standardised(self.columns)[0][problem.counted].T)
+        self.fixed = tuple(np.searchsorted(self.columns, np.sort(include)).tolist())
+        self.penalty = problem.penalty
+        self.fitted = 0
+
+    def __len__(self) -> int:
+        """Return how many columns there are."""
+        return len(self.columns)
+
+    def start(self, q: int) -> Floats:
+        """Return coefficients of a model that predicts the same for all rows."""
+        theta = np.zeros((q, self.criterion.n_outputs))
+        theta[-1] = self.problem.without_columns[0]
+        return theta
+
+    def fits(
+        self,
+        supports: Sequence[Sequence[int]],
+        theta: Floats,
+        *,
+        steps: int,
+        tol: float,
+        ceiling: float = np.inf,
+    ) -> Fits:
+        """Fit on several supports of one size, as many side by side as are worth it."""
+        chosen = np.array(supports, dtype=np.intp).reshape(len(theta), theta.shape[1] - 1)
+        each = 8 * theta.shape[1] * self.X.shape[1]
+        at_once = max(1, SIDE_BY_SIDE // each)
+        self.fitted += len(chosen)
+        parts = [
+            self.criterion.fits(
+                design(self.X[chosen[i : i + at_once]]), self.penalty, theta[i : i + at_once],
+                steps=steps, tol=tol, ceiling=ceiling,
+            )
+            for i in range(0, len(chosen), at_once)
+        ]  # fmt: skip
+        if len(parts) == 1:
+            return parts[0]
+        names = ("theta", "values", "settled", "endless")
+        return Fits(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    def predict(self, members: Sequence[int], theta: Floats) -> Floats:
+        """Return what a fit predicts for each row."""
+        F: Floats = self.X[list(members)].T @ theta[:-1] + theta[-1]
+        return F
+
+    def value(self, members: Sequence[int], theta: Floats) -> float:
+        """Return the objective at given coefficients."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = float(self.criterion.value(self.predict(members, theta)[None])[0])
+        return loss + self.penalty * float((theta[:-1] ** 2).sum()) if np.isfinite(loss) else np.inf
+
+    def scatter(self, omega: Floats, mean: Floats) -> Floats:
+        """Return the weighted sums of squares of the columns about their weighted means."""
+        out = np.empty(len(self.X))
+        step = max(1, SQUARED_AT_ONCE // self.X.shape[1])
+        for i in range(0, len(self.X), step):
+            part = self.X[i : i + step]
+            out[i : i + step] = (part * part) @ omega
+        return np.maximum(out - omega.sum() * mean**2, 0.0)
+
+
+class Model:
+    """The quadratic model of the loss at a fit, and what it says of moves.
+
+    Parameters
+    ----------
+    table : LossTable
+    support : Support
+
+    Attributes
+    ----------
+    omega : ndarray of shape (n,)
+    mean : ndarray of shape (m,)
+        Weighted means of the columns.
+    A : ndarray of shape (k, k)
+        Of the members, ridge included.
+    V : ndarray of shape (k, r)
+        Their coefficients.
+    """
+
+    def __init__(self, table: LossTable, support: Support) -> None:
+        self.table, self.support = table, support
+        S = np.array(support.members, dtype=np.intp)
+        force, omega = table.criterion.model(table.predict(support.members, support.theta))
+        X, k = table.X, len(S)
+        weight = omega.sum()
+        mean = X @ omega / weight
+        self.omega, self.mean = omega, mean
+        # Of members twice: once as they are, once in their weighted products with all columns.
+        self.AS = (X[S] * omega) @ X.T - weight * np.outer(mean[S], mean)
+        self.diagonal = table.scatter(omega, mean) + table.penalty
+        self.AS[np.arange(k), S] += table.penalty
+        self.A, self.V = self.AS[:, S], support.theta[:-1]
+        self.C = (X @ force).T
+        self.C[:, S] = 0.0
+        self.floor = DEPENDENT * self.diagonal
+        # Columns that nearly depend on each other still have prices, if no good ones.
+        shifted = self.A + np.diag(1e-12 * np.diagonal(self.A) + np.finfo(float).tiny)
+        self.G = np.linalg.inv(shifted) if k else np.zeros((0, 0))
+        self.T = self.G @ self.AS
+        self.D = self.diagonal - np.einsum("ij,ij->j", self.T, self.AS)
+        self.D[S] = 0.0
+
+    def additions(self) -> Floats:
+        """Return how much adding each column would lower the loss; -inf where it cannot."""
+        square = np.einsum("ij,ij->j", self.C, self.C)
+        barred = np.full_like(square, -np.inf)
+        return np.divide(square, self.D, out=barred, where=self.D > self.floor)
+
+    def losses(self) -> Floats:
+        """Return how much dropping each member would cost."""
+        G_ii = np.maximum(np.diagonal(self.G), np.finfo(float).tiny)
+        return np.einsum("ij,ij->i", self.V, self.V) / G_ii
+
+    def swaps(self) -> Floats:
+        """Return how much each member out (k) and each column in (m) would lower the loss."""
+        S = list(self.support.members)
+        G_ii = np.maximum(np.diagonal(self.G), np.finfo(float).tiny)
+        gain = price_swaps(G_ii, self.V, self.T, self.C, self.D, self.floor, self.losses())
+        gain[:, S] = -np.inf
+        gain[[i for i, p in enumerate(S) if p in self.table.fixed]] = -np.inf
+        return gain
+
+
+def entry_order_by_loss(problem: Problem, support: Indices) -> Indices:
+    """Return the columns of a support in the order in which greedy selection would take them.
+
+    By the quadratic model at the fit on all of them.
+    """
+    S = np.sort(np.asarray(support, dtype=np.intp))
+    table = LossTable(problem, S)
+    members = tuple(range(len(S)))
+    fits = table.fits([members], table.start(len(S) + 1)[None], steps=300, tol=1e-6)
+    model = Model(table, Support(members, fits.theta[0], float(fits.values[0])))
+    B = model.A @ model.V
+    explained = float(np.einsum("ij,ij->", model.V, B))
+    order: Indices = S[greedy_order(np.vstack([model.A, B.T]), len(S), TIE * explained)]
+    return order
