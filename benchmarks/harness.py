@@ -28,7 +28,7 @@ THREAD_VARIABLES = (
 )
 LIBRARIES = (
     "exactk", "numpy", "scipy", "scikit-learn", "abess", "fastcan", "skglm", "skrebate",
-    "mrmr-selection", "skfeature-chappers", "torch",
+    "mrmr-selection", "skfeature-chappers", "torch", "skscope", "jax",
 )  # fmt: skip
 
 

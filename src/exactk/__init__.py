@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from exactk import losses
 from exactk._version import __version__
 from exactk.choose.explain import Explanation, explain
 from exactk.choose.ridge import resolve_ridge
@@ -29,6 +30,7 @@ from exactk.search.feasible import InfeasibleError
 from exactk.solve import solve, solve_path
 
 if TYPE_CHECKING:
+    from exactk.estimators import TopKClassifier, TopKRegressor
     from exactk.evaluate.honest import score_selection
     from exactk.selector import TopKSelector
 
@@ -47,6 +49,8 @@ __all__ = [
     "SizeChoice",
     "Stability",
     "Status",
+    "TopKClassifier",
+    "TopKRegressor",
     "TopKSelector",
     "UnknownMethodError",
     "UnknownOptionError",
@@ -56,6 +60,7 @@ __all__ = [
     "certify_path",
     "choose_k",
     "explain",
+    "losses",
     "resolve_ridge",
     "score_selection",
     "solve",
@@ -70,6 +75,10 @@ def __getattr__(name: str) -> Any:
         from exactk.selector import TopKSelector
 
         return TopKSelector
+    if name in ("TopKClassifier", "TopKRegressor"):
+        from exactk import estimators
+
+        return getattr(estimators, name)
     if name == "score_selection":
         from exactk.evaluate.honest import score_selection
 

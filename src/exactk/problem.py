@@ -369,9 +369,7 @@ class Problem(Doors, Ruled, Lossy):
 
     @cached_property
     def penalty(self) -> float:
-        """What ‖W‖² is multiplied by, W of standardised columns; for squared loss also what is
-        added to the diagonal of A.
-        """
+        """What ‖W‖² of standardised columns is multiplied by; squared losses add it to A."""
         if self.n_usable == 0 or self.ridge == 0:
             return 0.0
         return self.ridge * float(self.scatter[self.usable].mean()) * self.curvature
@@ -407,7 +405,7 @@ class Problem(Doors, Ruled, Lossy):
         return self.gram.passes
 
     def like(self, other: Problem) -> Problem:
-        """Return the same problem under the rules and with the loss of another, made of its rows."""
+        """Return the same problem with the rules and the loss of one that has the same columns."""
         return self.under(other.rules).with_loss(other.loss)
 
     def with_ridge(self, ridge: float) -> Problem:

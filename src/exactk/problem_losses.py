@@ -14,6 +14,7 @@ from exactk.losses.base import Loss
 from exactk.losses.criterion import Criterion, design
 from exactk.losses.known import read_loss
 from exactk.losses.squared import OptimalScoring, Squared, class_scores
+from exactk.targets import weigh_classes
 
 if TYPE_CHECKING:
     from exactk.problem import Problem
@@ -94,6 +95,35 @@ class Lossy:
             return replace(problem, loss=wanted)
         return replace(problem, loss=wanted, **_scored(problem, isinstance(wanted, OptimalScoring)))
 
+    def with_class_weight(self, class_weight: Any, *, verbose: int = 0) -> Problem:
+        """Return the same problem with rows that weigh by their class, times their own weight.
+
+        Parameters
+        ----------
+        class_weight : "balanced" or mapping of label to float
+            "balanced" makes all classes weigh the same; labels that a mapping does not name weigh
+            1.
+        verbose : int
+            1 shows how many rows of a file or a cluster were read into memory.
+
+        Examples
+        --------
+        >>> import exactk
+        >>> problem = exactk.Problem.from_arrays([[0.0], [1.0], [3.0], [4.0]], list("abbb"))
+        >>> problem.with_class_weight("balanced").y_mean
+        array([0.5, 0.5])
+        """
+        problem = cast("Problem", self)
+        held = problem.in_memory(verbose=verbose)
+        assert held.rows is not None
+        assert held.target is not None
+        weights = weigh_classes(class_weight, held.target, held.weights)
+        weighed = problem.from_rows(
+            held.rows, held.target, weights, ridge=problem.ridge, scale=problem.scaled,
+            memory_limit=problem.memory_limit,
+        )  # fmt: skip
+        return weighed.like(problem)
+
     @property
     def squared(self) -> Problem:
         """The same problem with squared loss."""
@@ -129,28 +159,25 @@ class Lossy:
 
     @cached_property
     def curvature(self) -> float:
-        """How strongly the loss bends, the mean over rows, for a model without columns.
+        """How strongly the loss bends, the mean over rows, where a model explains nothing.
 
         The ridge is relative to it: it then shrinks alike whatever the loss and its units. 1 for
         squared losses.
         """
-        problem = cast("Problem", self)
-        if problem.loss.by_moments:
-            return 1.0
-        criterion = self.criterion
-        F = np.broadcast_to(self.without_columns[0], criterion.T.shape)
-        return float(criterion.model(F)[1].sum() / criterion.w.sum())
+        return 1.0 if cast("Problem", self).loss.by_moments else self.criterion.curvature()
 
     def fit_loss(self, S: Indices) -> Fit:
         """Fit on some columns by a loss that needs rows."""
         problem, criterion = cast("Problem", self), self.criterion
         live = S[problem.x_scale[S] > 0]
-        x = problem.standardised(live)[0][self.counted] if live.size else np.zeros((len(criterion.T), 0))
-        theta = np.zeros((1, len(live) + 1, criterion.n_outputs))
-        theta[0, -1] = self.without_columns[0]
-        fits = criterion.fits(
-            design(x.T[None]), problem.penalty, theta, steps=FIT_STEPS, tol=FIT_TOLERANCE
+        x = (
+            problem.standardised(live)[0][self.counted]
+            if live.size
+            else np.zeros((len(criterion.T), 0))
         )
+        Z = design(x.T[None])
+        start = criterion.cold(Z, problem.penalty)
+        fits = criterion.fits(Z, problem.penalty, start, steps=FIT_STEPS, tol=FIT_TOLERANCE)
         W, b = criterion.outputs(fits.theta[0])
         coef = np.zeros((problem.n_outputs, len(S)))
         coef[:, problem.x_scale[S] > 0] = W * problem.x_scale[live]
@@ -169,8 +196,8 @@ def _note(settled: bool, endless: bool) -> str:
     if endless:
         return (
             "the classes (or counts of zero) are separated by these columns, so that no "
-            "coefficients are the best: the loss falls to a limit while they grow without end. Give "
-            "a ridge"
+            "coefficients are the best: the loss falls to a limit while they grow without end; "
+            "give a ridge"
         )
     return "" if settled else "the fit on the chosen columns was not brought to its end"
 
@@ -203,11 +230,12 @@ def check_squared(problem: Problem, what: str) -> None:
     --------
     >>> import exactk
     >>> from sklearn.datasets import load_iris
-    >>> check_squared(exactk.Problem.from_arrays(*load_iris(return_X_y=True), loss="l21"), "certify")
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True), loss="l21")
+    >>> check_squared(problem, "explain")
     Traceback (most recent call last):
     ...
-    exactk.errors.InputError: certify is for squared loss, and this problem has loss 'l21'; ask it of
-    problem.with_loss('squared')
+    exactk.errors.InputError: explain is for squared loss, and this problem has loss 'l21'; ask it
+    of problem.with_loss('squared')
     """
     if not problem.loss.by_moments:
         raise InputError(

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactk.choose.asked import Asked
 from exactk.errors import InputError
+from exactk.losses.base import Loss
 from exactk.methods.base import Method
 from exactk.problem import Problem
 from exactk.proof.certificate import Certificate
@@ -30,7 +31,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     """Select exactly k features: the best k that can be found.
 
     Minimises the squared error of a linear fit of the target (one-hot classes, one or several
-    numbers) on k columns, with a small ridge, over all sets of k columns.
+    numbers) on k columns, or another loss, with a small ridge, over all sets of k columns.
 
     Parameters
     ----------
@@ -49,6 +50,16 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Standardise the columns first (the features that come out are not changed).
     task : {"auto", "classification", "regression"}
         What y holds; "auto" follows scikit-learn's ``type_of_target``.
+    loss : str or Loss
+        What is minimised: "squared"; "l21", "l2r" or "huber", which do not let a few wrong rows
+        decide; "logistic" (classes) and "poisson" (counts), likelihoods; "optimal_scoring", the
+        criterion of linear discriminants. Or an object such as
+        ``exactk.losses.create("l2r", r=0.5)``, whose parameters a grid search reaches as
+        ``loss__r``. Methods ``exchange``, ``greedy`` and ``exhaustive`` choose by it; others choose
+        by their own criterion, and the loss fits and grades what they chose.
+    class_weight : None, "balanced" or mapping of label to float
+        What rows of a class weigh, times their own weight; "balanced" makes all classes weigh the
+        same.
     effort : float or None
         How hard the method searches: 0 is greedy and swaps alone, None its measured default, or
         "until the time limit" where one is given.
@@ -108,7 +119,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         ``coded_feature_names_``.
     intercept_ : ndarray of shape (n_outputs,)
     objective_ : float
-        Squared error of that fit plus the ridge term.
+        Loss of that fit plus the ridge term.
     ridge_ : float
         The ridge used.
     status_ : str
@@ -147,6 +158,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     See Also
     --------
     exactk.solve : The same without scikit-learn's conventions.
+    exactk.TopKClassifier, exactk.TopKRegressor : Selection and model in one.
 
     Notes
     -----
@@ -170,6 +182,8 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     8
     >>> TopKSelector(k=3, certify=True).fit(X, y).proven_
     True
+    >>> TopKSelector(k=3, loss="logistic").fit(X, y).get_feature_names_out().tolist()
+    ['worst radius', 'worst texture', 'worst concave points']
     """
 
     def __init__(
@@ -180,6 +194,8 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         ridge: str | float = "auto",
         scale: bool = True,
         task: Task = "auto",
+        loss: str | Loss = "squared",
+        class_weight: Any = None,
         effort: float | None = None,
         time_limit: float | None = None,
         random_state: Any = None,
@@ -207,6 +223,8 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self.ridge = ridge
         self.scale = scale
         self.task = task
+        self.loss = loss
+        self.class_weight = class_weight
         self.effort = effort
         self.time_limit = time_limit
         self.random_state = random_state
@@ -289,6 +307,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self._note("classes_", problem.classes)
         self._note("scores_", None if scores is None else np.fmax.reduceat(scores, first))
         self._note("coded_feature_names_", None if names is None else np.array(names, dtype=object))
+        self._finish(problem.with_ridge(result.ridge))
         stopped = result if certificate is None else certificate
         if stopped.status == Status.INTERRUPTED:
             # Fitted with the best found so far; but a loop around this fit must end as well.
@@ -414,6 +433,10 @@ class TopKSelector(SelectorMixin, BaseEstimator):
                 "categories do not have; take what you need from the table itself"
             )
         return super().inverse_transform(X)
+
+    def _finish(self, problem: Problem) -> None:
+        """Do what an estimator made of this one has to do with the problem, once it is solved."""
+        return
 
     def _note_proof(self, certificate: Certificate | None) -> None:
         """Set what a proof shows, or take that of an earlier fit away."""

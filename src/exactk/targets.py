@@ -157,7 +157,9 @@ def weigh_classes(class_weight: Any, target: Target, weights: Floats | None) -> 
         raise InputError("class_weight is for classes, one a row, and y holds something else")
     codes, rows = target.codes, np.ones(target.n_rows) if weights is None else weights
     if isinstance(class_weight, str) and class_weight == "balanced":
-        counts = np.bincount(codes[codes >= 0], weights=rows[codes >= 0], minlength=target.n_outputs)
+        counts = np.bincount(
+            codes[codes >= 0], weights=rows[codes >= 0], minlength=target.n_outputs
+        )
         each = rows.sum() / (target.n_outputs * counts)
     elif isinstance(class_weight, Mapping):
         each = _named_weights(class_weight, target.classes)

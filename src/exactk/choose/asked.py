@@ -17,6 +17,7 @@ from exactk.choose.splits import row_groups
 from exactk.constraints import CONSTRAINTS
 from exactk.errors import InputError
 from exactk.gram import GramMode
+from exactk.losses.known import read_loss
 from exactk.methods.base import Method
 from exactk.problem import Problem
 from exactk.problem_checks import check_ridge
@@ -52,6 +53,8 @@ class Asked:
     ridge: Any
     scale: Any
     task: Any
+    loss: Any
+    class_weight: Any
     effort: Any
     time_limit: Any
     random_state: Any
@@ -83,6 +86,12 @@ class Asked:
         check_sizing(self.criterion, self.rule, self.k_max, self.cv)
         Choice(words=get_args(Count))("count", self.constraints["count"])
         self.method.check()
+        loss = read_loss(self.loss)
+        if self.certify and not loss.by_moments:
+            raise InputError(
+                f"certify proves choices by squared loss, and loss is {loss.name!r}; leave certify "
+                f"out, or take loss='squared' or 'optimal_scoring'"
+            )
         if not Flag().allows(self.certify) and not Number("(0, inf]").allows(self.certify):
             raise InputError(
                 f"certify must be True, False or a number of seconds above 0, not {self.certify!r}"
@@ -134,13 +143,19 @@ class Asked:
         if is_dask(X):
             if isinstance(sample_weight, str):
                 raise InputError(f"sample_weight must be numbers, one a row, not {sample_weight!r}")
+            if self.class_weight is not None:
+                raise InputError(
+                    "class_weight needs rows in memory, and X is a Dask collection; give the rows "
+                    "their weights as sample_weight"
+                )
             problem = Problem.from_dask(
                 X, y, weights=sample_weight, scale=self.scale, task=self.task
-            )
+            ).with_loss(self.loss)
         else:
             problem = Problem.from_arrays(
-                X, y, sample_weight=sample_weight, scale=self.scale, task=self.task, gram=self.gram
-            )
+                X, y, sample_weight=sample_weight, scale=self.scale, task=self.task,
+                loss=self.loss, class_weight=self.class_weight, gram=self.gram,
+            )  # fmt: skip
         given = [name for name, value in self.constraints.items() if value is not None]
         if given != ["count"] or self.constraints["count"] != "groups":
             problem = problem.with_constraints(**self.constraints)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from exactk.checks import Choice, Number
 from exactk.errors import InputError
 from exactk.linalg import SINGULAR
+from exactk.losses.likelihood import Logistic, Poisson
 from exactk.problem import Problem
 from exactk.result import Result
 
@@ -38,6 +39,8 @@ class _Size:
         Intercepts and effective coefficients of all outputs.
     log_models : float
         Logarithm of how many models of this size there were to choose from.
+    likelihood : bool
+        Whether the error is a deviance already.
     """
 
     n: float
@@ -46,15 +49,17 @@ class _Size:
     coefficients: float
     log_models: float
 
+    likelihood: bool = False
+
     @property
     def parameters(self) -> float:
-        """The coefficients and the variance of the errors."""
-        return self.coefficients + 1.0
+        """The coefficients, and for squared loss the variance of the errors."""
+        return self.coefficients + (0.0 if self.likelihood else 1.0)
 
     @property
     def deviance(self) -> float:
         """Minus twice the logarithm of the likelihood, a constant aside."""
-        return self.values * log(self.error)
+        return self.values * (self.error if self.likelihood else log(self.error))
 
 
 def _bic(size: _Size, gamma: float) -> float:
@@ -75,7 +80,8 @@ def _aicc(size: _Size, gamma: float) -> float:
 _OF_LIKELIHOOD: dict[str, Callable[[_Size, float], float]] = {
     "bic": _bic, "ebic": _ebic, "aicc": _aicc,
 }  # fmt: skip
-CRITERIA = (*_OF_LIKELIHOOD, "cp")
+LIKELIHOOD_CRITERIA = tuple(_OF_LIKELIHOOD)
+CRITERIA = (*LIKELIHOOD_CRITERIA, "cp")
 
 
 def criterion_values(
@@ -98,6 +104,9 @@ def criterion_values(
     * ``"aicc"``: N log(RSS/N) + 2pN/(N − p − 1), AIC corrected for few rows (Hurvich & Tsai 1989);
       infinite where p leaves no degree of freedom.
     * ``"cp"``: RSS/σ² − N + 2(p − 1), with σ² from least squares on all candidates (Mallows 1973).
+
+    With loss "logistic" or "poisson" the deviance of the fit takes the place of N log(RSS/N), and
+    there is no variance among the parameters.
 
     An RSS below 10⁻¹² of ‖HY‖² is rounding and taken as 10⁻¹²‖HY‖²: among perfect fits the
     smallest wins.
@@ -199,9 +208,12 @@ def degrees_of_freedom(problem: Problem, support: Indices) -> float:
 def _size(problem: Problem, support: Indices, residual: float) -> _Size:
     n = counted_rows(problem)
     outputs = problem.n_outputs - (problem.classes is not None)
-    error = max(residual, PERFECT * problem.total) / (problem.weight * outputs)
-    coefficients = outputs * (degrees_of_freedom(problem, support) + 1.0)
-    return _Size(n, n * outputs, error, coefficients, _log_models(problem, support))
+    error = max(residual, PERFECT * problem.objective([])) / (problem.weight * outputs)
+    # The ridge is relative to how a loss bends: its share of each column is that of squared loss.
+    coefficients = outputs * (degrees_of_freedom(problem.squared, support) + 1.0)
+    by_likelihood = isinstance(problem.loss, (Logistic, Poisson))
+    log_models = _log_models(problem, support)
+    return _Size(n, n * outputs, error, coefficients, log_models, by_likelihood)
 
 
 def _log_models(problem: Problem, support: Indices) -> float:
@@ -228,6 +240,14 @@ def check_criterion(problem: Problem, criterion: str) -> None:
     >>> check_criterion(Problem.from_arrays(*load_iris(return_X_y=True)), "cp")
     """
     Choice(words=CRITERIA)("criterion", criterion)
+    allowed = CRITERIA if problem.loss.by_moments else LIKELIHOOD_CRITERIA
+    if not problem.loss.by_moments and not isinstance(problem.loss, (Logistic, Poisson)):
+        allowed = ()
+    if criterion not in allowed:
+        raise InputError(
+            f"criterion={criterion!r} is for squared loss{' and likelihoods' * (criterion != 'cp')}"
+            f", and this problem has loss {problem.loss.name!r}; use criterion='cv'"
+        )
     columns, rows = len(problem.candidates), counted_rows(problem)
     if criterion == "cp" and rows - 1 <= columns:
         raise InputError(

@@ -16,6 +16,7 @@ from exactk.errors import InputError
 from exactk.methods.base import generator
 from exactk.monitor import Monitor
 from exactk.problem import Problem
+from exactk.problem_losses import check_squared
 from exactk.proof.known import columns_of, members_of, sets_like
 from exactk.result import Result, Status
 from exactk.rules import Rules
@@ -91,6 +92,7 @@ def explain(
             f"problem must be an exactk.Problem, not {type(problem).__name__}; make one with "
             f"Problem.from_arrays(X, y) or TopKSelector.problem(X, y)"
         )
+    check_squared(problem, "explain")
     Number("[0, inf)")("tolerance", tolerance)
     Whole(1)("max_sets", max_sets)
     Number("(0, inf]", none="no limit")("time_limit", time_limit)

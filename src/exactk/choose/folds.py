@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -38,18 +38,14 @@ class HeldOut(Protocol):
         """Weight of the rows held out, or their number."""
         ...
 
-    def squared_error(self, support: Indices, coef: Floats, intercept: Floats) -> float:
-        """Weighted squared error of a fit on the rows held out."""
-        ...
-
-    def squared_errors(self, results: Sequence[Result]) -> Floats:
-        """The same for several fits, without reading a column twice."""
+    def errors(self, results: Sequence[Result]) -> Floats:
+        """Weighted sums of the loss of several fits over the rows held out."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class StreamFold:
-    """A training problem and the moments of the rows held out: squared error needs no more."""
+    """A training problem and the moments of the rows held out: squared errors need no more."""
 
     train: Problem
     held: Moments
@@ -59,23 +55,31 @@ class StreamFold:
         """Weight of the rows held out, or their number."""
         return self.held.weight
 
-    def squared_error(self, support: Indices, coef: Floats, intercept: Floats) -> float:
-        """Weighted squared error of a fit on the rows held out."""
-        return _error_by_moments(self.held, support, coef, intercept)
-
-    def squared_errors(self, results: Sequence[Result]) -> Floats:
-        """The same for several fits."""
-        return np.array([self.squared_error(r.support, r.coef, r.intercept) for r in results])
+    def errors(self, results: Sequence[Result]) -> Floats:
+        """Weighted sums of the loss of several fits over the rows held out."""
+        return np.array([_error_by_moments(self.train, self.held, r) for r in results])
 
 
-def _error_by_moments(held: Moments, S: Indices, coef: Floats, intercept: Floats) -> float:
-    about_means = (
-        np.trace(held.yy)
-        - 2.0 * np.einsum("cj,jc->", coef, held.xy[S])
-        + np.einsum("cj,cj->", coef @ held.xx[np.ix_(S, S)], coef)
+def _error_by_moments(train: Problem, held: Moments, result: Result) -> float:
+    """The squared error, of classes as they are scored in the training problem."""
+    S, scores = result.support, _scores(train)
+    coef, intercept = result.coef / scores[:, None], result.intercept / scores
+    by_output = (
+        np.diagonal(held.yy)
+        - 2.0 * np.einsum("cj,jc->c", coef, held.xy[S])
+        + np.einsum("cj,cj->c", coef @ held.xx[np.ix_(S, S)], coef)
     )
     off = held.y_mean - intercept - coef @ held.x_mean[S]
-    return max(float(about_means), 0.0) + held.weight * float(off @ off)
+    about_means = max(float(scores**2 @ by_output), 0.0)
+    return about_means + held.weight * float(scores**2 @ off**2)
+
+
+def _scores(train: Problem) -> Floats:
+    """What stands for each class in its output; ones for numbers."""
+    target = train.target
+    if target is None or target.scores is None:
+        return np.ones(train.n_outputs)
+    return target.scores
 
 
 @dataclass(frozen=True)
@@ -97,29 +101,35 @@ class Fold:
             return float(len(self.held_out))
         return float(self.weights[self.held_out].sum())
 
-    def squared_error(self, support: Indices, coef: Floats, intercept: Floats) -> float:
-        """Weighted squared error of a fit on the rows held out."""
+    def errors(self, results: Sequence[Result]) -> Floats:
+        """Weighted sums of the loss of several fits over the rows held out, each read once."""
         if self.held is not None:
-            return _error_by_moments(self.held, support, coef, intercept)
-        return self._error_by_rows(self.rows.columns(support)[self.held_out], coef, intercept)
-
-    def squared_errors(self, results: Sequence[Result]) -> Floats:
-        """The same for several fits, without reading a column twice."""
-        if self.held is not None:
-            return np.array([self.squared_error(r.support, r.coef, r.intercept) for r in results])
+            return np.array([_error_by_moments(self.train, self.held, r) for r in results])
         union = np.unique(np.concatenate([r.support for r in results]))
-        x = self.rows.columns(union)[self.held_out]
+        counted = self.held_out
+        if self.weights is not None:
+            counted = counted[self.weights[counted] > 0]
+        w = np.ones(len(counted)) if self.weights is None else self.weights[counted]
+        x, target = self.rows.columns(union)[counted], self.target.subset(counted)
+        total = self._loss(replace(target, scores=None), w)
         return np.array(
             [
-                self._error_by_rows(x[:, np.searchsorted(union, r.support)], r.coef, r.intercept)
+                total(x[:, np.searchsorted(union, r.support)] @ r.coef.T + r.intercept)
                 for r in results
             ]
         )
 
-    def _error_by_rows(self, x: Floats, coef: Floats, intercept: Floats) -> float:
-        left = self.target.take(self.held_out) - intercept - x @ coef.T
-        weights = 1.0 if self.weights is None else self.weights[self.held_out][:, None]
-        return float((weights * left**2).sum())
+    def _loss(self, target: Target, w: Floats) -> Callable[[Floats], float]:
+        """Return what sums the loss of predictions for all outputs over some rows."""
+        loss = self.train.loss
+        if not loss.by_moments:
+            criterion = loss.bind(target, w)
+            return lambda P: float(
+                criterion.value(((P - criterion.offset) @ criterion.basis)[None])[0]
+            )
+        scores = _scores(self.train)
+        Y = target.block(0, target.n_rows) * scores
+        return lambda P: float(w @ ((Y - P) ** 2).sum(axis=1))
 
 
 def fold_by_fold(
@@ -135,6 +145,9 @@ def fold_by_fold(
     """
     if problem.rows is not None or problem.stream is None:
         yield from make_folds(problem, n_folds, rng, with_rows=with_rows)
+        return
+    if not problem.loss.by_moments:
+        yield from make_folds(problem.in_memory(), n_folds, rng)
         return
     _check_number(problem, n_folds)
     seed = int(rng.integers(2**63))
@@ -158,7 +171,7 @@ def _train(problem: Problem, moments: Moments) -> Problem:
         moments, classes=problem.classes, ridge=problem.ridge, scale=problem.scaled,
         feature_names=problem.given_names,
     )  # fmt: skip
-    return train.under(problem.rules)
+    return train.like(problem)
 
 
 def _check_number(problem: Problem, n_folds: int) -> None:
@@ -191,7 +204,7 @@ def make_folds(
         )
     _check_number(problem, n_folds)
     parts = _split(target, problem.weights, rows.n_rows, n_folds, rng)
-    if with_rows:
+    if with_rows or not problem.loss.by_moments:
         every = np.arange(rows.n_rows)
         splits = [(np.setdiff1d(every, part), part) for part in parts]
         return [_fold_of_rows(problem, rows, target, split) for split in splits]
@@ -221,7 +234,7 @@ def folds_of(problem: Problem, splits: Sequence[Split], *, with_rows: bool = Fal
         for part, what in ((train, "train on"), (held, "hold out")):
             if not counted[part].any():
                 raise InputError(f"split {number} has no rows of non-zero weight to {what}")
-    if with_rows:
+    if with_rows or not problem.loss.by_moments:
         return [_fold_of_rows(problem, rows, target, split) for split in splits]
     if _is_partition(splits, np.flatnonzero(counted)):
         return _left_out(problem, rows, target, [held for _, held in splits])
@@ -245,7 +258,7 @@ def _fold_of_rows(problem: Problem, rows: Rows, target: Target, split: Split) ->
         rows.take(train), target.subset(train), weights, ridge=problem.ridge,
         scale=problem.scaled, memory_limit=problem.memory_limit,
     )  # fmt: skip
-    return Fold(chosen.under(problem.rules), rows, target, problem.weights, held, train)
+    return Fold(chosen.like(problem), rows, target, problem.weights, held, train)
 
 
 def _is_partition(splits: Sequence[Split], counted: Indices) -> bool:
@@ -293,11 +306,11 @@ def _reweighted(problem: Problem, rows: Rows, target: Target, times: Floats) -> 
         rows, target, weights, ridge=problem.ridge, scale=problem.scaled,
         memory_limit=problem.memory_limit,
     )  # fmt: skip
-    return train.under(problem.rules)
+    return train.like(problem)
 
 
 def _moments(rows: Rows, target: Target, weights: Floats | None, part: Indices) -> Moments:
-    held = target.subset(part)
+    held = replace(target.subset(part), scores=None)
     return rows.take(part).moments(held, None if weights is None else weights[part])
 
 

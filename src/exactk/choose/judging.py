@@ -92,7 +92,7 @@ def by_folds(
     signed = -means
     if scorer is None:
         # Below this an error is rounding, and among perfect fits the smallest is the best.
-        signed = np.maximum(means, PERFECT * problem.total / problem.weight)
+        signed = np.maximum(means, PERFECT * problem.objective([]) / problem.weight)
     best = int(np.argmin(signed))
     # What a fold has hard rows for is hard for every size, and cancels.
     _, to_best = weighted_mean(table - table[:, best : best + 1], shares)
@@ -145,4 +145,4 @@ def weighted_mean(values: Floats, weights: Floats | None = None) -> tuple[Floats
 
 
 def _mean_errors(fold: HeldOut, results: Sequence[Result]) -> Floats:
-    return fold.squared_errors(results) / fold.weight
+    return fold.errors(results) / fold.weight

@@ -204,7 +204,8 @@ def choose_k(
     _check_words(problem, criterion, rule, scoring, estimator, cv, groups)
     clock = Clock(time_limit)
     search = PathSearch(method, effort, random_state, verbose, options)
-    if criterion == "cv" and search.kind.needs_rows and problem.stream is not None:
+    by_rows = search.kind.needs_rows or not problem.loss.by_moments
+    if by_rows and problem.stream is not None:
         problem = problem.in_memory(verbose=verbose)
     splits = Splits(problem, cv, groups) if criterion == "cv" else None
     scorer = (

@@ -254,9 +254,8 @@ def stability(
     full = search.on(problem, k)
     if full.status == Status.INTERRUPTED:
         raise KeyboardInterrupt
-    halves = half_samples(
-        problem, rng, n_samples=n_samples, with_rows=search.needs_rows, groups=numbered
-    )
+    by_rows = search.needs_rows or not problem.loss.by_moments
+    halves = half_samples(problem, rng, n_samples=n_samples, with_rows=by_rows, groups=numbered)
     with counting(f"{search.name}, k={k}, half-samples", n_samples, verbose) as show:
         gathered = gather(halves, lambda half: search.in_half(half, k), monitor, show)
     _check_enough(gathered)

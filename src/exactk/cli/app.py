@@ -11,6 +11,7 @@ from exactk.cli.bench import bench
 from exactk.cli.certify import certify
 from exactk.cli.datasets import datasets
 from exactk.cli.explain import explain
+from exactk.cli.losses import losses
 from exactk.cli.methods import methods
 from exactk.cli.path import path
 from exactk.cli.score import score
@@ -43,6 +44,7 @@ app.add_command(explain)
 app.add_command(certify)
 app.add_command(stats)
 app.add_command(methods)
+app.add_command(losses)
 app.add_command(datasets)
 app.add_command(bench)
 

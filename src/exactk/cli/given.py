@@ -21,11 +21,13 @@ from exactk.cli.options import (
     only_one,
     weights_option,
 )
+from exactk.cli.settings import read_settings
 from exactk.cli.tables import Parts, open_problem
 from exactk.cli.wording import as_options
-from exactk.errors import InputError, nearest
+from exactk.errors import ExactkError, InputError, nearest
 
 if TYPE_CHECKING:
+    from exactk.losses.base import Loss
     from exactk.problem import Problem
     from exactk.targets import Task
 
@@ -44,6 +46,8 @@ class Given:
     drop: tuple[str, ...]
     weights: str | None
     task: Task
+    loss: Loss
+    class_weight: str | None
     classes: list[str]
     memory_limit: int | None
     quiet: bool
@@ -73,6 +77,9 @@ class Given:
     def open(self) -> tuple[Problem, str]:
         """Return the problem, its ridge still to be set, and the name of the target."""
         problem, target = self._read()
+        problem = problem.with_loss(self.loss)
+        if self.class_weight is not None:
+            problem = problem.with_class_weight(self.class_weight, verbose=self.verbose)
         if self.constraints:
             problem = problem.with_constraints(**self.constraints)
         return problem, target
@@ -103,6 +110,8 @@ class Given:
             "dropped": list(self.drop),
             **({"constraints": self.constraints} if self.constraints else {}),
             "ridge_rule": self.ridge,
+            "loss_options": self.loss.get_params(),
+            **({"class_weight": self.class_weight} if self.class_weight else {}),
             "task": problem.task,
             "n_rows": problem.n_rows,
             "n_features": len(problem.original_names),
@@ -140,6 +149,12 @@ def _options() -> list[Callable[..., Any]]:
         click.option("--task", type=click.Choice(["auto", "classification", "regression"]),
                      default="auto", show_default=True,
                      help="What the target is; auto goes by its values."),
+        click.option("--loss", callback=_loss, default="squared", show_default=True,
+                     metavar="NAME[:PARAMETER=VALUE]",
+                     help="What is minimised, such as logistic, l21 or l2r:r=0.5. See: exactk "
+                     "losses."),
+        click.option("--class-weight", type=click.Choice(["balanced"]),
+                     help="Make all classes weigh the same."),
         classes_option,
         memory_option,
         *constraint_options(),
@@ -169,6 +184,18 @@ def _ridge(context: click.Context, parameter: click.Parameter, value: str) -> st
     if not 0 <= number < math.inf:
         raise click.BadParameter(f"{value!r} is neither 'auto', 'cv' nor a number of at least 0.")
     return number
+
+
+def _loss(context: click.Context, parameter: click.Parameter, value: str) -> Loss:
+    """Read the name of a loss, perhaps with parameters after a colon."""
+    from exactk.losses import create
+
+    name, _, rest = value.partition(":")
+    settings = read_settings(tuple(part for part in rest.split(",") if part))
+    try:
+        return create(name, **settings)
+    except ExactkError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def _table(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:

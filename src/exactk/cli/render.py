@@ -122,6 +122,19 @@ def _proof(facts: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _measure(loss: str) -> str:
+    """What a loss without columns is called."""
+    names = {"squared": "squared error", "logistic": "deviance", "poisson": "deviance"}
+    return names.get(loss, "loss")
+
+
+def _loss(loss: str, facts: Mapping[str, Any]) -> str:
+    """The loss with its parameters."""
+    options = facts.get("loss_options") or {}
+    given = ", ".join(f"{name} = {value:g}" for name, value in options.items())
+    return f"{loss} ({given})" if given else loss
+
+
 def _text(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
     rule = facts["ridge_rule"]
     ridge = f"{result.ridge:.3g}" + (f" ({rule})" if isinstance(rule, str) else "")
@@ -137,7 +150,8 @@ def _text(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
         "",
         *_choice(facts),
         f"objective  {objective}{', ridge term included' if result.ridge else ''}",
-        f"explained  {result.explained:.1%} of the squared error",
+        f"explained  {result.explained:.1%} of the {_measure(result.loss)}",
+        *([] if result.loss == "squared" else [f"loss       {_loss(result.loss, facts)}"]),
         f"ridge      {ridge}",
         # Where a proof has a line of its own this one is about the search.
         f"{'status' if not open_proof else 'search'}     {status}",

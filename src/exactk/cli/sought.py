@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk.cli.row_groups import groups_option
+from exactk.cli.settings import read_settings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,30 +147,4 @@ def _size_options() -> list[Callable[..., Any]]:
 def _settings(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Read ``name=value`` pairs; a value is a number, true, false, none, or a word."""
-    settings: dict[str, Any] = {}
-    for pair in values:
-        name, equals, text = pair.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals or not name or not text.strip():
-            raise click.BadParameter(f"{pair!r} is not of the form NAME=VALUE, such as lam=0.1.")
-        if name in settings:
-            raise click.BadParameter(f"{name!r} is given twice.")
-        settings[name] = _value(text.strip())
-    return settings
-
-
-def _value(text: str) -> Any:
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    # 1e4 is how one writes a whole number of iterations.
-    return int(number) if "." not in text and number.is_integer() else number
+    return read_settings(values)

@@ -25,7 +25,8 @@ _NAMES = {
 _NAME = rf"\b({'|'.join(_NAMES)})"
 
 _WORDS = (
-    (r"\b(task|criterion|method)=\0(\d+)\0", "--\\1 \1\\2\1"),
+    (r"\b(task|criterion|method|loss)=\0(\d+)\0", "--\\1 \1\\2\1"),
+    (rf"\bask it of problem\.with_loss\({_ANY}\)", "leave --loss out"),
     (r"\bk=\0(\d+)\0", f"-k {_BARE}"),
     (r"\bcv must be\b", "--folds must be"),
     (r"\bcv=(\d+)", r"--folds \1"),

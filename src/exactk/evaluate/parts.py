@@ -110,7 +110,7 @@ class Given:
             None if self.weights is None else self.weights[rows],
             scale=whole.scaled, gram=self.asked.gram, memory_limit=whole.memory_limit,
         )  # fmt: skip
-        result, _ = self.asked.solve(part.under(whole.rules), self.groups_of(rows))
+        result, _ = self.asked.solve(part.like(whole), self.groups_of(rows))
         if result.status == Status.INTERRUPTED:
             raise KeyboardInterrupt(result.message)
         features = np.unique(whole.origins[result.support])

@@ -20,7 +20,7 @@ __all__ = ["Loss", "contrasts", "outputs_apart"]
 Floats = npt.NDArray[np.float64]
 
 
-class Loss(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+class Loss(BaseEstimator, ABC):
     """Base of the losses: its parameters are those of ``__init__``, stored as they are.
 
     Attributes
@@ -79,7 +79,7 @@ class Loss(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no typ
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same loss with the same parameters."""
-        return type(self) is type(other) and self.get_params() == other.get_params()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.get_params() == other.get_params()
 
     def __hash__(self) -> int:
         """Return a number that equal losses share."""

@@ -75,6 +75,10 @@ class Criterion(ABC):
         """Return the force (n × r) and ω (n) of one F, for prices: ω is kept from being huge."""
 
     @abstractmethod
+    def curvature(self) -> float:
+        """Return how strongly the loss bends, the mean ω, where a model explains nothing."""
+
+    @abstractmethod
     def centre(self) -> Floats:
         """Return the intercepts of a model without columns, or what a fit may start from."""
 
@@ -105,6 +109,13 @@ class Criterion(ABC):
         ceiling : float
             A fit that will not come below it may be left unfinished.
         """
+
+    def cold(self, Z: Floats, penalty: float) -> Floats:
+        """Return coefficients to start the fits on several supports from, where none are known."""
+        m, q, _ = Z.shape
+        theta = np.zeros((m, q, self.n_outputs))
+        theta[:, -1] = self.centre()
+        return theta
 
     def null(self) -> tuple[Floats, float]:
         """Return the intercepts of a model without columns, and its loss."""

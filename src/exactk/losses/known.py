@@ -7,7 +7,7 @@ from typing import Any
 from exactk.errors import InputError, UnknownOptionError, nearest
 from exactk.losses.base import Loss
 from exactk.losses.likelihood import Logistic, Poisson
-from exactk.losses.residual import L21, L2R, Huber
+from exactk.losses.residual import L2R, L21, Huber
 from exactk.losses.squared import OptimalScoring, Squared
 
 __all__ = ["create", "loss_class", "names", "read_loss"]
@@ -28,7 +28,7 @@ def names() -> list[str]:
     return list(_LOSSES)
 
 
-def loss_class(name: str) -> type[Loss]:
+def loss_class(name: Any) -> type[Loss]:
     """Return the class of a loss, or say which names there are."""
     if not isinstance(name, str) or name not in _LOSSES:
         close = nearest(name, names()) if isinstance(name, str) else ""

@@ -25,10 +25,10 @@ LEAST_CURVATURE = 1e-4
 class Logistic(Loss):
     """The deviance of multinomial logistic regression, −2 Σ log p(y_i | x_i).
 
-    The probabilities are softmax(x_i W + b) over all classes, for two classes as for more: W has one
-    column a class, and exactly k of its rows are not zero. Without a ridge, columns that separate the
-    classes have no best coefficients: the deviance falls towards its limit while they grow without
-    end. The choice of columns can still be made; the message of the result says so.
+    The probabilities are softmax(x_i W + b) over all classes, for two classes as for more: W has
+    one column a class, and exactly k of its rows are not zero. Without a ridge, columns that
+    separate the classes have no best coefficients: the deviance falls towards its limit while they
+    grow without end. The choice of columns can still be made; the message of the result says so.
 
     Examples
     --------

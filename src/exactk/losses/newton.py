@@ -35,8 +35,8 @@ class LikelihoodCriterion(Criterion):
     """A deviance, twice the negative log-likelihood; it is convex in the predictions.
 
     A Newton step solves with half of the Hessian, Σ_i (z_i z_iᵀ) ⊗ h_i plus the ridge, where h_i is
-    r × r. Its r(r + 1)/2 blocks are one product of two matrices: the entries of all h_i, and those of
-    all z_i z_iᵀ. A step is halved until it keeps a share of what it promised.
+    r × r. Its r(r + 1)/2 blocks are one product of two matrices: the entries of all h_i, and those
+    of all z_i z_iᵀ. A step is halved until it keeps a share of what it promised.
     """
 
     def __init__(self, T: Floats, w: Floats, basis: Floats, offset: Floats) -> None:
@@ -57,6 +57,10 @@ class LikelihoodCriterion(Criterion):
     @abstractmethod
     def slope(self, seen: Floats) -> tuple[Floats, Floats]:
         """Return the force (n × r) and the entries of h (pairs × n), weights included."""
+
+    def curvature(self) -> float:  # noqa: D102
+        F = np.broadcast_to(self.null()[0], self.T.shape)
+        return float(self.model(F)[1].sum() / self.w.sum())
 
     def value(self, F: Floats) -> Floats:  # noqa: D102
         return np.array([self.see(each)[0] for each in F])
@@ -141,7 +145,7 @@ class _Search:
         H = self._hessian(h)
         size = np.diagonal(H)
         H[np.diag_indices_from(H)] += JITTER * np.maximum(size, 1e-3 * size.max())
-        return np.linalg.solve(H, gradient.ravel()).reshape(q, r)
+        return np.asarray(np.linalg.solve(H, gradient.ravel()).reshape(q, r))
 
     def _hessian(self, h: Floats) -> Floats:
         if self._squares is None:

@@ -14,7 +14,7 @@ from exactk.losses.criterion import Criterion
 from exactk.losses.reweighted import ResidualCriterion
 from exactk.targets import Target
 
-__all__ = ["L21", "L2R", "Huber"]
+__all__ = ["L2R", "L21", "Huber"]
 
 Floats = npt.NDArray[np.float64]
 

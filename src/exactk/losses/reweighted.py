@@ -64,9 +64,20 @@ class ResidualCriterion(Criterion):
         least = max(PRICE_SHARE * float(np.median(e)), self.zero)
         return force, self.weights(np.maximum(e, least))[0]
 
+    def curvature(self) -> float:  # noqa: D102
+        # Of residuals of the mean length: single ones may be zero.
+        whole = self.weights(np.full((1, len(self.w)), self.size))
+        return float(whole.sum() / self.w.sum())
+
     def centre(self) -> Floats:  # noqa: D102
         middle: Floats = np.average(self.T, axis=0, weights=self.w)
         return middle
+
+    def cold(self, Z: Floats, penalty: float) -> Floats:
+        """Return the fits by squared loss: of a loss that is not convex the end depends on it."""
+        ridge = np.full(Z.shape[1], penalty / self.curvature())
+        ridge[-1] = 0.0
+        return self._solve(Z, np.broadcast_to(self.w, (len(Z), len(self.w))), ridge)
 
     def fits(  # noqa: D102
         self,
@@ -116,11 +127,15 @@ class ResidualCriterion(Criterion):
         F = np.swapaxes(Z, 1, 2) @ theta
         e = self.norms(F)
         values = self.total(e) + np.einsum("mqr,q->m", theta**2, ridge)
-        ZW = Z * self.weights(e)[:, None, :]
+        return self._solve(Z, self.weights(e), ridge), values
+
+    def _solve(self, Z: Floats, omega: Floats, ridge: Floats) -> Floats:
+        """Return the least squares with these weights (m × n)."""
+        ZW = Z * omega[:, None, :]
         A = ZW @ np.swapaxes(Z, 1, 2)
         diagonal = np.einsum("mqq->mq", A)
-        diagonal += ridge + JITTER * diagonal
-        return np.linalg.solve(A, ZW @ self.T), values
+        diagonal += ridge + JITTER * diagonal + np.finfo(float).tiny
+        return np.asarray(np.linalg.solve(A, ZW @ self.T))
 
     def _leap(self, Z: Floats, t0: Floats, t1: Floats, v0: Floats, ridge: Floats) -> Floats:
         """Return the θ after this step and two more, the last from where these lead."""

@@ -11,7 +11,7 @@ from exactk.losses.base import Loss, refuse_numbers
 from exactk.losses.criterion import Criterion
 from exactk.targets import Target
 
-__all__ = ["OptimalScoring", "Squared"]
+__all__ = ["OptimalScoring", "Squared", "class_scores"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class OptimalScoring(Loss):
 
     Class c is coded as 1/√n_c in its own output. The objective without ridge is then
     C − 1 − tr(S_T⁻¹ S_B), with S_T the scatter of the chosen columns and S_B that between the
-    classes: 0 where they separate the class means perfectly, C − 1 where the means are all the same.
+    classes: 0 where they tell the classes apart perfectly, C − 1 where all means are the same.
     Plain squared loss weighs what tells two classes apart by their sizes once more. With
     ``class_weight="balanced"`` all classes count alike in S_T and S_B, too.
 
@@ -65,5 +65,7 @@ def class_scores(shares: Floats, weight: float) -> Floats:
     >>> class_scores(np.array([0.25, 0.75]), 16.0).round(4).tolist()
     [0.5, 0.2887]
     """
-    scores: Floats = 1.0 / np.sqrt(shares * weight)
+    # A class without rows, as in a fold, has a column of zeros whatever stands for it.
+    counts = np.where(shares > 0, shares * weight, 1.0)
+    scores: Floats = 1.0 / np.sqrt(counts)
     return scores

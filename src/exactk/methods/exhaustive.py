@@ -38,8 +38,8 @@ class Exhaustive(Method):
     prefixes of a batch at once, so the work is that of C(d, k) gains, not of C(d, k) fits. Of
     subsets that tie the first in lexicographic order is given. Where columns depend on each other
     so nearly that float64 cannot price them, the status is ``converged`` and not ``optimal``.
-    With another loss than the squared error every subset is fitted, which costs far more: a fiftieth
-    of `max_subsets` is the limit then. Where the loss is not convex the status is ``converged``.
+    With another loss than the squared error every subset is fitted, which costs far more: the limit
+    is then a fiftieth of `max_subsets`. Where the loss is not convex the status is ``converged``.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from exactk.compiled import threads_allowed
 from exactk.errors import InputError
 from exactk.monitor import Monitor
 from exactk.problem import Problem
+from exactk.problem_losses import check_squared
 from exactk.proof.certificate import CONSTRAINED, Certificate
 from exactk.proof.drive import PROVEN, Drive, relative_gap
 from exactk.proof.known import check_same, columns_of, members_of
@@ -48,7 +49,7 @@ class Terms:
     @classmethod
     def checked(cls, problem: Any, time_limit: Any, gap: Any, n_jobs: Any, verbose: int) -> Terms:
         """Return the terms, or say what is wrong with them or with the problem."""
-        check_problem(problem)
+        check_squared(check_problem(problem), "a proof")
         limit = check_time_limit(time_limit)
         Number("[0, 1]")("gap", gap)
         if n_jobs is not None and n_jobs != -1 and not Whole(1).allows(n_jobs):

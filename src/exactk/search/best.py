@@ -16,7 +16,7 @@ from exactk.search.sizes import Sizes, never_rising
 from exactk.search.wide import WideRounds, WideSizes
 from exactk.search.working import Foresight, working_set
 
-__all__ = ["best_path", "best_support"]
+__all__ = ["best_path", "best_support", "good_supports"]
 
 
 def best_support(
@@ -64,6 +64,29 @@ def best_support(
     unchanged = search.best == tuple(sorted(greedy))
     best = greedy if unchanged else search.best
     return Answer(best, status, search.swaps + k, tuple(search.trace), ordered=unchanged)
+
+
+def good_supports(
+    problem: Problem,
+    k: int,
+    effort: float,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    starts: Sequence[Sequence[int]] = (),
+) -> list[list[int]]:
+    """Return the best supports that a search meets, the best first: starts for another one.
+
+    Parameters
+    ----------
+    problem, k, effort, rng, monitor, starts
+        As in `best_support`.
+    """
+    state = make_state(problem, k) if serves(problem) and working_set(problem, k) is None else None
+    if state is None or not Foresight(problem, k).grow(state, k) or _is_settled(problem, k):
+        return [list(best_support(problem, k, effort, rng, monitor, starts).support)]
+    search = Rounds(state, k, rng, monitor)
+    search.go([state.support, *starts], effort)
+    return [list(key) for key in sorted(search.elite, key=lambda key: (search.elite[key], key))]
 
 
 def _n_fixed(problem: Problem) -> int:

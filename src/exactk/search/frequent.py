@@ -99,7 +99,7 @@ class Features:
         # A column that must be in may be constant, and then explains nothing.
         columns = np.flatnonzero((self.of_column >= 0) & (problem.scatter > 0))
         alone = (problem.cross[:, columns] ** 2).sum(axis=0)
-        alone /= problem.scatter[columns] + problem.penalty
+        alone /= problem.scatter[columns] + problem.squared.penalty
         np.maximum.at(gains, self.of_column[columns], alone)
         return gains
 

@@ -109,7 +109,7 @@ def half_samples(
     else:
         halves = _table_halves(held, rng, n_samples, with_rows)
     for half in islice(halves, n_samples):
-        yield None if half is None else half.under(problem.rules)
+        yield None if half is None else half.like(problem)
 
 
 def _held(problem: Problem, with_rows: bool) -> Problem | None:

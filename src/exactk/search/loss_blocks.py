@@ -1,4 +1,4 @@
-"""Units under rules by a loss that needs rows: prices in blocks of its model, gains by its value."""
+"""Units under rules by a loss that needs rows: priced by its model, taken by its value."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ class LossBlocks(Blocks):
     def load(self, members: Sequence[int]) -> None:
         """Hold these units: fit the loss on their columns, and take its model there."""
         S = self._hold(members).tolist()
-        fits = self.table.fits(
-            [S], self.table.start(len(S) + 1)[None], steps=STEPS, tol=TOLERANCE
-        )
+        fits = self.table.fits([S], steps=STEPS, tol=TOLERANCE)
         model = Model(self.table, Support(tuple(S), fits.theta[0], float(fits.values[0])))
         self._G, self._AS, self._V, self._T = model.G, model.AS, model.V, model.T
         self.C, self.D, self.objective = model.C, model.D, model.support.value
@@ -65,9 +63,8 @@ class LossBlocks(Blocks):
         for i, fits in enumerate(allowed):
             if fits is not None and fits.any():
                 gains = self.swap_gains(i, fits)
-                for unit in np.argsort(-gains, kind="stable")[:FITTED].tolist():
-                    if gains[unit] > -np.inf:
-                        priced.append((-float(gains[unit]), i, unit))
+                top = np.argsort(-gains, kind="stable")[:FITTED].tolist()
+                priced += [(-float(gains[u]), i, u) for u in top if gains[u] > -np.inf]
         best: UnitMove | None = None
         for _, i, unit in sorted(priced)[:FITTED]:
             after = [*self.members[:i], *self.members[i + 1 :], unit]
@@ -78,10 +75,7 @@ class LossBlocks(Blocks):
 
     def _fitted(self, units: Sequence[int]) -> float:
         S = [int(p) for unit in units for p in self.live(unit)]
-        fits = self.table.fits(
-            [S], self.table.start(len(S) + 1)[None], steps=STEPS, tol=TOLERANCE,
-            ceiling=self.objective,
-        )  # fmt: skip
+        fits = self.table.fits([S], steps=STEPS, tol=TOLERANCE, ceiling=self.objective)
         return float(fits.values[0])
 
 

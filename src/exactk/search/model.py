@@ -86,33 +86,38 @@ class LossTable:
         """Return how many columns there are."""
         return len(self.columns)
 
-    def start(self, q: int) -> Floats:
-        """Return coefficients of a model that predicts the same for all rows."""
-        theta = np.zeros((q, self.criterion.n_outputs))
-        theta[-1] = self.problem.without_columns[0]
-        return theta
-
     def fits(
         self,
         supports: Sequence[Sequence[int]],
-        theta: Floats,
+        theta: Floats | None = None,
         *,
         steps: int,
         tol: float,
         ceiling: float = np.inf,
     ) -> Fits:
-        """Fit on several supports of one size, as many side by side as are worth it."""
-        chosen = np.array(supports, dtype=np.intp).reshape(len(theta), theta.shape[1] - 1)
-        each = 8 * theta.shape[1] * self.X.shape[1]
+        """Fit on several supports of one size, as many side by side as are worth it.
+
+        Parameters
+        ----------
+        supports : sequence of sequence of int
+        theta : ndarray of shape (m, k + 1, r) or None
+            To start from; None where nothing is known.
+        steps, tol, ceiling
+            As in `Criterion.fits`.
+        """
+        chosen = np.array(supports, dtype=np.intp).reshape(len(supports), -1)
+        each = 8 * (chosen.shape[1] + 1) * self.X.shape[1]
         at_once = max(1, SIDE_BY_SIDE // each)
         self.fitted += len(chosen)
-        parts = [
-            self.criterion.fits(
-                design(self.X[chosen[i : i + at_once]]), self.penalty, theta[i : i + at_once],
-                steps=steps, tol=tol, ceiling=ceiling,
+        parts = []
+        for i in range(0, len(chosen), at_once):
+            Z = design(self.X[chosen[i : i + at_once]])
+            start = (
+                self.criterion.cold(Z, self.penalty) if theta is None else theta[i : i + at_once]
             )
-            for i in range(0, len(chosen), at_once)
-        ]  # fmt: skip
+            parts.append(
+                self.criterion.fits(Z, self.penalty, start, steps=steps, tol=tol, ceiling=ceiling)
+            )
         if len(parts) == 1:
             return parts[0]
         names = ("theta", "values", "settled", "endless")
@@ -210,7 +215,7 @@ def entry_order_by_loss(problem: Problem, support: Indices) -> Indices:
     S = np.sort(np.asarray(support, dtype=np.intp))
     table = LossTable(problem, S)
     members = tuple(range(len(S)))
-    fits = table.fits([members], table.start(len(S) + 1)[None], steps=300, tol=1e-6)
+    fits = table.fits([members], steps=300, tol=1e-6)
     model = Model(table, Support(members, fits.theta[0], float(fits.values[0])))
     B = model.A @ model.V
     explained = float(np.einsum("ij,ij->", model.V, B))

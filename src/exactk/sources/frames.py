@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -15,7 +15,14 @@ from exactk.sources.arrow import plain_numbers
 from exactk.sources.categories import Category, Levels, check_room, name_coded, read_levels
 from exactk.targets import code_weights
 
-__all__ = ["as_table", "frame_to_array", "is_frame", "open_frame", "take_columns"]
+__all__ = [
+    "as_table",
+    "code_again",
+    "frame_to_array",
+    "is_frame",
+    "open_frame",
+    "take_columns",
+]
 
 _NUMBERS, _NUMBERS_AND_TEXT = "numbers", "numbers or text"
 _TEXT_KINDS = (nw.String, nw.Categorical, nw.Enum)
@@ -129,6 +136,59 @@ def take_columns(X: Any, indices: Iterable[int], container: str = "default") -> 
     if container == "default":
         return nw.to_native(taken)
     return taken.to_pandas() if container == "pandas" else taken.to_polars()
+
+
+def code_again(X: Any, categories: Mapping[int, Category]) -> npt.NDArray[np.float64]:
+    """Return the columns of a frame coded as those of another one were.
+
+    Parameters
+    ----------
+    X : pandas or polars frame, Arrow table or record batch
+    categories : mapping of int to Category
+        How columns of text or categories were coded, by their place in X; all others are numbers.
+
+    Raises
+    ------
+    InputError
+        A level that the other frame did not have, by name.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> colour = Category("colour", 0, 0, levels=("blue", "red"), reference="red")
+    >>> code_again(pl.DataFrame({"colour": ["red", "blue"], "size": [1, 2]}), {0: colour})
+    array([[0., 1.],
+           [1., 2.]])
+    """
+    frame, names = _named_frame(X)
+    _refuse_nulls(frame)
+    parts: list[npt.NDArray[Any]] = []
+    for j, (column, name) in enumerate(zip(_columns(frame), names, strict=True)):
+        if j in categories:
+            parts.append(_levels_again(column.to_list(), categories[j]))
+        elif _is_number(column.dtype):
+            parts.append(_values(column)[:, None])
+        else:
+            raise InputError(f"column {name!r} holds {column.dtype}, where it held numbers before")
+    return np.hstack(parts).astype(np.float64)
+
+
+def _levels_again(values: Sequence[Any], category: Category) -> npt.NDArray[np.float64]:
+    place = {label: code for code, label in enumerate(category.levels)}
+    # Levels that look the same are told apart as Python writes them.
+    found = [place.get(str(value), place.get(repr(value), -1)) for value in values]
+    codes = np.array(found, dtype=np.intp)
+    unknown = np.flatnonzero(codes < 0)
+    if unknown.size:
+        raise InputError(
+            f"column {category.name!r} holds {values[unknown[0]]!r} in row {unknown[0]}, which no "
+            f"row had that the model was fitted on ({listing(category.levels)}); replace it, or "
+            f"fit again with such rows"
+        )
+    coded = Levels(category.levels, codes, category.levels.index(category.reference))
+    out = np.empty((len(values), len(coded.coded)))
+    coded.write(out)
+    return out
 
 
 def _coded(

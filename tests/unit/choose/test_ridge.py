@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -182,7 +183,7 @@ def test_sparse_tables_are_cross_validated_too() -> None:
             assert cv_ridge(problem, 2) == cv_ridge(Problem.from_arrays(X, y), 2)
 
 
-def test_squared_error_is_that_of_the_rows_held_out() -> None:
+def test_error_is_that_of_the_rows_held_out() -> None:
     X, y = data()
     w = np.linspace(0.5, 2, 60)
     problem = Problem.from_arrays(X, y, sample_weight=w)
@@ -190,4 +191,5 @@ def test_squared_error_is_that_of_the_rows_held_out() -> None:
     support, coef, intercept = np.array([3, 0]), np.array([[2.0, -1.0]]), np.array([0.5])
     miss = y - (2 * X[:, 3] - X[:, 0] + 0.5)
     expected = (w[fold.held_out] * miss[fold.held_out] ** 2).sum()
-    assert fold.squared_error(support, coef, intercept) == pytest.approx(expected, rel=1e-12)
+    fit = SimpleNamespace(support=support, coef=coef, intercept=intercept)
+    assert fold.errors([fit])[0] == pytest.approx(expected, rel=1e-12)

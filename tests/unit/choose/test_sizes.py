@@ -685,7 +685,7 @@ def test_the_paired_rule_goes_by_differences_within_folds() -> None:
     paired, plain = choose_k(problem, 8, rule="paired"), choose_k(problem, 8)
     best = choose_k(problem, 8, rule="best")
     errors = np.array([
-        fold.squared_errors(list(solve_path(fold.train, 8, effort=0))) / fold.weight
+        fold.errors(list(solve_path(fold.train, 8, effort=0))) / fold.weight
         for fold in make_folds(problem, 5, np.random.default_rng(0))
     ])  # fmt: skip
     np.testing.assert_allclose(paired.table["mean"], errors.mean(axis=0), rtol=1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,8 @@ def test_folds_of_a_stream(limit: int, weighted: bool, classes: bool) -> None:
         out = of == number
         left = Y[out] - intercept - X[out][:, S] @ coef.T
         wanted = float((v[out][:, None] * left**2).sum())
-        assert fold.squared_error(S, coef, intercept) == pytest.approx(wanted, rel=1e-10)
+        fit = SimpleNamespace(support=S, coef=coef, intercept=intercept)
+        assert fold.errors([fit])[0] == pytest.approx(wanted, rel=1e-10)
         train = Problem.from_arrays(X[~out], y[~out], sample_weight=v[~out], ridge=0.2)
         assert fold.train.objective([0, 2]) == pytest.approx(train.objective([0, 2]), rel=1e-10)
 
@@ -89,7 +91,7 @@ def test_the_ridge_of_a_stream_does_not_hang_on_order_parts_or_memory(classes: b
     assert cv_ridge(Problem.from_stream(moved, memory_limit=8 * 25), 2) == wanted
     errors = [
         sum(
-            fold.squared_error(found.support, found.coef, found.intercept)
+            float(fold.errors([found])[0])
             for fold in fold_by_fold(plain, 5, np.random.default_rng(0))
             for found in [solve(fold.train.with_ridge(ridge), 2, effort=0)]
         )

@@ -1,0 +1,354 @@
+"""exactk's logistic loss beside abess and skscope: time and objective, cell by cell.
+
+A cell is a data set and a k. All contestants run in one process with the same number of threads,
+and scikit-learn grades all of them: its fit on the chosen columns, standardised, gives deviance +
+penalty · ‖W‖² with penalty = 0.001 · (n - 1), softmax over all classes, intercepts free.
+
+    python -m benchmarks.likelihood                       all cells, kept in likelihood.json
+    python -m benchmarks.likelihood --quick               two small sets
+    python -m benchmarks.likelihood --data digits --k 5   some cells, only printed
+    python -m benchmarks.likelihood --report              the tables of the kept record again
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from benchmarks import data, harness, peers
+from benchmarks import likelihood_peers as entered
+
+Cell = dict[str, Any]
+Record = dict[str, Any]
+Table = dict[tuple[str, int], dict[str, Cell]]
+
+SETS = (
+    "digits", "breast_cancer", "wine", "usps", "srbct", "lymphoma", "warppie10p", "coil20",
+    "isolet", "madelon", "semeion", "jaffe",
+)  # fmt: skip
+QUICK = ("wine", "breast_cancer")
+SIZES = (5, 10, 20)
+MOST_ROWS = 3_000
+ROWS_KEPT = 2_000
+GRADERS = ("lbfgs", "newton-cholesky")
+# Objectives that differ by less than this share are the same up to the accuracy of the fits.
+ROUNDING = 1e-6
+RIVALS = ("abess", "skscope")
+
+
+def load(name: str) -> data.Dataset:
+    """A data set; of a tall one, some rows."""
+    dataset = data.load(name)
+    n = len(dataset.y)
+    if n <= MOST_ROWS:
+        return dataset
+    rows = np.sort(np.random.default_rng(0).choice(n, ROWS_KEPT, replace=False))
+    return data.Dataset(name, dataset.X[rows], dataset.y[rows])
+
+
+def grade(dataset: data.Dataset, support: Sequence[int]) -> tuple[float, float]:
+    """Objective and deviance of scikit-learn's fit on `support`: the lower of two solvers'."""
+    from sklearn.linear_model import LogisticRegression
+
+    classes, codes = entered.class_codes(dataset)
+    chosen = np.asarray(support, dtype=np.intp)
+    Z = dataset.X[:, chosen] - dataset.X[:, chosen].mean(axis=0)
+    Z /= Z.std(axis=0, ddof=1)
+    # With two classes scikit-learn fits the difference b of both columns: ‖W‖² = ‖b‖² / 2.
+    factor = entered.penalty(dataset) / (2.0 if classes == 2 else 1.0)
+    fits = []
+    for solver in GRADERS:
+        model = LogisticRegression(C=1.0 / factor, solver=solver, tol=1e-8, max_iter=20_000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(Z, codes)
+        logs = model.predict_log_proba(Z)
+        deviance = -2.0 * float(logs[np.arange(len(codes)), codes].sum())
+        fits.append((deviance + factor * float(np.sum(model.coef_**2)), deviance))
+    return min(fits)
+
+
+@contextmanager
+def stopped_after(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError after some seconds, as soon as Python code runs again; 0 for never."""
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"stopped after {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def measure(
+    dataset: data.Dataset, k: int, contestant: peers.Contestant, options: argparse.Namespace
+) -> Cell:
+    """Time one contestant in one cell and grade what it returned; a failure is recorded."""
+    cell: Cell = {"data": dataset.name, "k": k, "contestant": contestant.name}
+    limit = 0.0 if contestant.name.startswith(entered.NOT_STOPPED) else options.stop
+    try:
+        run = contestant.prepare(dataset, k)
+        with stopped_after(limit), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            timing = harness.timed(run, options.runs, options.budget)
+    except entered.TooLargeError as error:
+        return {**cell, "skipped": f"too large: {error}"}
+    except TimeoutError as error:
+        return {**cell, "skipped": f"too slow: {error}"}
+    except Exception as error:  # whatever a peer raises is its result in this cell
+        return {**cell, "failed": f"{type(error).__name__}: {error}"}
+    support = sorted({int(index) for index in timing.value})
+    objective, deviance = grade(dataset, support) if support else (np.inf, np.inf)
+    return {
+        **cell,
+        "seconds": timing.best,
+        "median_seconds": timing.median,
+        "runs": len(timing.seconds),
+        "size": len(support),
+        "objective": objective,
+        "deviance": deviance,
+        "support": support,
+    }
+
+
+def run_cells(
+    names: Sequence[str], contestants: Sequence[peers.Contestant], options: argparse.Namespace
+) -> tuple[list[Cell], dict[str, Any]]:
+    """All cells, and what is known of each data set."""
+    cells: list[Cell] = []
+    sets: dict[str, Any] = {}
+    for name in names:
+        dataset = load(name)
+        n, d = dataset.X.shape
+        sets[name] = {
+            "rows": n,
+            "features": d,
+            "classes": entered.class_codes(dataset)[0],
+            "penalty": entered.penalty(dataset),
+        }
+        too_slow: dict[str, str] = {}
+        for k in (k for k in options.k if k <= dataset.usable.size // 2):
+            for contestant in contestants:
+                if contestant.name in too_slow:
+                    slow = {"data": name, "k": k, "contestant": contestant.name}
+                    cells.append({**slow, "skipped": too_slow[contestant.name]})
+                    continue
+                cell = measure(dataset, k, contestant, options)
+                cells.append(cell)
+                if "skipped" in cell:
+                    too_slow[contestant.name] = f"{cell['skipped']}, at a smaller k"
+                elif cell.get("seconds", 0.0) > options.slow:
+                    too_slow[contestant.name] = f"too slow: over {options.slow:g} s at a smaller k"
+                progress(cell)
+    return cells, sets
+
+
+def progress(cell: Cell) -> None:
+    """One line a cell on stderr, so that a long run can be watched."""
+    outcome = cell.get("failed") or cell.get("skipped")
+    if outcome is None:
+        outcome = f"{harness.milliseconds(cell['seconds'])} ms, objective {cell['objective']:.6g}"
+    print(f"{cell['data']} k={cell['k']} {cell['contestant']}: {outcome}", file=sys.stderr)
+
+
+def by_cell(record: Record) -> Table:
+    """The cells of a record by data set and k, then by contestant."""
+    table: Table = {}
+    for cell in record["cells"]:
+        table.setdefault((cell["data"], cell["k"]), {})[cell["contestant"]] = cell
+    return table
+
+
+def answers(row: dict[str, Cell], package: str = "") -> list[Cell]:
+    """What the contestants of a package found, lowest objective first, then the fastest.
+
+    More than k columns would be no answer. Equal objectives are told apart by time alone.
+    """
+    found = [
+        cell
+        for name, cell in row.items()
+        if name.startswith(package) and "seconds" in cell and 0 < cell["size"] <= cell["k"]
+    ]
+    if not found:
+        return []
+    least = min(cell["objective"] for cell in found)
+
+    def order(cell: Cell) -> tuple[float, float]:
+        worse = cell["objective"] > least * (1.0 + ROUNDING)
+        return (cell["objective"] if worse else least, cell["seconds"])
+
+    return sorted(found, key=order)
+
+
+def entry(cell: Cell | None, best: float) -> str:
+    """Milliseconds and distance of one contestant in one cell."""
+    if cell is None:
+        return ""
+    if "failed" in cell:
+        return "failed"
+    if "skipped" in cell:
+        return str(cell["skipped"]).split(":")[0]
+    time = harness.milliseconds(cell["seconds"])
+    if not 0 < cell["size"] <= cell["k"]:
+        return f"{time} ({cell['size']} columns)"
+    distance = cell["objective"] / best - 1.0
+    sign = "=" if distance <= ROUNDING else f"+{distance:.2%}"
+    short = f", {cell['size']} only" if cell["size"] < cell["k"] else ""
+    return f"{time} ({sign}{short})"
+
+
+def cell_table(record: Record) -> str:
+    """Every cell: milliseconds and distance to the best objective."""
+    names = list(record["contestants"])
+    rows = []
+    for (name, k), row in by_cell(record).items():
+        found = answers(row)
+        best = found[0]["objective"] if found else np.inf
+        entries = [entry(row.get(contestant), best) for contestant in names]
+        rows.append([name, str(k), f"{best:.6g}", *entries])
+    return harness.markdown(["data", "k", "best", *names], rows)
+
+
+def objective_lines(record: Record) -> Iterator[str]:
+    """In how many cells no setting of any peer is better than exactk, and where one is."""
+    for ours in (entered.EXACTK_FAST, entered.EXACTK):
+        misses, cells = [], 0
+        for (name, k), row in by_cell(record).items():
+            rivals = sorted(
+                (c for package in RIVALS for c in answers(row, package)[:1]),
+                key=lambda cell: cell["objective"],
+            )
+            if not rivals or ours not in row:
+                continue
+            cells += 1
+            objective = row[ours].get("objective", np.inf)
+            if objective > rivals[0]["objective"] * (1.0 + ROUNDING):
+                against = f"{rivals[0]['objective']:.6g} of {rivals[0]['contestant']}"
+                misses.append(f"  - {name} k={k}: {objective:.6g} against {against}")
+        if not cells:
+            continue
+        yield f"- {ours}: objective not above any peer's in {cells - len(misses)} of {cells} cells."
+        yield from misses
+
+
+def time_lines(record: Record) -> Iterator[str]:
+    """Times of each peer in those of exactk, and how far its objective is above."""
+    table = by_cell(record)
+    for ours in (entered.EXACTK_FAST, entered.EXACTK):
+        for package in RIVALS:
+            pairs = [
+                (row[ours], answers(row, package))
+                for row in table.values()
+                if "seconds" in row.get(ours, {}) and answers(row, package)
+            ]
+            if not pairs:
+                continue
+            best = [found[0]["seconds"] / own["seconds"] for own, found in pairs]
+            fastest = [min(c["seconds"] for c in found) / own["seconds"] for own, found in pairs]
+            above = [found[0]["objective"] / own["objective"] - 1.0 for own, found in pairs]
+            yield (
+                f"- {package} ÷ {ours}, geometric mean of {len(pairs)} cells: "
+                f"{harness.geometric_mean(best):.2f} times the time at its best setting of each "
+                f"cell, {harness.geometric_mean(fastest):.2f} times at its fastest; its best "
+                f"objective is {statistics.median(above):+.2%} from ours in the median."
+            )
+
+
+def left_out_lines(record: Record) -> Iterator[str]:
+    """What was not run or cannot be ranked, and why."""
+    for cell in record["cells"]:
+        where = f"- {cell['data']} k={cell['k']} {cell['contestant']}: "
+        if "failed" in cell or "skipped" in cell:
+            yield where + str(cell.get("failed") or cell["skipped"])
+        elif not 0 < cell["size"] <= cell["k"]:
+            yield where + f"{cell['size']} columns, not ranked"
+
+
+def report(record: Record) -> str:
+    """The report in Markdown."""
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    left_out = list(left_out_lines(record))
+    parts = [
+        f"{record['date']}, {record['processor']}, {record['threads']} threads; {versions}.",
+        "Milliseconds, shortest of several runs, from the raw table for exactk and from "
+        "standardised columns for the others; in parentheses how far the objective is above the "
+        "best of all contestants.",
+        cell_table(record),
+        "\n".join([*objective_lines(record), *time_lines(record)]),
+        *(["Left out:", "\n".join(left_out)] if left_out else []),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.likelihood", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--data", nargs="+", default=list(SETS), choices=SETS)
+    parser.add_argument("--k", nargs="+", type=int, default=list(SIZES), metavar="K", help="sizes")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="contestants, by name")
+    parser.add_argument("--quick", action="store_true", help="two small sets")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=5, help="most runs of a cell")
+    parser.add_argument("--budget", type=float, default=1.0, help="seconds of runs of a cell")
+    parser.add_argument("--slow", type=float, default=60.0, help="no larger k after such a run")
+    parser.add_argument("--stop", type=float, default=180.0, help="seconds at which a run ends")
+    parser.add_argument("--save", metavar="NAME", help="name of the record; default for all cells")
+    parser.add_argument("--report", action="store_true", help="print the kept record, run nothing")
+    return parser.parse_args(arguments)
+
+
+def choose(only: Sequence[str] | None) -> list[peers.Contestant]:
+    """The contestants asked for that are installed; the others are named."""
+    asked = [c for c in (*entered.OURS, *entered.PEERS) if not only or c.name in only]
+    for contestant in asked:
+        if not contestant.installed:
+            print(f"left out, not installed: {contestant.name}", file=sys.stderr)
+    return [c for c in asked if c.installed]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parse(arguments)
+    if options.report:
+        kept = harness.RESULTS / f"{options.save or 'likelihood'}.json"
+        print(report(json.loads(kept.read_text(encoding="utf-8"))))
+        return
+    os.environ["NPROC"] = str(options.threads)  # what jax asks for its threads
+    harness.pin_threads(options.threads)
+    names, missing = data.available(QUICK if options.quick else options.data)
+    if missing:
+        print(f"left out, no file: {', '.join(missing)} (set {data.FOLDER_VARIABLE})")
+    contestants = choose(options.only)
+    peers.warm_up(contestants)
+    cells, sets = run_cells(names, contestants, options)
+    record = {
+        **harness.circumstances(options.threads),
+        "ridge": entered.RIDGE,
+        "missing": missing,
+        "contestants": {c.name: {"settings": c.settings} for c in contestants},
+        "sets": sets,
+        "cells": cells,
+    }
+    everything = set(names) >= set(SETS) and set(options.k) >= set(SIZES)
+    complete = everything and len(contestants) == len(entered.OURS) + len(entered.PEERS)
+    name = options.save or ("likelihood" if complete else None)
+    if name:
+        harness.write_record(name, record)
+    print(report(record))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,294 @@
+"""What a record of losses says: verdicts, tables, and the figure about wrong labels."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import geometric_mean, markdown
+from exactk.report import svg
+from exactk.report.markup import Markup, join, tag
+from exactk.report.scales import Scale, linear
+from exactk.report.styles import key as key_of
+
+Record = dict[str, Any]
+
+# Losses nearer to each other than this are the same: what the refit is right to.
+SAME = 1e-5
+PEERS = ("rpfs", "nmapg")
+MEASURES = {
+    "loss": "‖Y − XW − 1bᵀ‖₂,₁",
+    "own": "nmAPG's ‖XW − Y‖₂,₁ + 0.1‖W‖₂,₁",
+    "own_free": "the same with an intercept",
+}
+ORDERS = ("r = 0.5", "r = 0.75", "r = 1", "r = 1.5", "r = 2")
+BASE = "r = 2"
+CLASSIFIERS = ("1nn", "svm")
+FIGURE = Path(__file__).resolve().parents[1] / "docs" / "img" / "losses_noise.svg"
+STYLE = """
+text { font: 11px system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; fill: #5a6472; }
+.head { font-size: 13px; font-weight: 600; fill: #1b1f24; }
+.grid { stroke: #e6e9ed; fill: none; } .axis { stroke: #5a6472; fill: none; }
+.line { fill: none; stroke: currentColor; stroke-width: 1.7; stroke-linejoin: round; }
+.pt { fill: currentColor; stroke: #fff; stroke-width: 0.6; }
+.whisker { fill: none; stroke: currentColor; stroke-width: 1; }
+.c0 { color: #0072b2; } .c1 { color: #009e73; } .c2 { color: #c98a00; } .c3 { color: #d55e00; }
+"""
+
+
+def seconds(value: float) -> str:
+    """Seconds with about three digits."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def excess(cell: Record, peer: str, measure: str) -> float:
+    """By what share the loss of a peer is above ours."""
+    return float(cell[peer][measure] / cell["exactk"][measure] - 1.0)
+
+
+def stopped(cell: Record) -> bool:
+    """Whether the time limit ended rpfs."""
+    return bool(cell["rpfs"]["status"] == "time_limit")
+
+
+def verdicts(cells: Sequence[Record]) -> str:
+    """How often ours is not above theirs, and how much sooner it is there."""
+    n = len(cells)
+    lines = []
+    for measure, words in MEASURES.items():
+        for peer in PEERS:
+            over = [excess(cell, peer, measure) for cell in cells]
+            good = sum(value >= -SAME for value in over)
+            less = sum(value > SAME for value in over)
+            lines.append(
+                f"* {words}: not above `{peer}` in {good} of {n} cells, below it in {less}; "
+                f"`{peer}` is {100 * (statistics.median(over)):+.1f} % in the median, "
+                f"{100 * min(over):+.2f} % at its best."
+            )
+    for peer in PEERS:
+        ratios = [cell[peer]["seconds"] / cell["exactk"]["seconds"] for cell in cells]
+        sooner = sum(ratio > 1 for ratio in ratios)
+        lines.append(
+            f"* time: less than `{peer}` in {sooner} of {n} cells; `{peer}` takes "
+            f"{geometric_mean(ratios):.1f} times as long in the geometric mean, "
+            f"{min(ratios):.2g} to {max(ratios):,.0f} times."
+        )
+    cut = [cell for cell in cells if stopped(cell)]
+    if cut:
+        done = [cell["rpfs"]["starts"] for cell in cut]
+        limit = "/".join(f"{at:g}" for at in sorted({cell["rpfs_limit"] for cell in cut}))
+        lines.append(
+            f"* `rpfs` was stopped after {limit} s in {len(cut)} cells, with {min(done)} to "
+            f"{max(done)} of its 10 starts made: its ratios there are lower bounds."
+        )
+    ends = sum(cell["nmapg"]["status"] == "max_iter" for cell in cells)
+    apart = max(abs(cell["exactk"]["stated"] / cell["exactk"]["loss"] - 1) for cell in cells)
+    gap = max(cell[method]["gap"] for cell in cells for method in ("exactk", *PEERS))
+    lines.append(
+        f"* `nmapg` ended by its iterations in {ends} cells. The loss that exactk states and that "
+        f"of the refit differ by {apart:.1g} at most; the refits are shown to be within {gap:.1g} "
+        f"of the least."
+    )
+    return "\n".join(lines)
+
+
+def papers(cells: Sequence[Record]) -> str:
+    """Every cell: seconds, our loss, and what theirs are above it."""
+    header = ["data", "rows × columns, classes", "k", "exactk, s", "rpfs, s", "nmapg, s",
+              "l2,1 loss", "rpfs", "nmapg", "nmAPG's", "rpfs", "nmapg"]  # fmt: skip
+
+    def over(cell: Record, measure: str) -> list[str]:
+        return [f"{100 * excess(cell, peer, measure):+.1f} %" for peer in PEERS]
+
+    rows = []
+    for cell in cells:
+        mark = f" ({cell['rpfs']['starts']} starts)" if stopped(cell) else ""
+        rows.append([
+            cell["data"], f"{cell['rows']:,} × {cell['columns']:,}, {cell['classes']}",
+            f"{cell['k']}", seconds(cell["exactk"]["seconds"]),
+            f"{seconds(cell['rpfs']['seconds'])}{mark}", seconds(cell["nmapg"]["seconds"]),
+            f"{cell['exactk']['loss']:.5g}", *over(cell, "loss"), f"{cell['exactk']['own']:.5g}",
+            *over(cell, "own"),
+        ])  # fmt: skip
+    return verdicts(cells) + "\n\n" + markdown(header, rows)
+
+
+def values(cell: Record, names: Iterable[str]) -> list[float]:
+    """The mean of some scores in each draw."""
+    lists = [cell["scores"][name] for name in names]
+    return [statistics.fmean(draw) for draw in zip(*lists, strict=True)]
+
+
+def mean_se(found: Sequence[float]) -> tuple[float, float]:
+    """Mean and its standard error; that of a single value is not known."""
+    if len(found) < 2:
+        return statistics.fmean(found), float("nan")
+    return statistics.fmean(found), statistics.stdev(found) / sqrt(len(found))
+
+
+def shown(found: Sequence[float], sign: str = "") -> str:
+    """A mean with its standard error."""
+    mean, se = mean_se(found)
+    return f"{mean:{sign}.1f}" + (f" ± {se:.1f}" if se == se else "")
+
+
+def unique(cells: Iterable[Record], name: str) -> list[Any]:
+    """The values of a field, in the order of the record."""
+    return list(dict.fromkeys(cell[name] for cell in cells))
+
+
+def percent(level: float) -> str:
+    """A share of wrong rows."""
+    return f"{100 * level:g} %"
+
+
+def score_table(cells: Sequence[Record], names: Sequence[str]) -> str:
+    """Means of one case: a row for each size, ridge and loss, a column for each level."""
+    levels = unique(cells, "level")
+    titles = {"recovered": "found", "1nn": "1-NN", "svm": "SVM"}
+    header = ["loss", "ridge", "k"]
+    header += [f"{titles[name]}, {percent(level)}" for name in names for level in levels]
+    rows = []
+    by_key = {(c["k"], c["ridge"], c["loss"], c["level"]): c for c in cells}
+    for k, ridge, loss in dict.fromkeys((c["k"], c["ridge"], c["loss"]) for c in cells):
+        row = [by_key[k, ridge, loss, level] for level in levels]
+        scores = [shown(values(cell, [name])) for name in names for cell in row]
+        rows.append([loss, ridge, f"{k}", *scores])
+    order = {loss: i for i, loss in enumerate(unique(cells, "loss"))}
+    rows.sort(key=lambda row: (row[1] != "auto", int(row[2]), order[row[0]]))
+    return markdown(header, rows)
+
+
+def paired(cells: Sequence[Record], names: Sequence[str]) -> dict[tuple[str, str, float], Any]:
+    """Differences to squared loss, draw by draw: the mean over sizes and scores."""
+    by_key: dict[tuple[str, str, float], list[Any]] = {}
+    base = {(c["k"], c["ridge"], c["level"]): c for c in cells if c["loss"] == BASE}
+    for cell in cells:
+        other = base[cell["k"], cell["ridge"], cell["level"]]
+        gain = np.subtract(values(cell, names), values(other, names))
+        by_key.setdefault((cell["ridge"], cell["loss"], cell["level"]), []).append(gain)
+    return {key: np.mean(gains, axis=0) for key, gains in by_key.items() if key[1] != BASE}
+
+
+def paired_table(cells: Sequence[Record]) -> str:
+    """The same as a table, with classifiers that learn from the labels as given, and right."""
+    levels = unique(cells, "level")
+    learnt = {"as given": CLASSIFIERS, "right": tuple(f"{name} clean" for name in CLASSIFIERS)}
+    header = ["loss", "ridge", *(f"{words}, {percent(x)}" for words in learnt for x in levels)]
+    found = [paired(cells, names) for names in learnt.values()]
+    rows = []
+    for ridge, loss in dict.fromkeys(key[:2] for key in found[0]):
+        gains = [all_gains[ridge, loss, level] for all_gains in found for level in levels]
+        rows.append([loss, ridge, *(shown(gain.tolist(), "+") for gain in gains)])
+    return markdown(header, rows)
+
+
+def noise(cells: Sequence[Record]) -> str:
+    """A table for each case, and differences to squared loss where columns are classified with."""
+    parts = []
+    for name in unique(cells, "data"):
+        own = [cell for cell in cells if cell["data"] == name]
+        draws = own[0]["draws"]
+        flat = int(sum(sum(cell["scores"]["flat"]) for cell in own))
+        note = f" In {flat} solves the model found is that without columns." if flat else ""
+        many = f"{draws} draw{'s' if draws > 1 else ''}"
+        if "recovered" in own[0]["scores"]:
+            about = f"true columns found among k, {many}, mean ± standard error."
+            parts.append(f"**{name}**: {about}{note}\n\n{score_table(own, ['recovered'])}")
+            continue
+        about = f"accuracy on clean rows in per cent, {many}, mean ± standard error."
+        parts += [
+            f"**{name}**: {about}{note}\n\n{score_table(own, CLASSIFIERS)}",
+            f"{name}, points above squared loss in the same draws, both classifiers and sizes "
+            f"together; classifiers learn from the labels as given, or from the right ones:\n\n"
+            f"{paired_table(own)}",
+        ]
+    return "\n\n".join(parts)
+
+
+def panel(name: str, cells: Sequence[Record]) -> tuple[str, svg.Plot]:
+    """One case: what is reached against r, a line for each share of wrong rows."""
+    k = max(unique(cells, "k"))
+    rows = [c for c in cells if c["k"] == k and c["ridge"] == "auto" and c["loss"] in ORDERS]
+    is_found = "recovered" in rows[0]["scores"]
+    names = ["recovered"] if is_found else CLASSIFIERS
+    lines: dict[str, list[svg.Point]] = {}
+    for level in unique(rows, "level"):
+        at = {c["loss"]: mean_se(values(c, names)) for c in rows if c["level"] == level}
+        lines[percent(level)] = [
+            svg.Point(float(loss.split()[-1]), at[loss][0], at[loss][1],
+                      f"{percent(level)}, {loss}: {at[loss][0]:.1f} ± {at[loss][1]:.1f}")
+            for loss in ORDERS
+        ]  # fmt: skip
+    orders = [float(loss.split()[-1]) for loss in ORDERS]
+    x = Scale(0.5, 2.0, svg.LEFT, svg.RIGHT, tuple((r, f"{r:g}") for r in orders))
+    ends = svg.y_range([point for line in lines.values() for point in line])
+    y = linear([*ends, *([float(k)] if is_found else [])], svg.BOTTOM, svg.TOP)
+    what = f"true columns among {k}" if is_found else f"accuracy in %, k = {k}, 1-NN and SVM"
+    plot = svg.Plot(x, y, f"{name}: {what}")
+    plot.axes("r", what)
+    together = svg.layers(plot, lines)
+    for slot, (line, points) in enumerate(lines.items()):
+        plot.series(points, slot, None, spread="bars", shared=together[line])
+    return name, plot
+
+
+def figure(cells: Sequence[Record], shown_cases: Sequence[str]) -> str:
+    """Panels two by two, with one legend."""
+    panels = [panel(n, [c for c in cells if c["data"] == n]) for n in shown_cases]
+    top, gap = 30.0, 22.0
+    height = top + -(-len(panels) // 2) * (svg.HEIGHT + gap)
+    drawn: list[Markup] = []
+    for i, (name, plot) in enumerate(panels):
+        place = f"translate({i % 2 * svg.WIDTH:g} {top + i // 2 * (svg.HEIGHT + gap) + gap:g})"
+        head = tag("text", name, class_="head", x="4", y="-2")
+        drawn.append(tag("g", head, *plot.parts, transform=place))
+    legend: list[Markup] = [tag("text", "wrong rows:", x="4", y="19")]
+    for slot, level in enumerate(unique(cells, "level")):
+        left = 76 + 78 * slot
+        sample = key_of(slot).replace("<svg", f'<svg x="{left}" y="8" width="34" height="14"', 1)
+        legend += [Markup(sample), tag("text", percent(level), x=f"{left + 38}", y="19")]
+    name = "Order r of the loss against wrong labels"
+    return tag(
+        "svg", tag("title", name), tag("style", Markup(STYLE)),
+        tag("rect", width="100%", height="100%", fill="#fff"), join(*legend, *drawn),
+        viewBox=f"0 0 {2 * svg.WIDTH:g} {height:g}", xmlns="http://www.w3.org/2000/svg",
+        role="img", aria_label=name,
+    )  # fmt: skip
+
+
+def write_figure(cells: Sequence[Record], path: Path = FIGURE) -> Path:
+    """Draw the cases that have every order and several draws."""
+
+    def whole(name: str) -> bool:
+        own = [cell for cell in cells if cell["data"] == name]
+        return set(ORDERS) <= set(unique(own, "loss")) and own[0]["draws"] > 1
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = [name for name in unique(cells, "data") if whole(name)]
+    path.write_text(figure(cells, names) + "\n", encoding="utf-8")
+    return path
+
+
+TABLES: dict[str, Callable[[Sequence[Record]], str]] = {"papers": papers, "noise": noise}
+
+
+def report(record: Record) -> str:
+    """The record as Markdown: the parts that it has."""
+    parts = []
+    for part, table in TABLES.items():
+        if not record.get(part):
+            continue
+        at = record.get("measured", {}).get(part)
+        if at:
+            parts.append(
+                f"{at['date']}, {at['processor']}, {at['threads']} thread"
+                f"{'s' if at['threads'] > 1 else ''} (`python -m benchmarks.losses --only {part}`)."
+            )
+        parts.append(table(record[part]))
+    return "\n\n".join(parts)

@@ -1,0 +1,306 @@
+"""Rounds of search by a loss that needs rows: swaps priced by its model, taken by its value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.losses.newton import LikelihoodCriterion
+from exactk.monitor import Monitor
+from exactk.problem import Problem
+from exactk.result import Status
+from exactk.rules import Rules
+from exactk.search.best import good_supports
+from exactk.search.model import TIE, LossTable, Model, Support
+from exactk.search.newton_model import NewtonModel
+from exactk.sources.dense import DenseRows
+from exactk.targets import Target
+
+__all__ = ["LossSearch"]
+
+Floats = npt.NDArray[np.float64]
+
+# Swaps that are fitted before the steepest of them is taken; where none improves, the next so
+# many by price, and then those: after that the support is an end.
+LISTS = (6, 12, 24)
+# The same for likelihoods, whose fits cost more and whose prices are better.
+LIKELIHOOD_LISTS = (2, 4, 8)
+# Swaps by the plain model whose columns get a price by the whole Hessian of a likelihood.
+POOL = 64
+# With so many swaps or fewer all of them are in the list.
+ALL_SWAPS = 64
+# Additions that are fitted before the best of them is taken.
+ADDITIONS = 3
+# Steps and tolerance of the fits that compare, and of those that count.
+TRIAL_STEPS, TRIAL_TOLERANCE = 24, 1e-4
+FULL_STEPS, FULL_TOLERANCE = 90, 1e-6
+# The settings behind effort=1: rounds without a gain before the search ends, and at most.
+PATIENCE = 4
+MOST_PATIENCES = 3
+KICKED_OF = 12
+# Effort of a search of the model.
+MODEL_EFFORT = 0.1
+# Supports that are fitted to find some to descend from, and those.
+STARTS, DESCENTS = 12, 2
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Members, the new one last, and coefficients to start a fit from."""
+
+    members: list[int]
+    theta: Floats
+
+    @classmethod
+    def of(cls, support: Support, slot: int, column: int) -> _Trial:
+        """A swap, with the coefficients of the members that stay and none for the new one."""
+        members, theta = list(support.members), np.delete(support.theta, slot, axis=0)
+        del members[slot]
+        return cls([*members, column], np.insert(theta, -1, 0.0, axis=0))
+
+
+class LossSearch:
+    """The best support of one size by a loss, and the rounds that look for better ones.
+
+    Parameters
+    ----------
+    table : LossTable
+    k : int
+    rng : Generator
+    monitor : Monitor
+
+    Attributes
+    ----------
+    best : Support or None
+    trace : list of float
+    swaps : int
+    """
+
+    def __init__(
+        self, table: LossTable, k: int, rng: np.random.Generator, monitor: Monitor
+    ) -> None:
+        self.table, self.k, self.rng, self.monitor = table, k, rng, monitor
+        self.slack = TIE * max(abs(table.problem.without_columns[1]), np.finfo(float).tiny)
+        self.best: Support | None = None
+        self.trace: list[float] = []
+        self.swaps = 0
+        self._ends: set[tuple[int, ...]] = set()
+        self._seen: set[tuple[int, ...]] = set()
+        self._by_likelihood = isinstance(table.criterion, LikelihoodCriterion)
+        self._lists = LIKELIHOOD_LISTS if self._by_likelihood else LISTS
+
+    @property
+    def support(self) -> list[int]:
+        """Columns of the problem that are the best."""
+        assert self.best is not None
+        chosen: list[int] = self.table.columns[list(self.best.members)].tolist()
+        return chosen
+
+    def go(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
+        """Descend from the starts (places in the table), then from parts of what was found."""
+        try:
+            for start in starts:
+                if self.best is None or len(start) < self.k:
+                    # However soon it is stopped, there is something to give.
+                    self.grow(self.fitted(start), self.k)
+            self.descend_from(starts)
+            if effort > 0:
+                self._rounds(effort)
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            return Status.INTERRUPTED
+        return Status.TIME_LIMIT if self.monitor.expired else Status.CONVERGED
+
+    def fitted(self, members: Sequence[int], theta: Floats | None = None) -> Support:
+        """Return a support with a fit that counts."""
+        order = np.argsort(np.asarray(members, dtype=np.intp), kind="stable")
+        chosen = tuple(int(members[i]) for i in order)
+        start = None if theta is None else theta[None, [*order.tolist(), -1]]
+        fits = self.table.fits([chosen], start, steps=FULL_STEPS, tol=FULL_TOLERANCE)
+        support = Support(chosen, fits.theta[0], float(fits.values[0]))
+        if len(chosen) == self.k:
+            self._offer(support)
+        return support
+
+    def descend(self, support: Support) -> Support:
+        """Take the steepest of the best priced swaps until none of them lowers the loss."""
+        while support.members not in self._ends and not self.monitor.expired:
+            better = self.best_swap(support)
+            if better is None:
+                self._ends.add(support.members)
+                break
+            support = better
+            self.swaps += 1
+        return support
+
+    def best_swap(self, support: Support) -> Support | None:
+        """Return the best neighbour among those with the best prices; None if none is better."""
+        trials = self._trials(support)
+        done = 0
+        # Where all swaps are in the list, the last part of it is the rest.
+        for count in (*self._lists, len(trials) if len(trials) <= ALL_SWAPS else 0):
+            better = self._best_of(support, trials[done : done + count])
+            done += count
+            if better is not None or done >= len(trials) or self.monitor.expired:
+                return better
+        return None
+
+    def _trials(self, support: Support) -> list[_Trial]:
+        """Return the swaps that are worth a fit, the best first."""
+        gains = Model(self.table, support).swaps()
+        width = gains.shape[1]
+        possible = int((gains > -inf).sum())
+        most = possible if possible <= ALL_SWAPS else sum(LISTS)
+        if self._by_likelihood:
+            columns = np.unique(_highest(gains, max(POOL, most)) % width)
+            return self._refined(support, columns, most) if len(columns) else []
+        slots, columns = np.divmod(_highest(gains, most), width)
+        return [
+            _Trial.of(support, i, p) for i, p in zip(slots.tolist(), columns.tolist(), strict=True)
+        ]
+
+    def _refined(self, support: Support, columns: npt.NDArray[np.intp], most: int) -> list[_Trial]:
+        """The same by second-order prices, and then by the loss where these lead."""
+        model = NewtonModel(self.table, support, columns)
+        slots, at = np.divmod(_highest(model.swaps(), most), len(columns))
+        trials = []
+        for slot, j in zip(slots.tolist(), at.tolist(), strict=True):
+            plain = _Trial.of(support, slot, int(columns[j]))
+            foreseen = replace(plain, theta=model.start(slot, j))
+            values = [self.table.value(trial.members, trial.theta) for trial in (plain, foreseen)]
+            trials.append((min(values), foreseen if values[1] <= values[0] else plain))
+        return [trial for _, trial in sorted(trials, key=lambda pair: pair[0])]
+
+    def _best_of(self, support: Support, trials: Sequence[_Trial]) -> Support | None:
+        if not trials:
+            return None
+        ceiling = support.value - self.slack
+        fits = self.table.fits(
+            [trial.members for trial in trials], np.array([trial.theta for trial in trials]),
+            steps=TRIAL_STEPS, tol=TRIAL_TOLERANCE, ceiling=ceiling,
+        )  # fmt: skip
+        at = int(np.argmin(fits.values))
+        # A trial may be short of its end by more than it is short of the ceiling.
+        if fits.values[at] > ceiling + 10 * TRIAL_TOLERANCE * abs(ceiling):
+            return None
+        found = self.fitted(trials[at].members, fits.theta[at])
+        return found if found.value < ceiling else None
+
+    def grow(self, support: Support, size: int, barred: Sequence[int] = ()) -> Support:
+        """Add the best of the best priced columns until there are `size`.
+
+        Parameters
+        ----------
+        support : Support
+        size : int
+        barred : sequence of int
+            Columns of which none is the first to come in.
+        """
+        out, grown = list(barred), False
+        while len(support.members) < size:
+            gains = Model(self.table, support).additions()
+            gains[[*out, *support.members]] = -inf
+            best = _highest(gains, ADDITIONS).tolist()
+            if not best:
+                # All others depend on the members, or were barred: any will do.
+                rest = (p for p in range(len(self.table)) if p not in support.members)
+                best = [next(rest)]
+            found = [[*support.members, p] for p in best]
+            theta = np.insert(support.theta, -1, 0.0, axis=0)
+            fits = self.table.fits(
+                found, np.repeat(theta[None], len(found), axis=0),
+                steps=TRIAL_STEPS, tol=TRIAL_TOLERANCE,
+            )  # fmt: skip
+            at = int(np.argmin(fits.values))
+            support = Support(tuple(found[at]), fits.theta[at], float(fits.values[at]))
+            out, grown = [], True
+        return self.fitted(support.members, support.theta) if grown else support
+
+    def _offer(self, support: Support) -> None:
+        if self.best is None or support.value < self.best.value - self.slack:
+            self.best = support
+            self.trace.append(support.value)
+
+    def remodel(self, support: Support) -> None:
+        """Search the quadratic model at a fit as a squared problem, and go on from what is good.
+
+        The model of a robust loss bounds it from above, but for rows that are fitted nearly
+        exactly: what is better by the model is so by the loss.
+        """
+        table = self.table
+        F = table.predict(support.members, support.theta)
+        force, omega = table.criterion.model(F)
+        target = Target("regression", None, None, F + force / omega[:, None])
+        problem = Problem.from_rows(
+            DenseRows(table.X.T, None), target, omega, scale=False,
+            memory_limit=table.problem.memory_limit,
+        )  # fmt: skip
+        size = float(problem.scatter[problem.usable].mean())
+        problem = problem.with_ridge(table.penalty / size)
+        if table.fixed:
+            problem = problem.under(Rules(include=table.fixed))
+        found = good_supports(
+            problem, self.k, MODEL_EFFORT, self.rng, self.monitor, [list(support.members)]
+        )
+        self.descend_from(found)
+
+    def descend_from(self, starts: Sequence[Sequence[int]]) -> None:
+        """Fit several supports, and descend from the best few of them by the loss."""
+        new = [tuple(sorted(start)) for start in starts if len(start) == self.k]
+        new = [start for start in dict.fromkeys(new) if start not in self._seen][:STARTS]
+        if not new:
+            return
+        self._seen.update(new)
+        fits = self.table.fits(new, steps=TRIAL_STEPS, tol=TRIAL_TOLERANCE)
+        for at in np.argsort(fits.values, kind="stable")[:DESCENTS].tolist():
+            self.descend(self.fitted(new[at], fits.theta[at]))
+
+    def _rounds(self, effort: float) -> None:
+        """Drop a part of the best support and complete it another way, until that brings none."""
+        patience = effort * PATIENCE
+        since, rounds = 0, 0
+        while not self.monitor.expired:
+            if since >= patience or rounds >= MOST_PATIENCES * patience:
+                return
+            assert self.best is not None
+            before = self.best.value
+            if self._by_likelihood or rounds % 2:
+                self._kick(self.best)
+            else:
+                self.remodel(self.best)
+            rounds, since = rounds + 1, 0 if self.best.value < before - self.slack else since + 1
+            end = min(rounds + patience - since, MOST_PATIENCES * patience)
+            self.monitor.report(rounds, None if end == inf else ceil(end), self.best.value)
+
+    def _kick(self, best: Support) -> None:
+        free = [i for i, p in enumerate(best.members) if p not in self.table.fixed]
+        if not free:
+            return
+        size = min(len(free), KICKED_OF)
+        least = max(1, ceil(0.3 * size))
+        n_out = int(self.rng.integers(least, max(least, int(0.6 * size)) + 1))
+        out = self.rng.permutation(free)[:n_out].tolist()
+        keep = [i for i in range(len(best.members)) if i not in out]
+        gone = [best.members[i] for i in out]
+        if len(self.table) - len(best.members) < len(gone):
+            return
+        members, theta = [best.members[i] for i in keep], best.theta[[*keep, -1]]
+        fits = self.table.fits([members], theta[None], steps=TRIAL_STEPS, tol=TRIAL_TOLERANCE)
+        rest = Support(tuple(members), fits.theta[0], float(fits.values[0]))
+        self.descend(self.grow(rest, self.k, barred=gone))
+
+
+def _highest(gains: Floats, most: int) -> npt.NDArray[np.intp]:
+    """Return the places of the highest prices, flat, highest first; of equal ones the first."""
+    flat = gains.ravel()
+    most = min(most, int((flat > -inf).sum()))
+    if most == 0:
+        return np.zeros(0, dtype=np.intp)
+    top = np.argpartition(-flat, most - 1)[:most]
+    order: npt.NDArray[np.intp] = top[np.lexsort((top, -flat[top]))]
+    return order
