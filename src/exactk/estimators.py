@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -117,9 +119,9 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
     >>> model.get_feature_names_out().tolist()
     ['worst radius', 'worst texture', 'worst concave points']
     >>> model.predict_proba(X[:2]).round(3).tolist()
-    [[1.0, 0.0], [0.997, 0.003]]
+    [[1.0, 0.0], [0.999, 0.001]]
     >>> round(model.score(X, y), 3)
-    0.963
+    0.968
     """
 
     task = "classification"
@@ -182,6 +184,33 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         self.budget = budget
         self.max_correlation = max_correlation
         self.certify = certify
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TopKClassifier:
+        """Find the k features and fit the model on them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d)
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,) or None
+        groups : array-like of shape (n,) or None
+            Handed to the splitter where ``k="auto"`` cross-validates.
+
+        Returns
+        -------
+        TopKClassifier
+            Itself.
+        """
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected; its only column is "
+                "taken",
+                DataConversionWarning,
+                stacklevel=2,
+            )
+        super().fit(X, y, sample_weight, groups)
+        return self
 
     def _finish(self, problem: Problem) -> None:
         super()._finish(problem)

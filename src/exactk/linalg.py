@@ -24,6 +24,7 @@ __all__ = [
     "solve_unit_diagonal",
     "spectral_norm",
     "sum_rounding",
+    "weighted_median",
     "wide_least_squares",
 ]
 
@@ -281,6 +282,23 @@ def largest(scores: Floats, k: int, *, positive: bool = True) -> Indices:
     level = np.flatnonzero(values == least)[: k - len(above)]
     chosen: Indices = eligible[np.sort(np.concatenate([above, level]))]
     return chosen
+
+
+def weighted_median(values: Floats, weights: Floats) -> float:
+    """Return the weighted median, which for whole weights is that of the repeated values.
+
+    Examples
+    --------
+    >>> weighted_median(np.array([1.0, 5.0, 2.0]), np.array([1.0, 1.0, 2.0]))
+    2.0
+    """
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order])
+    half = 0.5 * below[-1]
+    first = int(np.searchsorted(below, half * (1.0 - 1e-12)))
+    last = int(np.searchsorted(below, half * (1.0 + 1e-12), side="right"))
+    last = min(last, len(values) - 1)
+    return float(0.5 * (values[order[first]] + values[order[last]]))
 
 
 def shrink_rows(W: Floats, by: Floats | float) -> Floats:

@@ -657,6 +657,7 @@ class Problem(Doors, Ruled, Lossy):
                 else ""
             )
             raise InputError(
-                f"k={k} is more than the {most} usable columns{why}; ask for k <= {most}"
+                f"k={k} is more than the {most} usable columns{why}, X has {self.n_features} "
+                f"feature(s); ask for k <= {most}"
             )
         return int(k)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from exactk.checks import Choice
 from exactk.errors import InputError
-from exactk.linalg import row_norms
+from exactk.linalg import row_norms, weighted_median
 from exactk.problem import Problem
 
 __all__ = [
@@ -152,8 +152,8 @@ def _coded(
     if not robust:
         return (Y - problem.y_mean) / target_unit(problem)
     w = np.ones(len(Y)) if weights is None else weights
-    Y = Y - np.array([_median(column, w) for column in Y.T])
-    size = _median(row_norms(Y), w) / np.sqrt(Y.shape[1])
+    Y = Y - np.array([weighted_median(column, w) for column in Y.T])
+    size = weighted_median(row_norms(Y), w) / np.sqrt(Y.shape[1])
     # Where most rows are equal the median says nothing about the others.
     return Y / (size if size > TINY_SHARE * target_unit(problem) else target_unit(problem))
 
@@ -171,17 +171,6 @@ def _merged(X: Floats, Y: Floats, weights: Floats | None) -> tuple[Floats, Float
         return X, Y, weights
     first = np.unique(which, return_index=True)[1]
     return X[first], Y[first], np.bincount(which, weights=weights).astype(np.float64)
-
-
-def _median(values: Floats, weights: Floats) -> float:
-    """The weighted median, which for whole weights is that of the repeated values."""
-    order = np.argsort(values, kind="stable")
-    below = np.cumsum(weights[order])
-    half = 0.5 * below[-1]
-    first = int(np.searchsorted(below, half * (1.0 - 1e-12)))
-    last = int(np.searchsorted(below, half * (1.0 + 1e-12), side="right"))
-    last = min(last, len(values) - 1)
-    return float(0.5 * (values[order[first]] + values[order[last]]))
 
 
 def target_unit(problem: Problem) -> float:

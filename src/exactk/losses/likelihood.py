@@ -38,7 +38,7 @@ class Logistic(Loss):
     >>> problem = exactk.Problem.from_arrays(X, y, loss="logistic", ridge=0.001)
     >>> result = exactk.solve(problem, 3)
     >>> result.support, round(result.residual, 2)
-    (array([20, 21, 27]), 84.65)
+    (array([21, 23, 27]), 98.76)
     """
 
     name: ClassVar[str] = "logistic"

@@ -117,6 +117,8 @@ class _Search:
             if not np.isfinite(promise):
                 return False, False
             if promise <= tol * max(self.value, scale):
+                # As it is at hand: it doubles the digits of the coefficients.
+                self._move(step, promise, halvings=1)
                 return True, moved > ENDLESS_MOVE
             if self.value - REACH * promise > ceiling:
                 return False, False
@@ -125,11 +127,11 @@ class _Search:
                 return True, False
         return False, moved > ENDLESS_MOVE
 
-    def _move(self, step: Floats, promise: float) -> float:
+    def _move(self, step: Floats, promise: float, halvings: int = MOST_HALVINGS) -> float:
         """Take the step, or a part of it; return how far predictions moved at most."""
         change = self.Z.T @ step
         share = 1.0
-        for _ in range(MOST_HALVINGS):
+        for _ in range(halvings):
             theta, F = self.theta + share * step, self.F + share * change
             value, seen = self._see(theta, F)
             if value <= self.value - 2.0 * ARMIJO * share * promise:

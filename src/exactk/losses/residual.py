@@ -67,7 +67,7 @@ class L21(Loss):
     >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True), loss="l21")
     >>> result = exactk.solve(problem, 2)
     >>> result.support, round(result.objective, 3)
-    (array([1, 3]), 69.482)
+    (array([2, 3]), 68.814)
     """
 
     name: ClassVar[str] = "l21"

@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
+from exactk.linalg import weighted_median
 from exactk.losses.criterion import Criterion, Fits
 
 __all__ = ["ResidualCriterion"]
@@ -36,7 +37,7 @@ class ResidualCriterion(Criterion):
 
     def __init__(self, T: Floats, w: Floats, basis: Floats, offset: Floats) -> None:
         super().__init__(T, w, basis, offset)
-        middle = np.median(T, axis=0)
+        middle = np.array([weighted_median(column, w) for column in T.T])
         size = np.sqrt(((T - middle) ** 2).sum(axis=1))
         self.size = float(np.average(size, weights=w)) or 1.0
         self.zero = ZERO_SHARE * self.size
@@ -61,7 +62,7 @@ class ResidualCriterion(Criterion):
     def model(self, F: Floats) -> tuple[Floats, Floats]:  # noqa: D102
         e = self.norms(F)[None]
         force = self.weights(e)[0][:, None] * (self.T - F)
-        least = max(PRICE_SHARE * float(np.median(e)), self.zero)
+        least = max(PRICE_SHARE * weighted_median(e[0], self.w), self.zero)
         return force, self.weights(np.maximum(e, least))[0]
 
     def curvature(self) -> float:  # noqa: D102

@@ -43,7 +43,7 @@ class OptimalScoring(Loss):
     >>> problem = exactk.Problem.from_arrays(*load_wine(return_X_y=True), loss="optimal_scoring")
     >>> result = exactk.solve(problem, 4)
     >>> result.support, round(result.total, 6), round(result.objective, 4)
-    (array([ 0,  6,  9, 12]), 2.0, 0.5237)
+    (array([ 0,  6,  9, 12]), 2.0, 0.4085)
     """
 
     name: ClassVar[str] = "optimal_scoring"

@@ -61,8 +61,9 @@ class Exchange(Method):
     With another loss than the squared error (`Problem.with_loss`) swaps are priced by the quadratic
     model of that loss at the fit, and those with the best prices are fitted; the steepest by the
     loss itself is taken, until none of some dozens lowers it (`exactk.search.by_loss`). That is
-    what ``converged`` then means: no swap in that list improves. The search starts from good supports by
-    squared loss; `effort` counts rounds in which a part of the best one is dropped and grown anew.
+    what ``converged`` then means: no swap in that list improves. The search starts from good
+    supports by squared loss; `effort` counts rounds in which a part of the best one is dropped and
+    grown anew.
 
     Examples
     --------

@@ -1,0 +1,241 @@
+"""TopKClassifier and TopKRegressor: scikit-learn's checks, and the models that they stand for."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from exactk import Problem, TopKClassifier, TopKRegressor, TopKSelector, losses
+from tests.support import says
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+da = pytest.importorskip("dask.array")
+
+MODELS = [
+    TopKClassifier(k=2),
+    TopKClassifier(k=2, loss="optimal_scoring"),
+    TopKClassifier(k=2, loss="squared"),
+    TopKClassifier(k=2, loss="l21"),
+    TopKClassifier(k=2, loss=losses.create("huber", epsilon=2.0)),
+    TopKClassifier(k=2, loss="logistic", class_weight="balanced"),
+    TopKRegressor(k=1),
+    TopKRegressor(k=1, loss="l21"),
+    TopKRegressor(k=1, loss="l2r"),
+    TopKRegressor(k=1, loss="huber"),
+    TopKSelector(k=1, loss="logistic", task="classification"),
+    TopKSelector(k=1, loss="l21"),
+    TopKSelector(k=1, loss="optimal_scoring", task="classification"),
+]
+
+
+@parametrize_with_checks(MODELS)
+def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def wine() -> tuple[Any, Any]:
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    return X, np.array(["barbera", "grignolino", "barolo"])[y]
+
+
+def test_probabilities_are_those_of_logistic_regression_on_the_selected(
+    wine: tuple[Any, Any],
+) -> None:
+    X, y = wine
+    model = TopKClassifier(k=4, ridge=0.02).fit(X, y)
+    names = model.get_feature_names_out()
+    Z = StandardScaler().fit_transform(X[names]) * np.sqrt((len(X) - 1) / len(X))
+    penalty = Problem.from_arrays(X, y, loss="logistic", ridge=0.02).penalty
+    other = LogisticRegression(C=1 / penalty, tol=1e-10, max_iter=10_000).fit(Z, y)
+    np.testing.assert_allclose(model.predict_proba(X), other.predict_proba(Z), atol=1e-5)
+    np.testing.assert_array_equal(model.predict(X), other.predict(Z))
+    np.testing.assert_array_equal(model.classes_, other.classes_)
+    assert model.score(X, y) == other.score(Z, y)
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(model.predict_proba(X)))
+
+
+def test_two_classes_have_one_decision_and_two_probabilities() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = TopKClassifier(k=3).fit(X, y)
+    decision, p = model.decision_function(X), model.predict_proba(X)
+    assert decision.shape == (569,)
+    assert p.shape == (569, 2)
+    np.testing.assert_allclose(1 / (1 + np.exp(-decision)), p[:, 1], atol=1e-12)
+    np.testing.assert_array_equal(model.predict(X), (decision > 0).astype(int))
+
+
+@pytest.mark.parametrize("balanced", [False, True], ids=["by size", "alike"])
+def test_optimal_scoring_is_linear_discriminant_analysis(
+    wine: tuple[Any, Any], balanced: bool
+) -> None:
+    X, y = wine
+    weight = "balanced" if balanced else None
+    model = TopKClassifier(k=5, loss="optimal_scoring", ridge=0, class_weight=weight).fit(X, y)
+    chosen = X[model.get_feature_names_out()]
+    if balanced:
+        # Each class as often as any other: as many copies as make them all the same size.
+        times = {label: 2982 // count for label, count in _counted(y)}
+        rows = np.repeat(np.arange(len(y)), [times[label] for label in y])
+        chosen_rows, labels = chosen.iloc[rows], y[rows]
+        counts = np.unique(labels, return_counts=True)[1]
+        assert counts.max() - counts.min() <= 0.02 * counts.max()
+        other = LinearDiscriminantAnalysis(solver="lsqr", priors=[1 / 3] * 3)
+        other.fit(chosen_rows, labels)
+        np.testing.assert_allclose(model.predict_proba(X), other.predict_proba(chosen), atol=0.01)
+        return
+    other = LinearDiscriminantAnalysis(solver="lsqr").fit(chosen, y)
+    np.testing.assert_allclose(model.predict_proba(X), other.predict_proba(chosen), atol=1e-8)
+
+
+def test_only_models_of_probabilities_give_them() -> None:
+    X, y = load_wine(return_X_y=True)
+    robust = TopKClassifier(k=2, loss="l21").fit(X, y)
+    assert not hasattr(robust, "predict_proba")
+    assert robust.score(X, y) > 0.6
+    with pytest.raises(AttributeError, match="predict_proba"):
+        robust.predict_proba(X)
+    assert hasattr(TopKClassifier(loss="optimal_scoring"), "predict_proba")
+
+
+def test_losses_of_the_wrong_kind_are_refused_with_a_way_out() -> None:
+    X, y = load_wine(return_X_y=True)
+    with says("'poisson'", "counts"):
+        TopKClassifier(k=2, loss="poisson").fit(X, y)
+    with says("'logistic'", "classes", "numbers"):
+        TopKRegressor(k=2, loss="logistic").fit(X, y)
+    with says("loss must be one of", "'logistik'", "did you mean 'logistic'"):
+        TopKClassifier(k=2, loss="logistik").fit(X, y)
+    with says("certify", "'logistic'", "squared"):
+        TopKClassifier(k=2, certify=True).fit(X, y)
+    with says("one label a row"):
+        TopKClassifier(k=2, loss="squared").fit(X, np.column_stack([y == 0, y > 0]).astype(int))
+
+
+def test_poisson_predicts_means() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((400, 12))
+    y = rng.poisson(np.exp(1.0 + 0.6 * X[:, 4] - 0.5 * X[:, 7]))
+    model = TopKRegressor(k=2, loss="poisson", ridge=0).fit(X, y)
+    assert model.get_support(indices=True).tolist() == [4, 7]
+    predicted = model.predict(X)
+    # The score equations: sums of counts and of predictions agree, also times each column.
+    assert predicted.sum() == pytest.approx(y.sum(), rel=1e-8)
+    np.testing.assert_allclose(X[:, [4, 7]].T @ predicted, X[:, [4, 7]].T @ y, rtol=1e-7)
+
+
+def test_several_outputs_and_one() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    assert TopKRegressor(k=2).fit(X, y).predict(X).shape == (442,)
+    both = np.column_stack([y, -2 * y])
+    model = TopKRegressor(k=2, loss="l21").fit(X, both)
+    assert model.predict(X).shape == (442, 2)
+    np.testing.assert_allclose(model.predict(X)[:, 1], -2 * model.predict(X)[:, 0], rtol=1e-4)
+
+
+def test_any_container_gives_the_same_predictions(wine: tuple[Any, Any]) -> None:
+    X, y = wine
+    wanted = TopKClassifier(k=3).fit(X.to_numpy(), y).predict_proba(X.to_numpy())
+    for table in (X, pl.from_pandas(X)):
+        np.testing.assert_allclose(TopKClassifier(k=3).fit(table, y).predict_proba(table), wanted)
+    array = sparse.csr_array(X.to_numpy())
+    found = TopKClassifier(k=3).fit(array, y).predict_proba(array)
+    np.testing.assert_allclose(found, wanted, atol=1e-10)
+    framed = TopKClassifier(k=3).set_output(transform="pandas").fit(X, y)
+    np.testing.assert_allclose(framed.predict_proba(X), wanted)
+    with says("map_blocks"):
+        framed.predict(da.from_array(X.to_numpy()))
+
+
+def test_text_is_coded_again_for_predictions(wine: tuple[Any, Any]) -> None:
+    X, y = wine
+    size = np.where(X["proline"] > 900, "large", np.where(X["proline"] > 600, "mid", "small"))
+    X = X[["alcohol", "flavanoids", "hue", "ash"]].assign(size=size)
+    model = TopKClassifier(k=3, include=["size"]).fit(X, y)
+    coded = pd.get_dummies(X, columns=["size"], dtype=float)
+    kept = [
+        name for name in coded if any(name.startswith(s) for s in model.get_feature_names_out())
+    ]
+    by_name = dict(zip(model.coded_feature_names_, model.coef_.T, strict=True))
+    eta = model.intercept_ + sum(
+        np.outer(coded[name], by_name[name.replace("_", "=")])
+        for name in kept
+        if name.replace("_", "=") in by_name
+    )
+    p = np.exp(eta) / np.exp(eta).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), p, atol=1e-10)
+    assert model.score(X, y) > 0.85
+    odd = X.iloc[:3].assign(size=["mid", "huge", "mid"])
+    with says("'size'", "'huge'", "row 1", "'large', 'mid', 'small'"):
+        model.predict(odd)
+
+
+def test_class_weights_are_weights_of_rows(wine: tuple[Any, Any]) -> None:
+    X, y = wine
+    weights = {"barolo": 3.0, "barbera": 0.5}
+    by_class = TopKClassifier(k=3, class_weight=weights).fit(X, y)
+    by_row = TopKClassifier(k=3).fit(X, y, sample_weight=[weights.get(label, 1.0) for label in y])
+    np.testing.assert_array_equal(by_class.selected_, by_row.selected_)
+    np.testing.assert_allclose(by_class.coef_, by_row.coef_)
+    with says("class_weight", "'barola'", "'barbera'"):
+        TopKClassifier(k=3, class_weight={"barola": 2.0}).fit(X, y)
+    with says("class_weight", "'even'"):
+        TopKClassifier(k=3, class_weight="even").fit(X, y)
+
+
+def test_in_pipelines_searches_and_pickles(wine: tuple[Any, Any]) -> None:
+    X, y = wine
+    grid = GridSearchCV(
+        TopKClassifier(loss=losses.create("l2r", r=1.0)), {"loss__r": [0.7, 1.5], "k": [2, 5]}, cv=3
+    ).fit(X, y)
+    assert set(grid.best_params_) == {"loss__r", "k"}
+    assert grid.score(X, y) > 0.8
+    pipeline = make_pipeline(StandardScaler(), TopKClassifier(k=4, effort=0))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.9
+    model = TopKClassifier(k=3).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert clone(model).get_params()["loss"] == "logistic"
+
+
+def test_the_number_of_features_is_chosen_by_the_deviance_held_out(wine: tuple[Any, Any]) -> None:
+    X, y = wine
+    model = TopKClassifier(k="auto", k_max=6, effort=0).fit(X, y)
+    assert model.k_ == len(model.selected_) == model.choice_.k
+    means = model.path_["mean"]
+    assert means[0] > means[model.k_ - 1]
+    held = []
+    for train, test in zip(*_folds(y), strict=True):
+        part = TopKClassifier(k=1, ridge=model.ridge_, effort=0).fit(X.iloc[train], y[train])
+        p = part.predict_proba(X.iloc[test])
+        held.append(2 * log_loss(y[test], p, labels=part.classes_))
+    splits = list(zip(*_folds(y), strict=True))
+    same = TopKClassifier(k="auto", k_max=2, ridge=model.ridge_, effort=0, cv=splits).fit(X, y)
+    sizes = [len(test) for _, test in splits]
+    assert same.path_["mean"][0] == pytest.approx(np.average(held, weights=sizes), rel=1e-6)
+
+
+def _counted(y: Any) -> Any:
+    return zip(*np.unique(y, return_counts=True), strict=True)
+
+
+def _folds(y: Any) -> tuple[list[Any], list[Any]]:
+    number = np.arange(len(y)) % 4
+    return (
+        [np.flatnonzero(number != fold) for fold in range(4)],
+        [np.flatnonzero(number == fold) for fold in range(4)],
+    )
