@@ -26,7 +26,7 @@ Indices = npt.NDArray[np.intp]
 
 # Of a fit that is reported: steps, and the share of the objective that one must gain.
 FIT_STEPS = 3000
-FIT_TOLERANCE = 1e-11
+FIT_TOLERANCE = 1e-14
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,14 +17,18 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 # Residuals below this share of the target's own size are zero, and weights no larger than theirs.
-ZERO_SHARE = 1e-9
+ZERO_SHARE = 1e-8
 # For prices weights are held at that of a residual of this share of the median one: rows that are
 # fitted exactly would otherwise seem to forbid every swap.
 PRICE_SHARE = 0.4
 # A fit that falls by x in a cycle is taken to fall by no more than this many times x in all.
 REACH = 25.0
+# With a tolerance as small as this so many more steps are made once the loss does not fall any more:
+# it is flat there, and coefficients still gain digits.
+POLISHED = 1e-13
+LAST_STEPS = 30
 # What is added to the diagonal, beside it: columns that depend on each other must not end a fit.
-JITTER = 1e-13
+JITTER = 1e-15
 
 
 class ResidualCriterion(Criterion):
@@ -115,7 +119,10 @@ class ResidualCriterion(Criterion):
                     break
                 held = Z[active]
             theta[active] = self._leap(held, t0, t1, v0, ridge)
-        left = ~settled
+        if tol <= POLISHED:
+            for _ in range(LAST_STEPS):
+                theta, _ = self._step(Z, theta, ridge)
+        left = ~settled | (tol <= POLISHED)
         if left.any():
             # What was left at the last step, or given up, is worth what it is now.
             F = np.swapaxes(Z[left], 1, 2) @ theta[left]
