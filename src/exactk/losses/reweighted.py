@@ -23,8 +23,8 @@ ZERO_SHARE = 1e-8
 PRICE_SHARE = 0.4
 # A fit that falls by x in a cycle is taken to fall by no more than this many times x in all.
 REACH = 25.0
-# With a tolerance as small as this so many more steps are made once the loss does not fall any more:
-# it is flat there, and coefficients still gain digits.
+# With a tolerance as small as this so many more steps are made once the loss does not fall any
+# more: it is flat there, and coefficients still gain digits.
 POLISHED = 1e-13
 LAST_STEPS = 30
 # What is added to the diagonal, beside it: columns that depend on each other must not end a fit.

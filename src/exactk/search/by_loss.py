@@ -65,8 +65,12 @@ def best_by_loss(
     search = LossSearch(table, k, rng, monitor)
     if _is_settled(search):
         return _only_choice(search)
-    seeds = good_supports(problem.squared, k, min(effort, 1.0) * SEED_EFFORT, rng, monitor)
-    status = search.go([_places(table, start) for start in (*starts, *seeds)], effort)
+    squared = problem.squared
+    seeds = good_supports(squared, k, 0.0, rng, monitor)[:1]
+    if effort > 0:
+        seeds += good_supports(squared, k, min(effort, 1.0) * SEED_EFFORT, rng, monitor)
+    starts = [seeds[0], *starts, *seeds[1:]]
+    status = search.go([_places(table, start) for start in starts], effort)
     return Answer(search.support, status, search.swaps + k, tuple(search.trace))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, inf
 
 import numpy as np
@@ -29,17 +29,19 @@ Floats = npt.NDArray[np.float64]
 LISTS = (6, 12, 24)
 # The same for likelihoods, whose fits cost more and whose prices are better.
 LIKELIHOOD_LISTS = (2, 4, 8)
-# Swaps by the plain model whose columns get a price by the whole Hessian of a likelihood.
+# Swaps by the plain model whose columns get a price by the whole Hessian of a likelihood; swaps by
+# that price whose loss is looked at where the price foresees it, and how many of them at once.
 POOL = 64
+FORESEEN, LOOK_EVERY = 24, 8
 # With so many swaps or fewer all of them are in the list.
 ALL_SWAPS = 64
 # Additions that are fitted before the best of them is taken.
-ADDITIONS = 3
+ADDITIONS, LIKELIHOOD_ADDITIONS = 3, 1
 # Steps and tolerance of the fits that compare, and of those that count.
 TRIAL_STEPS, TRIAL_TOLERANCE = 24, 1e-4
 FULL_STEPS, FULL_TOLERANCE = 90, 1e-6
 # The settings behind effort=1: rounds without a gain before the search ends, and at most.
-PATIENCE = 4
+PATIENCE = 2
 MOST_PATIENCES = 3
 KICKED_OF = 12
 # Effort of a search of the model.
@@ -56,11 +58,13 @@ class _Trial:
     theta: Floats
 
     @classmethod
-    def of(cls, support: Support, slot: int, column: int) -> _Trial:
+    def of(cls, support: Support, slot: int, column: int, theta: Floats | None = None) -> _Trial:
         """A swap, with the coefficients of the members that stay and none for the new one."""
-        members, theta = list(support.members), np.delete(support.theta, slot, axis=0)
+        members = list(support.members)
         del members[slot]
-        return cls([*members, column], np.insert(theta, -1, 0.0, axis=0))
+        if theta is None:
+            theta = np.insert(np.delete(support.theta, slot, axis=0), -1, 0.0, axis=0)
+        return cls([*members, column], theta)
 
 
 class LossSearch:
@@ -89,9 +93,11 @@ class LossSearch:
         self.trace: list[float] = []
         self.swaps = 0
         self._ends: set[tuple[int, ...]] = set()
+        self._light_ends: set[tuple[int, ...]] = set()
         self._seen: set[tuple[int, ...]] = set()
         self._by_likelihood = isinstance(table.criterion, LikelihoodCriterion)
         self._lists = LIKELIHOOD_LISTS if self._by_likelihood else LISTS
+        self._additions = LIKELIHOOD_ADDITIONS if self._by_likelihood else ADDITIONS
 
     @property
     def support(self) -> list[int]:
@@ -103,13 +109,12 @@ class LossSearch:
     def go(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
         """Descend from the starts (places in the table), then from parts of what was found."""
         try:
-            for start in starts:
-                if self.best is None or len(start) < self.k:
-                    # However soon it is stopped, there is something to give.
-                    self.grow(self.fitted(start), self.k)
-            self.descend_from(starts)
+            # The first is that of the least effort: more of it can only be better.
+            self.descend(self.grow(self.fitted(starts[0]), self.k))
+            self.descend_from(starts[1:])
             if effort > 0:
                 self._rounds(effort)
+            self.settle()
         except KeyboardInterrupt:
             if self.best is None:
                 raise
@@ -127,20 +132,59 @@ class LossSearch:
             self._offer(support)
         return support
 
-    def descend(self, support: Support) -> Support:
-        """Take the steepest of the best priced swaps until none of them lowers the loss."""
-        while support.members not in self._ends and not self.monitor.expired:
-            better = self.best_swap(support)
+    def descend(self, support: Support, *, thorough: bool = False) -> Support:
+        """Take the steepest of the best priced swaps until none of them lowers the loss.
+
+        Only what is the best in the end has to stand the test of the whole list (`thorough`).
+        """
+        ends = self._ends if thorough else self._light_ends
+        while support.members not in ends and not self.monitor.expired:
+            better = self.best_swap(support, thorough=thorough)
             if better is None:
-                self._ends.add(support.members)
+                ends.add(support.members)
                 break
             support = better
             self.swaps += 1
         return support
 
-    def best_swap(self, support: Support) -> Support | None:
+    def settle(self) -> None:
+        """Hold the best support against the whole list, and what is then found, until none is."""
+        while self.best is not None and self.best.members not in self._ends:
+            if self.monitor.expired:
+                return
+            self.descend(self.best, thorough=True)
+
+    def best_swap(self, support: Support, *, thorough: bool = True) -> Support | None:
         """Return the best neighbour among those with the best prices; None if none is better."""
-        trials = self._trials(support)
+        gains = Model(self.table, support).swaps()
+        if self._by_likelihood:
+            return self._best_foreseen(support, gains, thorough)
+        most = _most(gains, sum(LISTS)) if thorough else sum(LISTS[:-1])
+        slots, columns = np.divmod(_highest(gains, most), gains.shape[1])
+        pairs = zip(slots.tolist(), columns.tolist(), strict=True)
+        return self._first_better(support, [_Trial.of(support, i, p) for i, p in pairs])
+
+    def _best_foreseen(self, support: Support, plain: Floats, thorough: bool) -> Support | None:
+        """The same by second-order prices, and by the loss where these lead."""
+        most = _most(plain, FORESEEN)
+        columns = np.unique(_highest(plain, max(POOL, most)) % plain.shape[1])
+        if len(columns) == 0:
+            return None
+        model = NewtonModel(self.table, support, columns)
+        slots, at = np.divmod(_highest(model.swaps(), most), len(columns))
+        trials: list[tuple[float, int, _Trial]] = []
+        for number, (slot, j) in enumerate(zip(slots.tolist(), at.tolist(), strict=True), start=1):
+            trial = _Trial.of(support, slot, int(columns[j]), model.start(slot, j))
+            trials.append((self.table.value(trial.members, trial.theta), number, trial))
+            if number % LOOK_EVERY == 0 and min(trials)[0] < support.value - self.slack:
+                # What is better before it is fitted is better still after that.
+                best = min(trials)[2]
+                return self.fitted(best.members, best.theta)
+        ordered = [trial for *_, trial in sorted(trials)]
+        return self._first_better(support, ordered if thorough else ordered[: LIKELIHOOD_LISTS[0]])
+
+    def _first_better(self, support: Support, trials: Sequence[_Trial]) -> Support | None:
+        """Return the best of the first few trials that hold a better one."""
         done = 0
         # Where all swaps are in the list, the last part of it is the rest.
         for count in (*self._lists, len(trials) if len(trials) <= ALL_SWAPS else 0):
@@ -149,32 +193,6 @@ class LossSearch:
             if better is not None or done >= len(trials) or self.monitor.expired:
                 return better
         return None
-
-    def _trials(self, support: Support) -> list[_Trial]:
-        """Return the swaps that are worth a fit, the best first."""
-        gains = Model(self.table, support).swaps()
-        width = gains.shape[1]
-        possible = int((gains > -inf).sum())
-        most = possible if possible <= ALL_SWAPS else sum(LISTS)
-        if self._by_likelihood:
-            columns = np.unique(_highest(gains, max(POOL, most)) % width)
-            return self._refined(support, columns, most) if len(columns) else []
-        slots, columns = np.divmod(_highest(gains, most), width)
-        return [
-            _Trial.of(support, i, p) for i, p in zip(slots.tolist(), columns.tolist(), strict=True)
-        ]
-
-    def _refined(self, support: Support, columns: npt.NDArray[np.intp], most: int) -> list[_Trial]:
-        """The same by second-order prices, and then by the loss where these lead."""
-        model = NewtonModel(self.table, support, columns)
-        slots, at = np.divmod(_highest(model.swaps(), most), len(columns))
-        trials = []
-        for slot, j in zip(slots.tolist(), at.tolist(), strict=True):
-            plain = _Trial.of(support, slot, int(columns[j]))
-            foreseen = replace(plain, theta=model.start(slot, j))
-            values = [self.table.value(trial.members, trial.theta) for trial in (plain, foreseen)]
-            trials.append((min(values), foreseen if values[1] <= values[0] else plain))
-        return [trial for _, trial in sorted(trials, key=lambda pair: pair[0])]
 
     def _best_of(self, support: Support, trials: Sequence[_Trial]) -> Support | None:
         if not trials:
@@ -205,7 +223,7 @@ class LossSearch:
         while len(support.members) < size:
             gains = Model(self.table, support).additions()
             gains[[*out, *support.members]] = -inf
-            best = _highest(gains, ADDITIONS).tolist()
+            best = _highest(gains, self._additions).tolist()
             if not best:
                 # All others depend on the members, or were barred: any will do.
                 rest = (p for p in range(len(self.table)) if p not in support.members)
@@ -293,6 +311,12 @@ class LossSearch:
         fits = self.table.fits([members], theta[None], steps=TRIAL_STEPS, tol=TRIAL_TOLERANCE)
         rest = Support(tuple(members), fits.theta[0], float(fits.values[0]))
         self.descend(self.grow(rest, self.k, barred=gone))
+
+
+def _most(gains: Floats, usual: int) -> int:
+    """Return how many swaps are looked at: all, where these are few."""
+    possible = int((gains > -inf).sum())
+    return possible if possible <= ALL_SWAPS else usual
 
 
 def _highest(gains: Floats, most: int) -> npt.NDArray[np.intp]:

@@ -64,6 +64,7 @@ class NewtonModel:
             self.E[i] = own - np.tensordot(across, self.T[i], axes=((0, 1), (0, 1)))
         self.E += table.penalty * np.eye(r)
         self._floor = LEAST * np.einsum("mrr->m", self.E).max(initial=0.0) / max(r, 1)
+        self._kept: dict[int, tuple[Floats, Floats, float]] = {}
         self._held = [i for i, p in enumerate(support.members) if p in table.fixed]
 
     def swaps(self) -> Floats:
@@ -79,14 +80,18 @@ class NewtonModel:
 
     def _without(self, i: int) -> tuple[Floats, Floats, float]:
         """Gradients and Hessians of the columns once member i is gone, and what that costs."""
+        if i in self._kept:
+            return self._kept[i]
         K_ii, v = self.K[i, :, i], self.theta[i]
         T_i = self.T[:, i]
-        spread = np.linalg.solve(K_ii, np.column_stack([v, *np.moveaxis(T_i, 0, 0)]))
-        weight = spread[:, 1:].reshape(len(v), len(T_i), len(v)).transpose(1, 0, 2)
-        C = self.C + np.einsum("mab,a->mb", T_i, spread[:, 0])
+        inverse = np.linalg.inv(K_ii)
+        force = inverse @ v
+        weight = inverse @ T_i
+        C = self.C + np.einsum("mab,a->mb", T_i, force)
         E = self.E + np.swapaxes(T_i, 1, 2) @ weight
         E[:, np.arange(len(v)), np.arange(len(v))] += self._floor
-        return C, E, float(v @ spread[:, 0])
+        self._kept[i] = C, E, float(v @ force)
+        return self._kept[i]
 
     def start(self, i: int, at: int) -> Floats:
         """Return the coefficients with member i out and column number `at` in, as its last."""
