@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import lru_cache
 from math import inf
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from exactk.losses.criterion import Criterion, Fits
 
-__all__ = ["LikelihoodCriterion", "half_hessian"]
+__all__ = ["LikelihoodCriterion", "half_hessian", "products"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -145,14 +146,13 @@ class _Search:
         if q * r > MANY_UNKNOWNS:
             return self._conjugate_gradients(gradient, h)
         H = self._hessian(h)
-        size = np.diagonal(H)
-        H[np.diag_indices_from(H)] += JITTER * np.maximum(size, 1e-3 * size.max())
+        size = H.ravel()[:: q * r + 1]
+        size += JITTER * np.maximum(size, 1e-3 * size.max())
         return np.asarray(np.linalg.solve(H, gradient.ravel()).reshape(q, r))
 
     def _hessian(self, h: Floats) -> Floats:
         if self._squares is None:
-            a, b = np.triu_indices(len(self.Z))
-            self._squares = self.Z[a] * self.Z[b]
+            self._squares = products(self.Z)
         return half_hessian(h, self._squares, self.criterion, self.ridge)
 
     def _conjugate_gradients(self, gradient: Floats, h: Floats) -> Floats:
@@ -201,11 +201,31 @@ def half_hessian(
     ridge : ndarray of shape (q,)
     """
     q, r = len(ridge), criterion.n_outputs
+    # A last row of zeros for entries of h that are.
+    blocks = np.zeros((len(h) + 1, len(squares)))
+    np.matmul(h, squares.T, out=blocks[:-1])
+    places, whole = criterion.places[None, :, None, :], _triangle(q)[2][:, None, :, None]
+    H: Floats = blocks[places, whole].reshape(q * r, q * r)
+    H.ravel()[:: q * r + 1] += np.repeat(ridge, r)
+    return H
+
+
+def products(Z: Floats) -> Floats:
+    """Return the products of all pairs of rows, each pair once.
+
+    Examples
+    --------
+    >>> products(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[1.0, 4.0], [3.0, 8.0], [9.0, 16.0]]
+    """
+    a, b, _ = _triangle(len(Z))
+    return Z[a] * Z[b]
+
+
+@lru_cache(maxsize=64)
+def _triangle(q: int) -> tuple[Indices, Indices, Indices]:
+    """Rows and columns of the entries on and above a diagonal, and which of them each entry is."""
     a, b = np.triu_indices(q)
     whole = np.empty((q, q), dtype=np.intp)
     whole[a, b] = whole[b, a] = np.arange(len(a))
-    # A last row of zeros for entries of h that are.
-    blocks = np.vstack([h @ squares.T, np.zeros(len(a))])
-    H = blocks[criterion.places[None, :, None, :], whole[:, None, :, None]].reshape(q * r, q * r)
-    H[np.diag_indices_from(H)] += np.repeat(ridge, r)
-    return H
+    return a, b, whole

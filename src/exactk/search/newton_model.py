@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from exactk.losses.newton import LikelihoodCriterion, half_hessian
+from exactk.losses.newton import LikelihoodCriterion, half_hessian, products
 from exactk.search.model import LossTable, Support
 
 __all__ = ["NewtonModel"]
@@ -44,9 +44,9 @@ class NewtonModel:
         ridge = np.full(q, table.penalty)
         ridge[-1] = 0.0
         first, second = criterion.pairs
-        H = half_hessian(h, Z[np.triu_indices(q)[0]] * Z[np.triu_indices(q)[1]], criterion, ridge)
-        size = np.diagonal(H)
-        H[np.diag_indices_from(H)] += LEAST * np.maximum(size, LEAST * size.max())
+        H = half_hessian(h, products(Z), criterion, ridge)
+        size = H.ravel()[:: q * r + 1]
+        size += LEAST * np.maximum(size, LEAST * size.max())
         self.K = np.linalg.inv(H).reshape(q, r, q, r)
         self.C = table.X[columns] @ force
         m = len(columns)
@@ -57,8 +57,7 @@ class NewtonModel:
         for i, p in enumerate(columns):
             x = table.X[p]
             hx = h * x
-            products = hx @ Z.T
-            across[:, first, second] = across[:, second, first] = products.T
+            across[:, first, second] = across[:, second, first] = (hx @ Z.T).T
             own[first, second] = own[second, first] = hx @ x
             self.T[i] = (flat @ across.reshape(q * r, r)).reshape(q, r, r)
             self.E[i] = own - np.tensordot(across, self.T[i], axes=((0, 1), (0, 1)))
