@@ -41,7 +41,7 @@ ADDITIONS, LIKELIHOOD_ADDITIONS = 3, 1
 TRIAL_STEPS, TRIAL_TOLERANCE = 24, 1e-4
 FULL_STEPS, FULL_TOLERANCE = 90, 1e-6
 # The settings behind effort=1: rounds without a gain before the search ends, and at most.
-PATIENCE = 2
+PATIENCE, LIKELIHOOD_PATIENCE = 2, 4
 MOST_PATIENCES = 3
 KICKED_OF = 12
 # Effort of a search of the model.
@@ -109,8 +109,9 @@ class LossSearch:
     def go(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
         """Descend from the starts (places in the table), then from parts of what was found."""
         try:
-            # The first is that of the least effort: more of it can only be better.
+            # The first is that of the least effort: what more of it finds can only be better.
             self.descend(self.grow(self.fitted(starts[0]), self.k))
+            self.settle()
             self.descend_from(starts[1:])
             if effort > 0:
                 self._rounds(effort)
@@ -280,7 +281,7 @@ class LossSearch:
 
     def _rounds(self, effort: float) -> None:
         """Drop a part of the best support and complete it another way, until that brings none."""
-        patience = effort * PATIENCE
+        patience = effort * (LIKELIHOOD_PATIENCE if self._by_likelihood else PATIENCE)
         since, rounds = 0, 0
         while not self.monitor.expired:
             if since >= patience or rounds >= MOST_PATIENCES * patience:
