@@ -49,9 +49,13 @@ class Kept:
         cells[at : at + 1] = [cell]
 
     def save(self, part: str, threads: int) -> None:
-        """Write all of it, with when and where this part was measured last."""
+        """Write this part, with when and where it was measured last; the others stay as they are.
+
+        Another run may have written them since this one began.
+        """
         if not self.on_disk:
             return
+        self.record = {**stored(), part: self.cells(part)}
         self.record.setdefault("measured", {})[part] = harness.circumstances(threads)
         # A file that is half written must not take the place of a whole one.
         written = harness.write_record(f"{NAME}.new", self.record)

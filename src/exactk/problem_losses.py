@@ -188,11 +188,13 @@ class Lossy:
             objective=value,
             residual=value - problem.penalty * float((fits.theta[0, :-1] ** 2).sum()),
             rank=self.squared.refit(S).rank,
-            note=_note(bool(fits.settled[0]), bool(fits.endless[0])),
+            note=_note(bool(fits.settled[0]), bool(fits.endless[0]), problem.penalty > 0),
         )
 
 
-def _note(settled: bool, endless: bool) -> str:
+def _note(settled: bool, endless: bool, penalised: bool) -> str:
+    if endless and penalised:
+        return "a class has no rows here, or an output no counts: its intercept falls without end"
     if endless:
         return (
             "the classes (or counts of zero) are separated by these columns, so that no "

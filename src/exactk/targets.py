@@ -179,7 +179,8 @@ def _named_weights(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -
         label = label.item() if isinstance(label, np.generic) else label
         if label not in place:
             raise InputError(
-                f"class_weight names {label!r}, which is no class of y: {listing(classes.tolist())}"
+                f"class_weight names {label!r}, which is no class of y: "
+                f"{', '.join(map(repr, classes.tolist()[:6]))}"
             )
         number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
         if not number or not 0 < weight < np.inf:

@@ -147,8 +147,14 @@ class _Search:
             return self._conjugate_gradients(gradient, h)
         H = self._hessian(h)
         size = H.ravel()[:: q * r + 1]
-        size += JITTER * np.maximum(size, 1e-3 * size.max())
-        return np.asarray(np.linalg.solve(H, gradient.ravel()).reshape(q, r))
+        # Where all rows are certain the Hessian is zero.
+        largest = float(size.max()) or 1.0
+        size += JITTER * np.maximum(size, 1e-3 * largest)
+        try:
+            step = np.linalg.solve(H, gradient.ravel())
+        except np.linalg.LinAlgError:
+            step = np.linalg.lstsq(H, gradient.ravel(), rcond=None)[0]
+        return np.asarray(step.reshape(q, r))
 
     def _hessian(self, h: Floats) -> Floats:
         if self._squares is None:

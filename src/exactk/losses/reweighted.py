@@ -23,8 +23,8 @@ ZERO_SHARE = 1e-8
 PRICE_SHARE = 0.4
 # A fit that falls by x in a cycle is taken to fall by no more than this many times x in all.
 REACH = 25.0
-# With a tolerance as small as this so many more steps are made once the loss does not fall any
-# more: it is flat there, and coefficients still gain digits.
+# With a tolerance as small as this a fit is one that is reported, to the last digits: so many steps
+# are made after the loss has ceased to fall.
 POLISHED = 1e-13
 LAST_STEPS = 30
 # What is added to the diagonal, beside it: columns that depend on each other must not end a fit.
@@ -41,7 +41,10 @@ class ResidualCriterion(Criterion):
 
     def __init__(self, T: Floats, w: Floats, basis: Floats, offset: Floats) -> None:
         super().__init__(T, w, basis, offset)
-        middle = np.array([weighted_median(column, w) for column in T.T])
+        middle = self.centre()
+        if not offset.any():
+            # Of numbers, which a few wrong rows may move far; of classes a mean serves any order.
+            middle = np.array([weighted_median(column, w) for column in T.T])
         size = np.sqrt(((T - middle) ** 2).sum(axis=1))
         self.size = float(np.average(size, weights=w)) or 1.0
         self.zero = ZERO_SHARE * self.size
@@ -80,8 +83,7 @@ class ResidualCriterion(Criterion):
 
     def cold(self, Z: Floats, penalty: float) -> Floats:
         """Return the fits by squared loss: of a loss that is not convex the end depends on it."""
-        ridge = np.full(Z.shape[1], penalty / self.curvature())
-        ridge[-1] = 0.0
+        ridge = _ridge(Z.shape[1], penalty / self.curvature())
         return self._solve(Z, np.broadcast_to(self.w, (len(Z), len(self.w))), ridge)
 
     def fits(  # noqa: D102
@@ -94,58 +96,93 @@ class ResidualCriterion(Criterion):
         tol: float,
         ceiling: float = inf,
     ) -> Fits:
-        m, q, _ = Z.shape
-        theta, values = theta.copy(), np.full(m, inf)
+        ridge = _ridge(Z.shape[1], penalty)
+        if tol > POLISHED:
+            return self._descend(Z, ridge, theta, steps, tol, ceiling)
+        return self._polished(Z, ridge, theta, steps, tol)
+
+    def _polished(self, Z: Floats, ridge: Floats, theta: Floats, steps: int, tol: float) -> Fits:
+        """Fit in coordinates that are orthogonal: columns may nearly depend on each other."""
+        parts = []
+        for one, start in zip(Z, theta, strict=True):
+            U, s, V = np.linalg.svd(one.T, full_matrices=False)
+            kept = s > np.finfo(float).eps * max(one.shape) * s.max(initial=0.0)
+            back = V[kept].T / s[kept]
+            turned = back.T @ ridge @ back
+            across, at = U[:, kept].T[None], (s[kept, None] * (V[kept] @ start))[None]
+            fit = self._descend(across, turned, at, steps, tol, inf)
+            # The loss is flat there, and coefficients still gain digits.
+            last = fit.theta
+            for _ in range(LAST_STEPS):
+                last, _ = self._step(across, last, turned)
+            value = self._objective(across, last, turned)
+            best = np.where(value <= fit.values + tol * self._scale, last, fit.theta)
+            parts.append((back @ best[0], min(float(value[0]), float(fit.values[0])), fit))
+        return Fits(
+            np.array([part for part, *_ in parts]).reshape(theta.shape),
+            np.array([value for _, value, _ in parts]),
+            np.array([fit.settled[0] for *_, fit in parts]),
+            np.zeros(len(Z), dtype=bool),
+        )
+
+    def _descend(
+        self, Z: Floats, ridge: Floats, theta: Floats, steps: int, tol: float, ceiling: float
+    ) -> Fits:
+        m = len(Z)
+        theta, best, values = theta.copy(), theta.copy(), np.full(m, inf)
         settled = np.zeros(m, dtype=bool)
-        ridge = np.full(q, penalty)
-        ridge[-1] = 0.0
         active, held = np.arange(m), Z
-        floor = tol * self.size * float(self.w.sum())
         for cycle in range(max(1, steps // 3)):
             t0 = theta[active]
             t1, v0 = self._step(held, t0, ridge)
             fell = values[active] - v0
-            values[active] = v0
-            ended = fell <= np.maximum(tol * v0, tol * floor)
-            if cycle > 1:
-                given_up = v0 - REACH * fell > ceiling
-                settled[active[ended & ~given_up]] = True
-                ended |= given_up
-            else:
-                ended[:] = False
+            # With columns that nearly depend on each other rounding may let a step rise.
+            better = active[fell > 0]
+            best[better], values[better] = t0[fell > 0], v0[fell > 0]
+            ended = ~(fell > tol * np.maximum(v0, tol * self._scale))
+            given_up = v0 - REACH * np.maximum(fell, 0.0) > ceiling
+            if cycle < 2:
+                ended, given_up = ended & (fell <= 0), np.zeros(len(active), dtype=bool)
+            settled[active[ended & ~given_up]] = True
+            ended |= given_up
             if ended.any():
-                active, t0, t1, v0 = active[~ended], t0[~ended], t1[~ended], v0[~ended]
+                active, t0, t1 = active[~ended], t0[~ended], t1[~ended]
                 if len(active) == 0:
-                    break
+                    return Fits(best, values, settled, np.zeros(m, dtype=bool))
                 held = Z[active]
-            theta[active] = self._leap(held, t0, t1, v0, ridge)
-        if tol <= POLISHED:
-            for _ in range(LAST_STEPS):
-                theta, _ = self._step(Z, theta, ridge)
-        left = ~settled | (tol <= POLISHED)
-        if left.any():
-            # What was left at the last step, or given up, is worth what it is now.
-            F = np.swapaxes(Z[left], 1, 2) @ theta[left]
-            now = self.value(F) + np.einsum("mqr,q->m", theta[left] ** 2, ridge)
-            values[left] = now
-        return Fits(theta, values, settled, np.zeros(m, dtype=bool))
+            theta[active] = self._leap(held, t0, t1, ridge)
+        # What the last steps led to counts if it is better.
+        now = self._objective(held, theta[active], ridge)
+        lower = now < values[active]
+        best[active[lower]], values[active[lower]] = theta[active[lower]], now[lower]
+        return Fits(best, values, settled, np.zeros(m, dtype=bool))
+
+    @property
+    def _scale(self) -> float:
+        """What the loss is about, in its own units."""
+        return self.size * float(self.w.sum())
+
+    def _objective(self, Z: Floats, theta: Floats, ridge: Floats) -> Floats:
+        F = np.swapaxes(Z, 1, 2) @ theta
+        return self.value(F) + np.einsum("mqr,mqr->m", ridge @ theta, theta)
 
     def _step(self, Z: Floats, theta: Floats, ridge: Floats) -> tuple[Floats, Floats]:
         """Return the next θ by least squares with the weights of this one, and its objective."""
         F = np.swapaxes(Z, 1, 2) @ theta
         e = self.norms(F)
-        values = self.total(e) + np.einsum("mqr,q->m", theta**2, ridge)
+        values = self.total(e) + np.einsum("mqr,mqr->m", ridge @ theta, theta)
         return self._solve(Z, self.weights(e), ridge), values
 
     def _solve(self, Z: Floats, omega: Floats, ridge: Floats) -> Floats:
         """Return the least squares with these weights (m × n)."""
         ZW = Z * omega[:, None, :]
         A = ZW @ np.swapaxes(Z, 1, 2)
+        A += ridge
         diagonal = np.einsum("mqq->mq", A)
-        diagonal += ridge + JITTER * diagonal + np.finfo(float).tiny
+        diagonal += JITTER * diagonal + np.finfo(float).tiny
         return np.asarray(np.linalg.solve(A, ZW @ self.T))
 
-    def _leap(self, Z: Floats, t0: Floats, t1: Floats, v0: Floats, ridge: Floats) -> Floats:
+    def _leap(self, Z: Floats, t0: Floats, t1: Floats, ridge: Floats) -> Floats:
         """Return the θ after this step and two more, the last from where these lead."""
         t2, v1 = self._step(Z, t1, ridge)
         first, second = t1 - t0, t2 - 2.0 * t1 + t0
@@ -157,3 +194,10 @@ class ResidualCriterion(Criterion):
         # Beyond the step before, or not at all: the loss must never rise.
         good = (v3 <= v1) & np.isfinite(v3)
         return np.where(good[:, None, None], t3, t2)
+
+
+def _ridge(q: int, penalty: float) -> Floats:
+    """The matrix of the ridge term; the last coefficient is the intercept."""
+    ridge = np.diag(np.full(q, float(penalty)))
+    ridge[-1, -1] = 0.0
+    return ridge

@@ -46,7 +46,7 @@ class NewtonModel:
         first, second = criterion.pairs
         H = half_hessian(h, products(Z), criterion, ridge)
         size = H.ravel()[:: q * r + 1]
-        size += LEAST * np.maximum(size, LEAST * size.max())
+        size += LEAST * np.maximum(size, LEAST * (float(size.max()) or 1.0))
         self.K = np.linalg.inv(H).reshape(q, r, q, r)
         self.C = table.X[columns] @ force
         m = len(columns)
