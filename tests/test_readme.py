@@ -26,7 +26,14 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 @pytest.mark.parametrize(
     "page",
-    ["README.md", "docs/decide.md", "docs/experiments.md", "docs/proof.md", "docs/scale.md"],
+    [
+        "README.md",
+        "docs/decide.md",
+        "docs/experiments.md",
+        "docs/losses.md",
+        "docs/proof.md",
+        "docs/scale.md",
+    ],
 )
 def test_examples_run(page: str) -> None:
     results = doctest.testfile(
@@ -86,6 +93,7 @@ PAGES = (
     "benchmarks/README.md",
     "docs/decide.md",
     "docs/experiments.md",
+    "docs/losses.md",
     "docs/proof.md",
     "docs/results.md",
     "docs/scale.md",
