@@ -1,0 +1,136 @@
+"""Sizes, ridges and half-samples by the loss of the problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from exactk import Problem, TopKSelector, choose_k, explain, resolve_ridge, solve, stability
+from exactk.choose.criteria import criterion_values
+from exactk.choose.folds import folds_of
+from tests.support import says
+
+
+def wine(loss: str, **options: Any) -> Problem:
+    return Problem.from_arrays(*load_wine(return_X_y=True), loss=loss, **options)
+
+
+def in_parts(n: int) -> list[tuple[Any, Any]]:
+    part = np.arange(n) % 3
+    return [(np.flatnonzero(part != i), np.flatnonzero(part == i)) for i in range(3)]
+
+
+def test_held_out_deviance_is_that_of_the_model() -> None:
+    X, y = load_wine(return_X_y=True)
+    problem = wine("logistic", ridge=0.05)
+    for fold, (_, held) in zip(folds_of(problem, in_parts(len(y))), in_parts(len(y)), strict=True):
+        result = solve(fold.train, 2, effort=0)
+        eta = X[held][:, result.support] @ result.coef.T + result.intercept
+        p = np.exp(eta) / np.exp(eta).sum(axis=1, keepdims=True)
+        wanted = 2 * log_loss(y[held], p, normalize=False)
+        assert fold.errors([result])[0] == pytest.approx(wanted, rel=1e-9)
+        assert fold.train.loss.name == "logistic"
+
+
+@pytest.mark.parametrize("loss", ["l21", "l2r", "huber"])
+def test_held_out_robust_loss_is_that_of_the_residuals(loss: str) -> None:
+    X, y = load_wine(return_X_y=True)
+    Y, problem = np.eye(3)[y], wine(loss, ridge=0.05)
+    fold, (_, held) = folds_of(problem, in_parts(len(y)))[0], in_parts(len(y))[0]
+    result = solve(fold.train, 3, effort=0)
+    e = np.linalg.norm(
+        Y[held] - X[held][:, result.support] @ result.coef.T - result.intercept, axis=1
+    )
+    if loss == "huber":
+        grid = np.linspace(0.2, 2.0, 20_000)[:, None] * e.mean()
+        z = e / grid
+        wanted = (grid * (1 + np.where(z < 1.35, z**2, 2.7 * z - 1.35**2))).sum(axis=1).min()
+        assert fold.errors([result])[0] == pytest.approx(wanted, rel=1e-6)
+    else:
+        wanted = (e ** (1.0 if loss == "l21" else 0.5)).sum()
+        assert fold.errors([result])[0] == pytest.approx(wanted, rel=1e-9)
+
+
+def test_held_out_scores_are_those_of_the_training_rows() -> None:
+    X, y = load_wine(return_X_y=True)
+    problem = wine("optimal_scoring", ridge=0.05)
+    for fold, (train, held) in zip(
+        folds_of(problem, in_parts(len(y))), in_parts(len(y)), strict=True
+    ):
+        result = solve(fold.train, 3, effort=0)
+        score = 1 / np.sqrt(np.bincount(y[train]))
+        left = np.eye(3)[y[held]] * score - X[held][:, result.support] @ result.coef.T
+        wanted = ((left - result.intercept) ** 2).sum()
+        assert fold.errors([result])[0] == pytest.approx(wanted, rel=1e-9)
+
+
+def test_bic_of_a_likelihood_is_deviance_and_parameters() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    problem = Problem.from_arrays(X, y, loss="logistic")
+    results = [solve(problem, k, effort=0) for k in (1, 2)]
+    n = len(y)
+    for k, result, bic, ebic, aicc in zip(
+        (1, 2), results, *(criterion_values(problem, results, c) for c in ("bic", "ebic", "aicc")),
+        strict=True,
+    ):  # fmt: skip
+        fit = LogisticRegression(C=np.inf, tol=1e-10, max_iter=100_000)
+        Z = (X - X.mean(axis=0)) / X.std(axis=0)
+        p = fit.fit(Z[:, result.support], y).predict_proba(Z[:, result.support])
+        deviance = 2 * log_loss(y, p, normalize=False)
+        sets = gammaln(31) - gammaln(k + 1) - gammaln(31 - k)
+        assert bic == pytest.approx(deviance + (k + 1) * np.log(n), rel=1e-6)
+        assert ebic == pytest.approx(bic + 2 * sets, rel=1e-6)
+        assert aicc == pytest.approx(deviance + 2 * (k + 1) * n / (n - k - 2), rel=1e-6)
+
+
+def test_criteria_that_a_loss_does_not_have_are_refused() -> None:
+    with says("criterion='bic'", "'l21'", "criterion='cv'"):
+        choose_k(wine("l21"), 3, criterion="bic")
+    with says("criterion='cp'", "'logistic'", "criterion='cv'"):
+        choose_k(wine("logistic"), 3, criterion="cp")
+    assert choose_k(wine("optimal_scoring"), 4, criterion="cp").k >= 1
+
+
+def test_ridges_go_by_the_loss() -> None:
+    likelihood, plain = wine("logistic"), wine("squared")
+    assert resolve_ridge("auto", likelihood, 3) == pytest.approx(
+        0.1 * resolve_ridge("auto", plain, 3)
+    )
+    assert resolve_ridge("auto", wine("l21"), 3) == by_rule
+    chosen = resolve_ridge("cv", likelihood, 3)
+    assert chosen < 1.0
+    X, y = load_wine(return_X_y=True)
+    assert TopKSelector(k=3, loss="logistic", ridge="cv", effort=0).fit(X, y).ridge_ == chosen
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber", "optimal_scoring"])
+def test_half_samples_are_searched_by_the_loss(loss: str) -> None:
+    problem = wine(loss, ridge=0.05)
+    found = stability(problem, 2, n_samples=6)
+    assert found.full.loss == loss
+    assert found.result.objective == pytest.approx(problem.objective(found.support), rel=1e-9)
+    assert found.frequencies.sum() == pytest.approx(2.0)
+
+
+def test_what_rests_on_closed_forms_is_refused_by_name() -> None:
+    with says("explain", "'logistic'", "with_loss('squared')"):
+        explain(wine("logistic"), 2)
+    assert explain(wine("optimal_scoring"), 2).support.shape == (2,)
+
+
+def test_a_class_that_a_fold_has_not_got_is_no_obstacle() -> None:
+    X, y = load_wine(return_X_y=True)
+    y = np.where(np.arange(len(y)) == 5, 3, y)
+    problem = Problem.from_arrays(X, y, loss="logistic", ridge=0.05)
+    splits = [(np.delete(np.arange(len(y)), [4, 5, 6]), np.array([4, 5, 6]))] * 2
+    choice = choose_k(problem, 2, cv=splits, effort=0)
+    means = np.array(choice.table["mean"])
+    assert np.isfinite(means).all()
+    # The row of the class that nobody has seen is a great surprise at every size.
+    assert (means > 5).all()
