@@ -99,9 +99,8 @@ def test_criteria_that_a_loss_does_not_have_are_refused() -> None:
 
 def test_ridges_go_by_the_loss() -> None:
     likelihood, plain = wine("logistic"), wine("squared")
-    assert resolve_ridge("auto", likelihood, 3) == pytest.approx(
-        0.1 * resolve_ridge("auto", plain, 3)
-    )
+    by_rule = resolve_ridge("auto", plain, 3)
+    assert resolve_ridge("auto", likelihood, 3) == pytest.approx(0.1 * by_rule)
     assert resolve_ridge("auto", wine("l21"), 3) == by_rule
     chosen = resolve_ridge("cv", likelihood, 3)
     assert chosen < 1.0
