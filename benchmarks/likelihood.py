@@ -294,6 +294,35 @@ def report(record: Record) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def page(record: Record) -> str:
+    """What the page about losses shows of a record: the best of each peer in each cell."""
+    rows = []
+    for (name, k), row in by_cell(record).items():
+        best = answers(row)[0]["objective"]
+        own = [entry(row.get(ours), best) for ours in (entered.EXACTK_FAST, entered.EXACTK)]
+        rivals = [answers(row, package)[:1] for package in RIVALS]
+        named = [
+            f"{entry(found[0], best)}, {found[0]['contestant'].removeprefix(package).strip(' ,')}"
+            if found else "none"
+            for package, found in zip(RIVALS, rivals, strict=True)
+        ]  # fmt: skip
+        rows.append([name, str(k), f"{best:.6g}", *own, *named])
+    header = ["data", "k", "best", entered.EXACTK_FAST, entered.EXACTK, *RIVALS]
+    versions = ", ".join(f"{name} {record['versions'][name]}" for name in RIVALS)
+    return "\n\n".join(
+        [
+            "### Multinomial logistic beside abess and skscope",
+            f"{record['date']}, {versions}, {record['threads']} thread for all, "
+            f"`python -m benchmarks.likelihood`: milliseconds, and how far the deviance with its "
+            f"ridge term ({record['ridge']:g}·(n − 1)·‖W‖², by scikit-learn's fit on the chosen "
+            f"columns) is above the best. Of each peer the setting with the lowest objective in "
+            f"the cell, by its name.",
+            harness.markdown(header, rows),
+            "\n".join([*objective_lines(record), *time_lines(record)]),
+        ]
+    )
+
+
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.likelihood", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter

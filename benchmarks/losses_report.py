@@ -29,6 +29,8 @@ MEASURES = {
 ORDERS = ("r = 0.5", "r = 0.75", "r = 1", "r = 1.5", "r = 2")
 BASE = "r = 2"
 CLASSIFIERS = ("1nn", "svm")
+# The size of which the page shows every data set.
+SHOWN_SIZE = 10
 # Cases in the figure, and how far apart points at the same r are drawn.
 SHOWN = ("GSR-FS 5.1, 200 rows", "genes", "srbct", "isolet")
 APART = 0.018
@@ -295,4 +297,36 @@ def report(record: Record) -> str:
                 f"{'s' if at['threads'] > 1 else ''} (`python -m benchmarks.losses --only {part}`)."
             )
         parts.append(table(record[part]))
+    return "\n\n".join(parts)
+
+
+def page(record: Record) -> str:
+    """What the page about losses shows of a record: verdicts, the middle size, and differences."""
+    at = record["measured"]
+    cells = [cell for cell in record["papers"] if cell["k"] == SHOWN_SIZE]
+    parts = [
+        "### Beside the papers' methods",
+        f'`loss="l21"` (default effort, from the raw table) beside `rpfs` with ten starts and '
+        f"`nmapg`, one thread, k = 5, 10, 20; {at['papers']['date']}, "
+        f"`python -m benchmarks.losses --only papers`:",
+        verdicts(record["papers"]),
+        f"At k = {SHOWN_SIZE}, in seconds, and by how much their loss is above ours:",
+        papers(cells).split("\n\n", 1)[1],
+        "### Wrong labels",
+        f"{at['noise']['date']}, `python -m benchmarks.losses --only noise`; shares of the "
+        f'training labels, or rows of numbers, that are wrong; ridge "auto".',
+        "![What is reached against the order r of the loss, one line for each share of wrong "
+        "labels](img/losses_noise.svg)",
+    ]
+    plain = [cell for cell in record["noise"] if cell["ridge"] == "auto"]
+    for name in unique(plain, "data"):
+        own = [cell for cell in plain if cell["data"] == name]
+        draws = f"{own[0]['draws']} draw{'s' if own[0]['draws'] > 1 else ''}"
+        if "recovered" in own[0]["scores"]:
+            parts += [f"**{name}**, true columns among k, {draws}:",
+                      score_table(own, ["recovered"])]  # fmt: skip
+        else:
+            parts += [f"**{name}**, points of accuracy above squared loss, 1-NN and SVM at k = 10 "
+                      f"and 20 together, {draws}; classifiers learn from the labels as given, or "
+                      f"from the right ones:", paired_table(own)]  # fmt: skip
     return "\n\n".join(parts)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from benchmarks import decide, growth, proof_report
+from benchmarks import decide, growth, likelihood, losses_report, proof_report
 from benchmarks.verdict import readme_section
 from exactk.bench.cells import cells
 from exactk.bench.protocols import run_cell
@@ -85,6 +85,15 @@ def test_what_was_measured_of_proofs_is_that_of_the_record() -> None:
     for cell in (breast, digits, genes, middle):
         assert cell["proven"]
         assert f"{proof_report.seconds(proof_report.took(cell))} s" in README
+
+
+def test_what_was_measured_of_losses_is_that_of_the_record() -> None:
+    page = (ROOT / "docs" / "losses.md").read_text(encoding="utf-8")
+    for name, shows in (("losses", losses_report.page), ("likelihood", likelihood.page)):
+        kept = ROOT / "benchmarks" / "results" / f"{name}.json"
+        record = json.loads(kept.read_text(encoding="utf-8"))
+        shown = page.split(f"<!-- {name}: begin -->")[1].split(f"<!-- {name}: end -->")[0]
+        assert shown.strip() == shows(record).strip()
 
 
 PAGES = (
