@@ -122,6 +122,8 @@ class Problem(Doors, Ruled, Lossy):
     stream: Stream | None = None
     rules: Rules | None = None
     loss: Loss = field(default_factory=Squared)
+    # Weights before those of classes, in a list of one; empty where classes have none.
+    unweighed: tuple[Floats | None, ...] = ()
 
     @classmethod
     def from_arrays(
@@ -180,10 +182,12 @@ class Problem(Doors, Ruled, Lossy):
                 f"Found input variables with inconsistent numbers of samples: X has "
                 f"{rows.n_rows} rows, y has {target.n_rows}"
             )
-        weights = weigh_classes(class_weight, target, weights)
+        weighed = weigh_classes(class_weight, target, weights)
         problem = cls.from_rows(
-            rows, target, weights, ridge=ridge, scale=scale, gram=gram, memory_limit=memory_limit
+            rows, target, weighed, ridge=ridge, scale=scale, gram=gram, memory_limit=memory_limit
         ).with_loss(loss)
+        if class_weight is not None:
+            problem = replace(problem, unweighed=(weights,))
         groups = problem.category_groups
         return problem.under(Rules(groups=groups)) if groups else problem
 
@@ -403,6 +407,11 @@ class Problem(Doors, Ruled, Lossy):
     def passes(self) -> int:
         """Passes over a table in memory so far, the first reading included; 0 for streams."""
         return self.gram.passes
+
+    @property
+    def row_weights(self) -> Floats | None:
+        """Weights of the rows as they were given, without those of their classes."""
+        return self.unweighed[0] if self.unweighed else self.weights
 
     def like(self, other: Problem) -> Problem:
         """Return the same problem with the rules and the loss of one that has the same columns."""

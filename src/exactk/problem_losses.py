@@ -122,7 +122,7 @@ class Lossy:
             held.rows, held.target, weights, ridge=problem.ridge, scale=problem.scaled,
             memory_limit=problem.memory_limit,
         )  # fmt: skip
-        return weighed.like(problem)
+        return replace(weighed.like(problem), unweighed=(held.row_weights,))
 
     @property
     def squared(self) -> Problem:

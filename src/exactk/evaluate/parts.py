@@ -77,7 +77,8 @@ class Given:
         self, asked: Asked, problem: Problem, y: npt.NDArray[Any], n_columns: int, groups: Any
     ) -> None:
         self.asked, self.problem, self.y = asked, problem, y
-        self.weights, self.n_columns = problem.weights, n_columns
+        # Classes weigh in the choice; the estimator and the score have rows as they are.
+        self.weights, self.n_columns = problem.row_weights, n_columns
         self._groups = groups
 
     @cached_property
@@ -107,7 +108,7 @@ class Given:
         assert whole.target is not None
         part = Problem.from_rows(
             whole.rows.take(rows), whole.target.subset(rows),
-            None if self.weights is None else self.weights[rows],
+            None if whole.weights is None else whole.weights[rows],
             scale=whole.scaled, gram=self.asked.gram, memory_limit=whole.memory_limit,
         )  # fmt: skip
         result, _ = self.asked.solve(part.like(whole), self.groups_of(rows))

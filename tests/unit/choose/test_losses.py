@@ -11,7 +11,16 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from exactk import Problem, TopKSelector, choose_k, explain, resolve_ridge, solve, stability
+from exactk import (
+    Problem,
+    TopKSelector,
+    choose_k,
+    explain,
+    resolve_ridge,
+    score_selection,
+    solve,
+    stability,
+)
 from exactk.choose.criteria import criterion_values
 from exactk.choose.folds import folds_of
 from tests.support import says
@@ -133,3 +142,17 @@ def test_a_class_that_a_fold_has_not_got_is_no_obstacle() -> None:
     assert np.isfinite(means).all()
     # The row of the class that nobody has seen is a great surprise at every size.
     assert (means > 5).all()
+
+
+def test_weights_of_classes_choose_and_do_not_score() -> None:
+    X, y = load_wine(return_X_y=True)
+    balanced = Problem.from_arrays(X, y, class_weight="balanced", loss="logistic", ridge=0.05)
+    plain = Problem.from_arrays(X, y, loss="logistic", ridge=0.05)
+    assert balanced.row_weights is None
+    assert balanced.weights is not None
+    scored = score_selection(balanced, k=13, ridge=0.05, n_permutations=0)
+    # With all columns there is nothing to choose: the scores are those without weights.
+    assert scored.honest == score_selection(plain, k=13, ridge=0.05, n_permutations=0).honest
+    given = plain.with_class_weight({0: 5.0})
+    np.testing.assert_array_equal(given.weights, np.where(y == 0, 5.0, 1.0))
+    assert given.row_weights is None
