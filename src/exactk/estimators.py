@@ -11,7 +11,7 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactk.errors import InputError
 from exactk.losses.base import Loss
@@ -22,12 +22,15 @@ from exactk.methods.base import Method
 from exactk.problem import Problem
 from exactk.rules import Count
 from exactk.selector import TopKSelector
-from exactk.sources.frames import as_table, code_again, is_frame
+from exactk.sources.frames import as_table, code_again, is_frame, take_columns
 from exactk.sources.open import is_dask
 
 __all__ = ["TopKClassifier", "TopKRegressor"]
 
 Floats = npt.NDArray[np.float64]
+
+# Scatter within classes counts as no less than this share of the whole.
+LEAST_WITHIN = 1e-13
 
 
 class _TopKModel(TopKSelector):
@@ -48,24 +51,25 @@ class _TopKModel(TopKSelector):
                 "predictions of a Dask collection are made part by part: "
                 "X.map_blocks(model.predict) or X.map_partitions(model.predict)"
             )
-        taken = self.transform(as_table(X))
+        X, chosen = as_table(X), np.flatnonzero(self.support_)
         if hasattr(self, "coded_feature_names_"):
-            if not is_frame(taken):
+            if not is_frame(X):
                 raise InputError("the model was fitted on text or categories: X must be a frame")
-            taken = code_again(taken, self._coding)
-        elif not hasattr(taken, "tocsr"):
-            taken = np.asarray(taken, dtype=np.float64)
+            validate_data(self, X, reset=False, skip_check_array=True)
+            taken = code_again(take_columns(X, chosen), self._coding)
+        else:
+            taken = validate_data(self, X, reset=False, accept_sparse="csr")[:, chosen]
         predicted: Floats = np.asarray(taken @ self.coef_[:, self._columns].T) + self.intercept_
         return predicted
 
 
 def _gives_probabilities(model: TopKClassifier) -> bool:
-    loss = read_loss(model.loss)
-    if isinstance(loss, (Logistic, OptimalScoring)):
+    # Of a fitted model the loss that it was fitted by, whatever was set since.
+    name = model.result_.loss if hasattr(model, "result_") else read_loss(model.loss).name
+    if name in (Logistic.name, OptimalScoring.name):
         return True
     raise AttributeError(
-        f"loss {loss.name!r} is not a model of probabilities; take loss='logistic' or "
-        f"'optimal_scoring'"
+        f"loss {name!r} is not a model of probabilities; take loss='logistic' or 'optimal_scoring'"
     )
 
 
@@ -98,6 +102,9 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         Labels.
     coef_ : ndarray of shape (n_classes, n_features_in_)
         Coefficients, zero outside the selection: those of every class, for two classes as for more.
+        Where X has text or categories, one for each column that they are coded as. With
+        "optimal_scoring" they are those of the discriminants; ``result_.coef`` has the fit of the
+        scores.
     intercept_ : ndarray of shape (n_classes,)
     support_, selected_, ranking_, objective_, ridge_, status_, k_, result_, n_iter_
         As in `TopKSelector`.
@@ -212,13 +219,15 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         super().fit(X, y, sample_weight, groups)
         return self
 
-    def _finish(self, problem: Problem) -> None:
-        super()._finish(problem)
+    def _check(self, problem: Problem) -> None:
         if problem.classes is None:
             raise InputError(
                 "TopKClassifier is for one label a row, and y holds several; fit one for each "
                 "column of y, or use TopKSelector"
             )
+
+    def _finish(self, problem: Problem) -> None:
+        super()._finish(problem)
         if isinstance(problem.loss, OptimalScoring):
             self._discriminate(problem)
 
@@ -226,7 +235,7 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         """Put the linear discriminants in the place of the fit of the scores.
 
         All of it is in the moments: class means from XᵀHY, the scatter within classes as what is
-        left of XᵀHX.
+        left of XᵀHX. Where classes are far apart little is left, and it is taken from the rows.
         """
         S = self.result_.support
         target = problem.target
@@ -235,9 +244,17 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         shares = problem.y_mean / target.scores
         counts = np.maximum(shares * problem.weight, np.finfo(float).tiny)
         means = problem.cross[:, S] / (target.scores * counts)[:, None]
-        within = problem.gram.block(S) - (means.T * counts) @ means
-        within[np.diag_indices_from(within)] += problem.penalty
-        W = np.linalg.lstsq(within / problem.weight, means.T, rcond=None)[0].T
+        whole = problem.gram.block(S)
+        within = whole - (means.T * counts) @ means
+        if problem.reads_rows(len(S)) and target.codes is not None:
+            counted = problem.counted
+            codes = target.codes[counted]
+            w = 1.0 if problem.weights is None else problem.weights[counted, None]
+            x = problem.standardised(S)[0][counted] - means[codes]
+            within = (x * w).T @ x
+        # What tells the classes apart perfectly leaves nothing within them.
+        within[np.diag_indices_from(within)] += problem.penalty + LEAST_WITHIN * np.diagonal(whole)
+        W = np.linalg.solve(within / problem.weight, means.T).T
         with np.errstate(divide="ignore"):
             b = np.log(shares) - 0.5 * np.einsum("cj,cj->c", W, means)
         coef = W * problem.x_scale[S]
@@ -426,6 +443,13 @@ class TopKRegressor(RegressorMixin, _TopKModel):
         ndarray of shape (n,), or (n, n_outputs) if y had several columns
         """
         predicted = self._linear(X)
-        if isinstance(read_loss(self.loss), Poisson):
+        if self.result_.loss == Poisson.name:
             predicted = np.exp(predicted)
         return predicted[:, 0] if predicted.shape[1] == 1 else predicted
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare what scikit-learn may expect."""
+        tags = super().__sklearn_tags__()
+        name = self.loss if isinstance(self.loss, str) else getattr(self.loss, "name", "")
+        tags.target_tags.positive_only = name == Poisson.name
+        return tags

@@ -373,7 +373,10 @@ class Problem(Doors, Ruled, Lossy):
 
     @cached_property
     def penalty(self) -> float:
-        """What ‖W‖² of standardised columns is multiplied by; squared losses add it to A."""
+        """What ‖W‖² of standardised columns is multiplied by; squared losses add it to A.
+
+        With another loss it is relative to how that bends, for which rows must be in memory.
+        """
         if self.n_usable == 0 or self.ridge == 0:
             return 0.0
         return self.ridge * float(self.scatter[self.usable].mean()) * self.curvature
@@ -540,12 +543,15 @@ class Problem(Doors, Ruled, Lossy):
             return self.fit_loss(S).objective
         return self._fit_standardised(S)[1]
 
-    def refit(self, support: Any) -> Fit:
+    def refit(self, support: Any, theta: Floats | None = None) -> Fit:
         """Fit on these columns and give coefficients in the units of the table.
 
         Parameters
         ----------
         support : array-like of int
+        theta : ndarray of shape (len(support) + 1, r) or None
+            Coefficients that a search by another loss than the squared error has come to, to start
+            from as well: of several local minima the lower counts.
 
         Returns
         -------
@@ -554,7 +560,7 @@ class Problem(Doors, Ruled, Lossy):
         """
         S = self.check_support(support)
         if not self.loss.by_moments:
-            return self.fit_loss(S)
+            return self.fit_loss(S, theta)
         V, objective, rank = self._fit_standardised(S)
         coef = np.ascontiguousarray(V.T) * self.x_scale[S]
         residual = max(objective - self.penalty * float((V**2).sum()), 0.0)

@@ -58,7 +58,7 @@ class Fit:
 class Lossy:
     """A problem's loss, and its ways to get one."""
 
-    def with_loss(self, loss: str | Loss = "squared", **options: Any) -> Problem:
+    def with_loss(self, loss: str | Loss = "squared", /, **options: Any) -> Problem:
         """Return the same problem with another loss in place of its own.
 
         Parameters
@@ -150,7 +150,9 @@ class Lossy:
             )
         kept, weights = self.counted, problem.weights
         w = np.ones(len(kept)) if weights is None else weights[kept]
-        return problem.loss.bind(problem.target.subset(kept), w)
+        target = problem.target.subset(kept)
+        problem.loss.check_rows(target, w, kept)
+        return problem.loss.bind(target, w)
 
     @cached_property
     def without_columns(self) -> tuple[Floats, float]:
@@ -166,8 +168,8 @@ class Lossy:
         """
         return 1.0 if cast("Problem", self).loss.by_moments else self.criterion.curvature()
 
-    def fit_loss(self, S: Indices) -> Fit:
-        """Fit on some columns by a loss that needs rows."""
+    def fit_loss(self, S: Indices, theta: Floats | None = None) -> Fit:
+        """Fit on some columns by a loss that needs rows, from given coefficients as well."""
         problem, criterion = cast("Problem", self), self.criterion
         live = S[problem.x_scale[S] > 0]
         x = (
@@ -177,29 +179,33 @@ class Lossy:
         )
         Z = design(x.T[None])
         start = criterion.cold(Z, problem.penalty)
+        if theta is not None and len(live) == len(S) and not problem.loss.convex:
+            start = np.concatenate([start, theta[None]])
+            Z = np.repeat(Z, 2, axis=0)
         fits = criterion.fits(Z, problem.penalty, start, steps=FIT_STEPS, tol=FIT_TOLERANCE)
-        W, b = criterion.outputs(fits.theta[0])
+        at = int(np.argmin(fits.values))
+        W, b = criterion.outputs(fits.theta[at])
         coef = np.zeros((problem.n_outputs, len(S)))
         coef[:, problem.x_scale[S] > 0] = W * problem.x_scale[live]
-        value = float(fits.values[0])
+        value = float(fits.values[at])
         return Fit(
             coef=coef,
             intercept=b - coef @ problem.x_mean[S],
             objective=value,
-            residual=value - problem.penalty * float((fits.theta[0, :-1] ** 2).sum()),
+            residual=value - problem.penalty * float((fits.theta[at, :-1] ** 2).sum()),
             rank=self.squared.refit(S).rank,
-            note=_note(bool(fits.settled[0]), bool(fits.endless[0]), problem.penalty > 0),
+            note=_note(bool(fits.settled[at]), bool(fits.endless[at]), criterion.lacks_rows),
         )
 
 
-def _note(settled: bool, endless: bool, penalised: bool) -> str:
-    if endless and penalised:
-        return "a class has no rows here, or an output no counts: its intercept falls without end"
+def _note(settled: bool, endless: bool, lacks_rows: bool) -> str:
+    if endless and lacks_rows:
+        return "a class has no rows here: its intercept falls without end"
     if endless:
         return (
             "the classes (or counts of zero) are separated by these columns, so that no "
             "coefficients are the best: the loss falls to a limit while they grow without end; "
-            "give a ridge"
+            "give a ridge, or a larger one"
         )
     return "" if settled else "the fit on the chosen columns was not brought to its end"
 

@@ -55,6 +55,9 @@ class Answer:
     scores : ndarray or None
         What the method thinks of each column of the table, the higher the better; nan for columns
         that cannot be chosen.
+    theta : ndarray or None
+        Coefficients by which the columns, sorted, were compared, intercepts last: where a loss has
+        local minima the fit that is reported is no worse.
     """
 
     support: Sequence[int]
@@ -63,6 +66,7 @@ class Answer:
     trace: Sequence[float] = ()
     ordered: bool = False
     scores: Floats | None = None
+    theta: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)

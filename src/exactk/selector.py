@@ -276,6 +276,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         """
         asked = Asked.of(self).checked()
         problem = asked.problem(X, y, sample_weight)
+        self._check(problem)
         # Values are checked by now; names and width are noted as scikit-learn does.
         validate_data(self, _header(X), skip_check_array=True)
         self.n_features_in_ = int(problem.origins[-1]) + 1
@@ -433,6 +434,10 @@ class TopKSelector(SelectorMixin, BaseEstimator):
                 "categories do not have; take what you need from the table itself"
             )
         return super().inverse_transform(X)
+
+    def _check(self, problem: Problem) -> None:
+        """Raise, before it is solved, for a problem that this estimator is not for."""
+        return
 
     def _finish(self, problem: Problem) -> None:
         """Do what an estimator made of this one has to do with the problem, once it is solved."""

@@ -304,7 +304,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
         spare = spare[:missing]
         order = np.concatenate([order, spare])
     support = np.sort(order)
-    fit = problem.refit(support)
+    fit = problem.refit(support) if missing else problem.refit(support, answer.theta)
     # With a ridge even copies have full rank; the method knows them as no candidates.
     rank = min(fit.rank, len(found))
     # Of a group all columns are there, whether they add something or not.

@@ -160,7 +160,9 @@ def weigh_classes(class_weight: Any, target: Target, weights: Floats | None) -> 
         counts = np.bincount(
             codes[codes >= 0], weights=rows[codes >= 0], minlength=target.n_outputs
         )
-        each = rows.sum() / (target.n_outputs * counts)
+        # A class may have no rows that count, as in a sample.
+        there = counts > 0
+        each = np.divide(rows.sum(), there.sum() * counts, out=np.ones_like(counts), where=there)
     elif isinstance(class_weight, Mapping):
         each = _named_weights(class_weight, target.classes)
     else:
@@ -175,8 +177,12 @@ def weigh_classes(class_weight: Any, target: Target, weights: Floats | None) -> 
 def _named_weights(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -> Floats:
     place = {label: i for i, label in enumerate(classes.tolist())}
     each = np.ones(len(classes))
+    named = {key.item() if isinstance(key, np.generic) else key for key in class_weight}
     for label, weight in class_weight.items():
         label = label.item() if isinstance(label, np.generic) else label
+        if label not in place and named.issuperset(place):
+            # A fold may lack a class; where all that there are have a weight, that is no slip.
+            continue
         if label not in place:
             raise InputError(
                 f"class_weight names {label!r}, which is no class of y: "

@@ -20,6 +20,7 @@ from sklearn.linear_model import (
 from sklearn.metrics import mean_poisson_deviance
 
 from exactk import InputError, Problem, Result, solve, solve_path
+from exactk.search.rounds import Rounds
 from tests.oracles.brute import make_classes, make_numbers
 
 Array = np.ndarray[Any, Any]
@@ -330,3 +331,37 @@ def test_units_of_the_columns(kind: str) -> None:
     size = np.abs(wanted.coef).max()
     scaled = found.coef * factors[found.support]
     np.testing.assert_allclose(scaled, wanted.coef, rtol=0, atol=1e-3 * size)
+
+
+def test_what_is_reported_of_a_loss_with_local_minima_is_what_the_search_found() -> None:
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((50, 12))
+        y = X[:, 0] + X[:, 1] + rng.standard_cauchy(50)
+        problem = Problem.from_arrays(X, y, ridge=0.01).with_loss("l2r", r=0.3)
+        result = solve(problem, 4)
+        assert result.objective <= result.trace[-1] * (1 + 1e-6)
+        assert result.objective <= solve(problem, 4, effort=0).objective * (1 + 1e-6)
+        objectives = solve_path(problem, 4).objectives
+        assert (np.diff(objectives) <= 1e-6 * objectives[:-1]).all()
+
+
+@pytest.mark.parametrize("loss", ["l21", "logistic"])
+def test_whoever_stops_a_search_gets_the_best_so_far(
+    loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 20))
+    problem = Problem.from_arrays(X, (X[:, 0] + rng.standard_normal(80) > 0).astype(int), loss=loss)
+    real, calls = Rounds.descend, []
+
+    def stopped(self: Rounds) -> None:
+        calls.append(1)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        real(self)
+
+    monkeypatch.setattr(Rounds, "descend", stopped)
+    result = solve(problem, 3)
+    assert str(result.status) == "interrupted"
+    assert len(result.support) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from typing import Any
 
@@ -239,3 +240,59 @@ def _folds(y: Any) -> tuple[list[Any], list[Any]]:
         [np.flatnonzero(number != fold) for fold in range(4)],
         [np.flatnonzero(number == fold) for fold in range(4)],
     )
+
+
+def test_classes_that_are_far_apart_are_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 30)
+    for noise in (1e-8, 1e-9, 0.0):
+        X = np.c_[rng.standard_normal(60), y + noise * rng.standard_normal(60)]
+        model = TopKClassifier(k=2, loss="optimal_scoring", ridge=0).fit(X, y)
+        assert model.score(X, y) == 1.0
+
+
+def test_several_labels_are_refused_before_any_work() -> None:
+    X, y = load_wine(return_X_y=True)
+    model = TopKClassifier(k=2, loss="squared")
+    with says("one label a row"):
+        model.fit(X, np.column_stack([y == 0, y > 0]).astype(int))
+    assert not hasattr(model, "coef_")
+
+
+def test_predictions_do_not_hang_on_what_transform_gives(wine: tuple[Any, Any]) -> None:
+    X, y = wine
+    array = sparse.csr_array(X.to_numpy())
+    model = TopKClassifier(k=2).fit(array, y)
+    wanted = model.predict(array)
+    np.testing.assert_array_equal(model.set_output(transform="pandas").predict(array), wanted)
+
+
+def test_a_fitted_model_keeps_its_loss() -> None:
+    X, y = load_wine(return_X_y=True)
+    model = TopKClassifier(k=2, loss="squared").fit(X, y).set_params(loss="logistic")
+    assert not hasattr(model, "predict_proba")
+    counts = TopKRegressor(k=2, loss="poisson").fit(X, y)
+    wanted = counts.predict(X)
+    np.testing.assert_array_equal(counts.set_params(loss="squared").predict(X), wanted)
+
+
+def test_counts_that_are_nearly_all_zero() -> None:
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    y = np.zeros(60)
+    y[[3, 20, 40, 50]] = 1
+    model = TopKRegressor(k="auto", loss="poisson", k_max=2, cv=3, effort=0).fit(X, y)
+    assert model.k_ in (1, 2)
+    assert TopKRegressor(loss="poisson").__sklearn_tags__().target_tags.positive_only
+    assert not TopKRegressor().__sklearn_tags__().target_tags.positive_only
+
+
+def test_all_estimators_have_the_parameters_of_the_selector() -> None:
+    of = {kind: inspect.signature(kind).parameters for kind in (TopKClassifier, TopKRegressor)}
+    selector = inspect.signature(TopKSelector).parameters
+    for kind, parameters in of.items():
+        missing = {"task"} if kind is TopKClassifier else {"task", "class_weight"}
+        assert set(selector) - set(parameters) == missing
+        assert set(parameters) <= set(selector)
+        for name, parameter in parameters.items():
+            if name != "loss":
+                assert parameter.default == selector[name].default, name

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from exactk import Problem
-from exactk.targets import code_target, code_weights
+from exactk.targets import code_target, code_weights, weigh_classes
 from tests.support import says
 
 pd = pytest.importorskip("pandas")
@@ -280,3 +280,21 @@ def test_one_weight_for_all_and_none() -> None:
 def test_what_is_no_weight(w: Any, words: list[str]) -> None:
     with says(*words):
         code_weights(w, 3)
+
+
+def test_weights_of_classes() -> None:
+    target = code_target(["a", "b", "b", "c"])
+    # A label that no row has is a slip, unless every class that there is has a weight.
+    with says("class_weight", "'d'"):
+        weigh_classes({"a": 2.0, "d": 3.0}, target, None)
+    found = weigh_classes({"a": 2.0, "b": 1.0, "c": 1.0, "d": 3.0}, target, None)
+    assert found is not None
+    assert found.tolist() == [2.0, 1.0, 1.0, 1.0]
+    # A class without rows that count does not take part.
+    empty = weigh_classes("balanced", target, np.array([1.0, 1.0, 1.0, 0.0]))
+    assert empty is not None
+    np.testing.assert_allclose(empty, [1.5, 0.75, 0.75, 0.0])
+    with says("class_weight", "above 0", "'b'"):
+        weigh_classes({"b": 0.0}, target, None)
+    with says("class_weight is for classes"):
+        weigh_classes("balanced", code_target([0.5, 1.5]), None)

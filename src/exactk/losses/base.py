@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from exactk.targets import Target
 __all__ = ["Loss", "contrasts", "outputs_apart"]
 
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
 
 
 class Loss(BaseEstimator, ABC):
@@ -63,6 +64,18 @@ class Loss(BaseEstimator, ABC):
         task : {"classification", "regression"}
         classes : bool
             Whether each row has one label.
+        """
+        return
+
+    def check_rows(self, target: Target, weights: Floats, numbers: Indices) -> None:
+        """Raise for values that a model cannot be fitted to.
+
+        Parameters
+        ----------
+        target : Target
+        weights : ndarray of shape (n,)
+        numbers : ndarray of shape (n,)
+            Of the rows, as the user counts them.
         """
         return
 
@@ -136,8 +149,3 @@ def refuse_numbers(name: str, task: str, classes: bool) -> None:
         else "give one column of y, or take loss='squared'"
     )
     raise InputError(f"loss {name!r} is for classes, one a row, and y holds {what}; {way}")
-
-
-def read_option(value: Any) -> Any:
-    """Return a parameter as plain Python, for records."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -36,7 +36,7 @@ def loss_class(name: Any) -> type[Loss]:
     return _LOSSES[name]
 
 
-def create(name: str, **options: Any) -> Loss:
+def create(name: str, /, **options: Any) -> Loss:
     """Return a loss with its parameters, checked.
 
     Examples
@@ -58,7 +58,7 @@ def create(name: str, **options: Any) -> Loss:
     return loss
 
 
-def read_loss(given: Any, **options: Any) -> Loss:
+def read_loss(given: Any, /, **options: Any) -> Loss:
     """Return the loss that a name or an object stands for, a copy of its own.
 
     Parameters

@@ -79,21 +79,24 @@ class Poisson(Loss):
                 "loss 'poisson' is for counts, and y was taken for classes; give task='regression'"
             )
 
-    def bind(self, target: Target, weights: Floats) -> Criterion:  # noqa: D102
+    def check_rows(self, target: Target, weights: Floats, numbers: Indices) -> None:  # noqa: D102
         Y = target.block(0, target.n_rows)
         negative = np.argwhere(Y < 0)
         if len(negative):
             row, column = negative[0]
             raise InputError(
                 f"loss 'poisson' is for counts, zero or more, and y is {Y[row, column]:g} in row "
-                f"{row}; take loss='squared' or 'huber'"
+                f"{numbers[row]}; take loss='squared' or 'huber'"
             )
         empty = np.flatnonzero(weights @ Y == 0)
         if empty.size:
             raise InputError(
-                f"output {empty[0]} of y is zero in every row: there is nothing to predict"
+                f"output {empty[0]} of y is zero in every row that counts (of a fold, in every row "
+                f"to train on): there is nothing to predict"
             )
-        return _Poisson(Y, weights)
+
+    def bind(self, target: Target, weights: Floats) -> Criterion:  # noqa: D102
+        return _Poisson(target.block(0, target.n_rows), weights)
 
 
 class _Multinomial(LikelihoodCriterion):
@@ -106,6 +109,11 @@ class _Multinomial(LikelihoodCriterion):
         first, second = self.pairs
         self._products = np.ascontiguousarray((basis[:, first] * basis[:, second]).T)
         self._rows = np.arange(len(codes))
+
+    @property
+    def lacks_rows(self) -> bool:
+        """Whether a class has none."""
+        return len(np.unique(self.codes)) < self.n_classes
 
     def centre(self) -> Floats:
         # A class may have no row here, as in a fold: half of one keeps its logarithm finite.

@@ -80,12 +80,21 @@ def good_supports(
     ----------
     problem, k, effort, rng, monitor, starts
         As in `best_support`.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        The user has stopped it: the other search is to end, too.
     """
     state = make_state(problem, k) if serves(problem) and working_set(problem, k) is None else None
     if state is None or not Foresight(problem, k).grow(state, k) or _is_settled(problem, k):
-        return [list(best_support(problem, k, effort, rng, monitor, starts).support)]
+        answer = best_support(problem, k, effort, rng, monitor, starts)
+        if answer.status == Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return [list(answer.support)]
     search = Rounds(state, k, rng, monitor)
-    search.go([state.support, *starts], effort)
+    if search.go([state.support, *starts], effort) == Status.INTERRUPTED:
+        raise KeyboardInterrupt
     return [list(key) for key in sorted(search.elite, key=lambda key: (search.elite[key], key))]
 
 

@@ -67,11 +67,15 @@ def best_by_loss(
         return _only_choice(search)
     squared = problem.squared
     seeds = good_supports(squared, k, 0.0, rng, monitor)[:1]
-    if effort > 0:
-        seeds += good_supports(squared, k, min(effort, 1.0) * SEED_EFFORT, rng, monitor)
+    try:
+        if effort > 0:
+            seeds += good_supports(squared, k, min(effort, 1.0) * SEED_EFFORT, rng, monitor)
+    except KeyboardInterrupt:
+        search.grow(search.fitted(_places(table, seeds[0])), k)
+        return search.answer(Status.INTERRUPTED)
     starts = [seeds[0], *starts, *seeds[1:]]
     status = search.go([_places(table, start) for start in starts], effort)
-    return Answer(search.support, status, search.swaps + k, tuple(search.trace))
+    return search.answer(status)
 
 
 def _places(table: LossTable, columns: Sequence[int]) -> list[int]:
@@ -111,6 +115,8 @@ def best_path_by_loss(
         if _is_settled(search):
             yield _only_choice(search)
             continue
+        if seed.status == Status.INTERRUPTED:
+            ended = Status.INTERRUPTED
         if before is not None:
             # However soon it ends: a size more is never worse.
             search.grow(before, k)
@@ -122,7 +128,7 @@ def best_path_by_loss(
         elif search.best is None:
             search.fitted(starts[0])
         before = search.best
-        yield Answer(search.support, ended, search.swaps + k, tuple(search.trace))
+        yield search.answer(ended)
 
 
 def greedy_by_loss(problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer | None]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from exactk.linalg import DEPENDENT
 from exactk.problem import Problem
 from exactk.search.blocks import Blocks, UnitMove
-from exactk.search.model import TIE, LossTable, Model, Support
+from exactk.search.model import ALL_SWAPS, TIE, LossTable, Model, Support
 from exactk.search.units import Units
 
 __all__ = ["LossBlocks", "make_blocks"]
@@ -18,8 +18,8 @@ __all__ = ["LossBlocks", "make_blocks"]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-# Swaps that are fitted before the best of them is taken, by price.
-FITTED = 16
+# Swaps that are fitted before the best of them is taken, by price, where not all are.
+FITTED = 24
 STEPS, TOLERANCE = 300, 1e-6
 
 
@@ -63,10 +63,11 @@ class LossBlocks(Blocks):
         for i, fits in enumerate(allowed):
             if fits is not None and fits.any():
                 gains = self.swap_gains(i, fits)
-                top = np.argsort(-gains, kind="stable")[:FITTED].tolist()
+                top = np.argsort(-gains, kind="stable")[:ALL_SWAPS].tolist()
                 priced += [(-float(gains[u]), i, u) for u in top if gains[u] > -np.inf]
         best: UnitMove | None = None
-        for _, i, unit in sorted(priced)[:FITTED]:
+        most = len(priced) if len(priced) <= ALL_SWAPS else FITTED
+        for _, i, unit in sorted(priced)[:most]:
             after = [*self.members[:i], *self.members[i + 1 :], unit]
             gain = self.objective - self._fitted(after)
             if gain > (self.slack if best is None else best.gain):

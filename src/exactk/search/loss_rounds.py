@@ -12,10 +12,10 @@ import numpy.typing as npt
 from exactk.losses.newton import LikelihoodCriterion
 from exactk.monitor import Monitor
 from exactk.problem import Problem
-from exactk.result import Status
+from exactk.result import Answer, Status
 from exactk.rules import Rules
 from exactk.search.best import good_supports
-from exactk.search.model import TIE, LossTable, Model, Support
+from exactk.search.model import ALL_SWAPS, TIE, LossTable, Model, Support
 from exactk.search.newton_model import NewtonModel
 from exactk.sources.dense import DenseRows
 from exactk.targets import Target
@@ -33,8 +33,6 @@ LIKELIHOOD_LISTS = (2, 4, 8)
 # that price whose loss is looked at where the price foresees it, and how many of them at once.
 POOL = 64
 FORESEEN, LOOK_EVERY = 24, 8
-# With so many swaps or fewer all of them are in the list.
-ALL_SWAPS = 64
 # Additions that are fitted before the best of them is taken.
 ADDITIONS, LIKELIHOOD_ADDITIONS = 3, 1
 # Steps and tolerance of the fits that compare, and of those that count.
@@ -105,6 +103,12 @@ class LossSearch:
         assert self.best is not None
         chosen: list[int] = self.table.columns[list(self.best.members)].tolist()
         return chosen
+
+    def answer(self, status: Status) -> Answer:
+        """Return the best support with the fit by which it is that."""
+        assert self.best is not None
+        trace, steps = tuple(self.trace), self.swaps + self.k
+        return Answer(self.support, status, steps, trace, theta=self.best.theta)
 
     def go(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
         """Descend from the starts (places in the table), then from parts of what was found."""

@@ -20,11 +20,13 @@ from exactk.problem import Problem
 from exactk.search.descent import greedy_order
 from exactk.search.state import price_swaps
 
-__all__ = ["TIE", "LossTable", "Model", "Support", "entry_order_by_loss"]
+__all__ = ["ALL_SWAPS", "TIE", "LossTable", "Model", "Support", "entry_order_by_loss"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
+# With so many swaps or fewer all of them are fitted before a support counts as an end.
+ALL_SWAPS = 64
 # Losses closer than this share of the loss without columns are ties.
 TIE = 1e-6
 # Bytes of columns that are fitted side by side.
