@@ -25,6 +25,7 @@ from exactk.linalg import (
     wide_least_squares,
 )
 from exactk.losses.base import Loss
+from exactk.losses.known import task_of
 from exactk.losses.squared import Squared
 from exactk.moments import Margins, Moments
 from exactk.problem_checks import check_one_hot, check_ridge, check_total, matching_weights
@@ -159,7 +160,8 @@ class Problem(Doors, Ruled, Lossy):
             Standardise the columns.
         feature_names : sequence of str or None
         task : {"auto", "classification", "regression"}
-            What y holds; "auto" follows scikit-learn's ``type_of_target``.
+            What y holds; "auto" is what the loss is made for, or follows scikit-learn's
+            ``type_of_target``.
         loss : str or Loss
             What is minimised; see `with_loss`.
         class_weight : None, "balanced" or mapping of label to float
@@ -176,7 +178,7 @@ class Problem(Doors, Ruled, Lossy):
         """
         rows = open_rows(X, feature_names, sample_weight)
         weights = code_weights(sample_weight, rows.n_rows)
-        target = code_target(y, task, matching_weights(weights, y))
+        target = code_target(y, task_of(loss, task), matching_weights(weights, y))
         if target.n_rows != rows.n_rows:
             raise InputError(
                 f"Found input variables with inconsistent numbers of samples: X has "

@@ -17,7 +17,7 @@ from exactk.choose.splits import row_groups
 from exactk.constraints import CONSTRAINTS
 from exactk.errors import InputError
 from exactk.gram import GramMode
-from exactk.losses.known import read_loss
+from exactk.losses.known import read_loss, task_of
 from exactk.methods.base import Method
 from exactk.problem import Problem
 from exactk.problem_checks import check_ridge
@@ -149,7 +149,7 @@ class Asked:
                     "their weights as sample_weight"
                 )
             problem = Problem.from_dask(
-                X, y, weights=sample_weight, scale=self.scale, task=self.task
+                X, y, weights=sample_weight, scale=self.scale, task=task_of(self.loss, self.task)
             ).with_loss(self.loss)
         else:
             problem = Problem.from_arrays(

@@ -86,8 +86,15 @@ class Given:
 
     def _read(self) -> tuple[Problem, str]:
         if self.table is not None and self.target is not None:
+            from exactk.losses.known import task_of
+
             parts = Parts(
-                self.target, self.columns, self.drop, self.weights, self.task, self.classes
+                self.target,
+                self.columns,
+                self.drop,
+                self.weights,
+                task_of(self.loss, self.task),
+                self.classes,
             )
             problem = open_problem(
                 self.table, parts, quiet=self.quiet, memory_limit=self.memory_limit

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from exactk.checks import Check
 from exactk.errors import InputError
 from exactk.losses.criterion import Criterion
-from exactk.targets import Target
+from exactk.targets import Target, Task
 
 __all__ = ["Loss", "contrasts", "outputs_apart"]
 
@@ -29,6 +29,8 @@ class Loss(BaseEstimator, ABC):
     name : str
     summary : str
         What is summed over the rows.
+    task : {"auto", "classification", "regression"}
+        What y is taken for where nothing else is said.
     by_moments : bool
         Whether it is a squared error, so that moments are enough and proofs are possible.
     convex : bool
@@ -37,6 +39,7 @@ class Loss(BaseEstimator, ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    task: ClassVar[Task] = "auto"
     by_moments: ClassVar[bool] = False
     checks: ClassVar[Mapping[str, Check]] = {}
 
@@ -144,7 +147,8 @@ def refuse_numbers(name: str, task: str, classes: bool) -> None:
         return
     what = "numbers" if task == "regression" else "several labels a row"
     way = (
-        "give task='classification' if they are classes, or take loss='squared', 'huber' or 'l21'"
+        "give task='classification' (TopKClassifier has it) if they are classes, or take "
+        "loss='squared', 'huber' or 'l21'"
         if task == "regression"
         else "give one column of y, or take loss='squared'"
     )

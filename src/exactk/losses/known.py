@@ -10,7 +10,7 @@ from exactk.losses.likelihood import Logistic, Poisson
 from exactk.losses.residual import L2R, L21, Huber
 from exactk.losses.squared import OptimalScoring, Squared
 
-__all__ = ["create", "loss_class", "names", "read_loss"]
+__all__ = ["create", "loss_class", "names", "read_loss", "task_of"]
 
 _LOSSES: dict[str, type[Loss]] = {
     kind.name: kind for kind in (Squared, L21, L2R, Huber, Logistic, Poisson, OptimalScoring)
@@ -56,6 +56,17 @@ def create(name: str, /, **options: Any) -> Loss:
     loss = kind(**options)
     loss.check()
     return loss
+
+
+def task_of(loss: Any, task: Any) -> Any:
+    """Return what y holds: as it was said, or else what the loss is made for.
+
+    Examples
+    --------
+    >>> task_of("poisson", "auto"), task_of("poisson", "classification"), task_of("l21", "auto")
+    ('regression', 'classification', 'auto')
+    """
+    return read_loss(loss).task if isinstance(task, str) and task == "auto" else task
 
 
 def read_loss(given: Any, /, **options: Any) -> Loss:

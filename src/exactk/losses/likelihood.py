@@ -11,15 +11,12 @@ from exactk.errors import InputError
 from exactk.losses.base import Loss, contrasts, refuse_numbers
 from exactk.losses.criterion import Criterion
 from exactk.losses.newton import LikelihoodCriterion
-from exactk.targets import Target
+from exactk.targets import Target, Task
 
 __all__ = ["Logistic", "Poisson"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
-
-# ω of a row for prices, beside the largest: rows that are certain still have some.
-LEAST_CURVATURE = 1e-4
 
 
 class Logistic(Loss):
@@ -43,6 +40,7 @@ class Logistic(Loss):
 
     name: ClassVar[str] = "logistic"
     summary: ClassVar[str] = "−2 log p(y | x) of multinomial logistic regression"
+    task: ClassVar[Task] = "classification"
 
     def check_task(self, task: str, *, classes: bool) -> None:  # noqa: D102
         refuse_numbers(self.name, task, classes)
@@ -72,11 +70,13 @@ class Poisson(Loss):
 
     name: ClassVar[str] = "poisson"
     summary: ClassVar[str] = "deviance of Poisson regression with a logarithmic link"
+    task: ClassVar[Task] = "regression"
 
     def check_task(self, task: str, *, classes: bool) -> None:  # noqa: D102
         if task != "regression":
             raise InputError(
-                "loss 'poisson' is for counts, and y was taken for classes; give task='regression'"
+                "loss 'poisson' is for counts, and y was taken for classes; give task='regression' "
+                "(TopKRegressor has it)"
             )
 
     def check_rows(self, target: Target, weights: Floats, numbers: Indices) -> None:  # noqa: D102
@@ -136,16 +136,20 @@ class _Multinomial(LikelihoodCriterion):
         h = self._products @ seen
         h -= mean[first] * mean[second]
         h *= self.w
-        return self._force(mean), h
+        return (self.T - mean.T) * self.w[:, None], h
 
-    def _force(self, mean: Floats) -> Floats:
-        return (self.T - mean.T) * self.w[:, None]
+    def force(self, seen: Floats) -> Floats:
+        return (self.T - seen.T @ self.basis) * self.w[:, None]
 
-    def model(self, F: Floats) -> tuple[Floats, Floats]:
-        P = self.see(F)[1]
-        # The mean curvature over the directions that count.
-        omega = self.w * (P * (1.0 - P)).sum(axis=0) / (self.n_classes - 1)
-        return self._force(self.basis.T @ P), _held(omega)
+    def bend(self, seen: Floats) -> Floats:
+        omega: Floats = self.w * (seen * (1.0 - seen)).sum(axis=0) / (self.n_classes - 1)
+        return omega
+
+    def times(self, seen: Floats, V: Floats) -> Floats:
+        P, U = seen.T, V @ self.basis.T
+        PU = P * U
+        PU -= P * PU.sum(axis=1, keepdims=True)
+        return (PU @ self.basis) * self.w[:, None]
 
 
 class _Poisson(LikelihoodCriterion):
@@ -154,8 +158,12 @@ class _Poisson(LikelihoodCriterion):
     def __init__(self, Y: Floats, w: Floats) -> None:
         c = Y.shape[1]
         super().__init__(Y, w, np.eye(c), np.zeros(c))
-        known = np.where(Y > 0, Y, 1.0)
-        self._saturated = float(w @ (Y * np.log(known) - Y).sum(axis=1))
+        self._counted, self._log = Y.T > 0, np.log(np.where(Y > 0, Y, 1.0)).T
+
+    @property
+    def scale(self) -> float:
+        """All counts."""
+        return float(self.w @ self.T.sum(axis=1))
 
     def _pairs(self) -> tuple[Indices, Indices]:
         each = np.arange(self.n_outputs)
@@ -166,17 +174,20 @@ class _Poisson(LikelihoodCriterion):
 
     def see(self, F: Floats) -> tuple[float, Floats]:
         """Return the deviance, and the means, a row for each output."""
-        mean = np.exp(F.T)
-        rows = (self.T.T * F.T - mean).sum(axis=0)
-        return 2.0 * (self._saturated - float(rows @ self.w)), mean
+        mean, off = np.exp(F.T), F.T - self._log
+        # y log(y/μ) − (y − μ) as y(eᵗ − 1 − t), t = log(μ/y): large counts do not cancel.
+        rows = np.where(self._counted, self.T.T * (np.expm1(off) - off), mean)
+        return 2.0 * float(rows.sum(axis=0) @ self.w), mean
 
     def slope(self, seen: Floats) -> tuple[Floats, Floats]:
-        return (self.T - seen.T) * self.w[:, None], seen * self.w
+        return self.force(seen), seen * self.w
 
-    def model(self, F: Floats) -> tuple[Floats, Floats]:
-        mean = np.exp(F)
-        return (self.T - mean) * self.w[:, None], _held(self.w * mean.mean(axis=1))
+    def force(self, seen: Floats) -> Floats:
+        return (self.T - seen.T) * self.w[:, None]
 
+    def bend(self, seen: Floats) -> Floats:
+        omega: Floats = self.w * seen.mean(axis=0)
+        return omega
 
-def _held(omega: Floats) -> Floats:
-    return np.maximum(omega, LEAST_CURVATURE * omega.max())
+    def times(self, seen: Floats, V: Floats) -> Floats:
+        return (seen * self.w).T * V

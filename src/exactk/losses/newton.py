@@ -16,8 +16,8 @@ __all__ = ["LikelihoodCriterion", "half_hessian", "products"]
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
-# Beyond so many unknowns a system is solved by conjugate gradients, not factored.
-MANY_UNKNOWNS = 800
+# Beyond so many unknowns, or outputs, a system is solved by conjugate gradients, not factored.
+MANY_UNKNOWNS, MANY_OUTPUTS = 800, 30
 # Products of a Hessian with a vector for one Newton step, at most, and how well they solve it.
 MOST_PRODUCTS = 60
 FORCING = 0.02
@@ -28,6 +28,8 @@ MOST_HALVINGS = 40
 ENDLESS_MOVE = 0.05
 # By how much more than a Newton step promises a fit may still fall.
 REACH = 3.0
+# ω of a row for prices, beside the largest: rows that are certain still have some.
+LEAST_CURVATURE = 1e-4
 # Beside the diagonal: directions in which the likelihood is flat must not end a fit.
 JITTER = 1e-12
 
@@ -51,13 +53,40 @@ class LikelihoodCriterion(Criterion):
         """Return the entries of h that are not zero throughout, on and above the diagonal."""
         return np.triu_indices(self.n_outputs)
 
+    @property
+    def scale(self) -> float:
+        """What the deviance is about, in its own units: less than a share of it is nothing."""
+        return float(self.w.sum())
+
     @abstractmethod
     def see(self, F: Floats) -> tuple[float, Floats]:
         """Return the deviance of one F (n × r), and what `slope` needs to know of it."""
 
     @abstractmethod
+    def force(self, seen: Floats) -> Floats:
+        """Return the force (n × r), weights included."""
+
+    @abstractmethod
     def slope(self, seen: Floats) -> tuple[Floats, Floats]:
         """Return the force (n × r) and the entries of h (pairs × n), weights included."""
+
+    @abstractmethod
+    def bend(self, seen: Floats) -> Floats:
+        """Return the mean of h over the directions that count, for each row, weights included."""
+
+    @abstractmethod
+    def times(self, seen: Floats, V: Floats) -> Floats:
+        """Return h_i v_i for each row of V (n × r), weights included."""
+
+    def is_small(self, theta: Floats) -> bool:
+        """Whether a system with so many coefficients (q × r) is worth a factorisation."""
+        return theta.size <= MANY_UNKNOWNS and theta.shape[1] <= MANY_OUTPUTS
+
+    def model(self, F: Floats) -> tuple[Floats, Floats]:  # noqa: D102
+        seen = self.see(F)[1]
+        omega = self.bend(seen)
+        # All rows may be so certain that none bends any more.
+        return self.force(seen), np.maximum(omega, LEAST_CURVATURE * float(omega.max()) or 1e-12)
 
     def curvature(self) -> float:  # noqa: D102
         F = np.broadcast_to(self.null()[0], self.T.shape)
@@ -80,8 +109,10 @@ class LikelihoodCriterion(Criterion):
         theta, values = theta.copy(), np.empty(m)
         settled, endless = np.zeros(m, dtype=bool), np.zeros(m, dtype=bool)
         for i in range(m):
-            search = _Search(self, Z[i], penalty, theta[i])
-            settled[i], endless[i] = search.go(steps, tol, ceiling)
+            # A step that overflows is halved until it does not.
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                search = _Search(self, Z[i], penalty, theta[i])
+                settled[i], endless[i] = search.go(steps, tol, ceiling)
             theta[i], values[i] = search.theta, search.value
         return Fits(theta, values, settled, endless)
 
@@ -101,18 +132,21 @@ class _Search:
         self._squares: Floats | None = None
 
     def _see(self, theta: Floats, F: Floats) -> tuple[float, Floats]:
-        with np.errstate(over="ignore", invalid="ignore"):
-            value, seen = self.criterion.see(F)
+        value, seen = self.criterion.see(F)
         return value + float(self.ridge @ (theta**2).sum(axis=1)), seen
 
     def go(self, steps: int, tol: float, ceiling: float) -> tuple[bool, bool]:
         """Step until nothing is gained; return whether it ended so, and whether without end."""
-        scale = float(self.criterion.w.sum())
-        moved = 0.0
+        scale, moved = self.criterion.scale, 0.0
         for _ in range(steps):
-            force, h = self.criterion.slope(self.seen)
-            gradient = self.Z @ force - self.ridge[:, None] * self.theta
-            step = self._solve(gradient, h)
+            if self.criterion.is_small(self.theta):
+                force, h = self.criterion.slope(self.seen)
+                gradient = self.Z @ force - self.ridge[:, None] * self.theta
+                step = self._solve(gradient, h)
+            else:
+                force = self.criterion.force(self.seen)
+                gradient = self.Z @ force - self.ridge[:, None] * self.theta
+                step = self._conjugate_gradients(gradient)
             # Half the gradient times the step: to second order what a full step gains.
             promise = float((gradient * step).sum())
             if not np.isfinite(promise):
@@ -143,8 +177,6 @@ class _Search:
 
     def _solve(self, gradient: Floats, h: Floats) -> Floats:
         q, r = gradient.shape
-        if q * r > MANY_UNKNOWNS:
-            return self._conjugate_gradients(gradient, h)
         H = self._hessian(h)
         size = H.ravel()[:: q * r + 1]
         # Where all rows are certain the Hessian is zero.
@@ -161,24 +193,20 @@ class _Search:
             self._squares = products(self.Z)
         return half_hessian(h, self._squares, self.criterion, self.ridge)
 
-    def _conjugate_gradients(self, gradient: Floats, h: Floats) -> Floats:
+    def _conjugate_gradients(self, gradient: Floats) -> Floats:
         """Solve with products alone, preconditioned by one system for all outputs."""
-        Z, ridge = self.Z, self.ridge[:, None]
-        first, second = self.criterion.pairs
-        n, r = self.F.shape
-        rows = np.zeros((n, r, r))
-        rows[:, first, second] = h.T
-        rows[:, second, first] = h.T
-        mean = np.einsum("nrr->n", rows) / r
-        A = (Z * mean) @ Z.T
-        A[np.diag_indices_from(A)] += self.ridge + JITTER * np.diagonal(A)
+        Z, ridge, criterion = self.Z, self.ridge[:, None], self.criterion
+        A = (Z * criterion.bend(self.seen)) @ Z.T
+        diagonal = A.ravel()[:: len(A) + 1]
+        largest = float(diagonal.max()) or 1.0
+        diagonal += self.ridge + JITTER * np.maximum(diagonal, 1e-3 * largest)
         inverse = np.linalg.inv(A)
         x, left = np.zeros_like(gradient), gradient.copy()
         y = inverse @ left
         p, size = y.copy(), float((left * y).sum())
         enough = FORCING**2 * size
         for _ in range(MOST_PRODUCTS):
-            Hp = Z @ np.einsum("nrs,ns->nr", rows, Z.T @ p) + ridge * p
+            Hp = Z @ criterion.times(self.seen, Z.T @ p) + ridge * p
             along = float((p * Hp).sum())
             if not along > 0:
                 break

@@ -102,7 +102,7 @@ class Huber(Loss):
 
     name: ClassVar[str] = "huber"
     summary: ClassVar[str] = "squares of small residuals, lengths of large ones, with their scale"
-    checks: ClassVar[Mapping[str, Check]] = {"epsilon": Number("[1, inf)")}
+    checks: ClassVar[Mapping[str, Check]] = {"epsilon": Number("[1, 1e6]")}
 
     def __init__(self, epsilon: float = 1.35) -> None:
         self.epsilon = epsilon

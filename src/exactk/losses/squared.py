@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from exactk.losses.base import Loss, refuse_numbers
 from exactk.losses.criterion import Criterion
-from exactk.targets import Target
+from exactk.targets import Target, Task
 
 __all__ = ["OptimalScoring", "Squared", "class_scores"]
 
@@ -48,6 +48,7 @@ class OptimalScoring(Loss):
 
     name: ClassVar[str] = "optimal_scoring"
     summary: ClassVar[str] = "squared error of classes scored so that it is LDA's tr(S_T⁻¹S_B)"
+    task: ClassVar[Task] = "classification"
     by_moments: ClassVar[bool] = True
 
     def check_task(self, task: str, *, classes: bool) -> None:  # noqa: D102

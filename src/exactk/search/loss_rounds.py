@@ -162,16 +162,17 @@ class LossSearch:
     def best_swap(self, support: Support, *, thorough: bool = True) -> Support | None:
         """Return the best neighbour among those with the best prices; None if none is better."""
         gains = Model(self.table, support).swaps()
-        if self._by_likelihood:
+        criterion = self.table.criterion
+        if isinstance(criterion, LikelihoodCriterion) and criterion.is_small(support.theta):
             return self._best_foreseen(support, gains, thorough)
-        most = _most(gains, sum(LISTS)) if thorough else sum(LISTS[:-1])
+        most = _most(gains, sum(self._lists)) if thorough else sum(self._lists[:-1])
         slots, columns = np.divmod(_highest(gains, most), gains.shape[1])
         pairs = zip(slots.tolist(), columns.tolist(), strict=True)
         return self._first_better(support, [_Trial.of(support, i, p) for i, p in pairs])
 
     def _best_foreseen(self, support: Support, plain: Floats, thorough: bool) -> Support | None:
         """The same by second-order prices, and by the loss where these lead."""
-        most = _most(plain, FORESEEN)
+        most = _most(plain, FORESEEN) if thorough else LOOK_EVERY
         columns = np.unique(_highest(plain, max(POOL, most)) % plain.shape[1])
         if len(columns) == 0:
             return None

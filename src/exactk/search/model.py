@@ -170,7 +170,7 @@ class Model:
         S = np.array(support.members, dtype=np.intp)
         force, omega = table.criterion.model(table.predict(support.members, support.theta))
         X, k = table.X, len(S)
-        weight = omega.sum()
+        weight = max(float(omega.sum()), np.finfo(float).tiny)
         mean = X @ omega / weight
         self.omega, self.mean = omega, mean
         # Of members twice: once as they are, once in their weighted products with all columns.
@@ -183,7 +183,7 @@ class Model:
         self.floor = DEPENDENT * self.diagonal
         # Columns that nearly depend on each other still have prices, if no good ones.
         shifted = self.A + np.diag(1e-12 * np.diagonal(self.A) + np.finfo(float).tiny)
-        self.G = np.linalg.inv(shifted) if k else np.zeros((0, 0))
+        self.G: Floats = np.asarray(np.linalg.inv(shifted)) if k else np.zeros((0, 0))
         self.T = self.G @ self.AS
         self.D = self.diagonal - np.einsum("ij,ij->j", self.T, self.AS)
         self.D[S] = 0.0

@@ -62,7 +62,8 @@ class NewtonModel:
             self.T[i] = (flat @ across.reshape(q * r, r)).reshape(q, r, r)
             self.E[i] = own - np.tensordot(across, self.T[i], axes=((0, 1), (0, 1)))
         self.E += table.penalty * np.eye(r)
-        self._floor = LEAST * np.einsum("mrr->m", self.E).max(initial=0.0) / max(r, 1)
+        # Where all rows are certain there is nothing left to price.
+        self._floor = LEAST * float(np.einsum("mrr->m", self.E).max(initial=0.0)) / r or 1.0
         self._kept: dict[int, tuple[Floats, Floats, float]] = {}
         self._held = [i for i, p in enumerate(support.members) if p in table.fixed]
 

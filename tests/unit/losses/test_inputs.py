@@ -254,7 +254,10 @@ def test_targets_that_a_loss_is_not_for() -> None:
             problem.with_loss(name)
     X, y = make_classes()
     with says("'poisson' is for counts", "task='regression'"):
-        Problem.from_arrays(X, y, loss="poisson")
+        Problem.from_arrays(X, y, loss="poisson", task="classification")
+    # What a loss is made for says what whole numbers are, where nothing else does.
+    assert Problem.from_arrays(X, y, loss="poisson").task == "regression"
+    assert Problem.from_arrays(X, y.astype(float), loss="logistic").task == "classification"
     labels = np.column_stack([y == 0, y > 0]).astype(int)
     with says("'logistic' is for classes", "several labels a row", "one column of y"):
         Problem.from_arrays(X, labels, loss="logistic")
