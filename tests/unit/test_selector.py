@@ -35,7 +35,7 @@ def test_the_defaults() -> None:
         "criterion": "cv", "cv": None, "rule": "one_se", "scoring": None, "estimator": None,
         "include": None, "exclude": None, "groups": None, "count": "groups", "families": None,
         "at_least": None, "at_most": None, "costs": None, "budget": None, "max_correlation": None,
-        "certify": False,
+        "certify": False, "loss": "squared", "class_weight": None,
     }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 # Residuals below this share of the target's own size are zero, and weights no larger than theirs.
-ZERO_SHARE = 1e-8
+ZERO_SHARE = 1e-7
 # For prices weights are held at that of a residual of this share of the median one: rows that are
 # fitted exactly would otherwise seem to forbid every swap.
 PRICE_SHARE = 0.4
@@ -27,6 +27,8 @@ REACH = 25.0
 # are made after the loss has ceased to fall.
 POLISHED = 1e-13
 LAST_STEPS = 30
+# Ten times as many of a small table, unless the coefficients have come to rest before.
+FEW_VALUES, STILL = 10_000, 1e-13
 # What is added to the diagonal, beside it: columns that depend on each other must not end a fit.
 JITTER = 1e-15
 
@@ -113,8 +115,11 @@ class ResidualCriterion(Criterion):
             fit = self._descend(across, turned, at, steps, tol, inf)
             # The loss is flat there, and coefficients still gain digits.
             last = fit.theta
-            for _ in range(LAST_STEPS):
+            for _ in range(LAST_STEPS if one.size > FEW_VALUES else 10 * LAST_STEPS):
+                before = last
                 last, _ = self._step(across, last, turned)
+                if np.abs(last - before).max(initial=0.0) <= STILL * np.abs(last).max(initial=0.0):
+                    break
             value = self._objective(across, last, turned)
             best = np.where(value <= fit.values + tol * self._scale, last, fit.theta)
             parts.append((back @ best[0], min(float(value[0]), float(fit.values[0])), fit))

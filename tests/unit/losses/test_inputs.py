@@ -273,7 +273,7 @@ def test_losses_that_there_are_not() -> None:
     for bad in (0.0, 2.1, np.nan, "1"):
         with says("r must be a number in (0, 2]", repr(bad)):
             problem.with_loss("l2r", r=bad)
-    with says("epsilon must be a number in [1, inf)", "0.9"):
+    with says("epsilon must be a number in [1, 1e6]", "0.9"):
         problem.with_loss("huber", epsilon=0.9)
     with pytest.raises(InputError, match=r"support|column"):
         problem.with_loss("l21").objective([99])
