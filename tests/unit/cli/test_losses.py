@@ -59,7 +59,7 @@ def test_balanced_classes(run, wine, wine_csv):
         (["--loss", "l2r:r=5"], "r must be a number in (0, 2], not 5"),
         (["--loss", "l2r:p=1"], "has no option 'p'"),
         (["--loss", "l2r:r"], "'r' is not of the form NAME=VALUE"),
-        (["--loss", "poisson"], "give --task regression"),
+        (["--loss", "poisson"], "cannot be read as numbers"),
         (["--loss", "l21", "--certify", 5], "is for squared loss"),
     ],
 )
