@@ -243,6 +243,15 @@ def objective_lines(record: Record) -> Iterator[str]:
             continue
         yield f"- {ours}: objective not above any peer's in {cells - len(misses)} of {cells} cells."
         yield from misses
+    both = (entered.EXACTK_FAST, entered.EXACTK)
+    pairs = [
+        [row[ours]["objective"] for ours in both]
+        for row in by_cell(record).values()
+        if all("objective" in row.get(ours, {}) for ours in both)
+    ]
+    if pairs:
+        more = harness.geometric_mean(fast / full for fast, full in pairs) - 1.0
+        yield f"- {both[0]}: objective {more:+.1%} from {both[1]} in the geometric mean."
 
 
 def time_lines(record: Record) -> Iterator[str]:
@@ -259,11 +268,13 @@ def time_lines(record: Record) -> Iterator[str]:
                 continue
             best = [found[0]["seconds"] / own["seconds"] for own, found in pairs]
             fastest = [min(c["seconds"] for c in found) / own["seconds"] for own, found in pairs]
+            every = [sum(c["seconds"] for c in found) / own["seconds"] for own, found in pairs]
             above = [found[0]["objective"] / own["objective"] - 1.0 for own, found in pairs]
             yield (
                 f"- {package} ÷ {ours}, geometric mean of {len(pairs)} cells: "
                 f"{harness.geometric_mean(best):.2f} times the time at its best setting of each "
-                f"cell, {harness.geometric_mean(fastest):.2f} times at its fastest; its best "
+                f"cell, {harness.geometric_mean(fastest):.2f} times at its fastest, "
+                f"{harness.geometric_mean(every):.2f} times all of them together; its best "
                 f"objective is {statistics.median(above):+.2%} from ours in the median."
             )
 

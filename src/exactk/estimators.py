@@ -290,7 +290,7 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         labels: npt.NDArray[Any] = self.classes_[largest]
         return labels
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]  # no stubs
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class; for losses "logistic" and "optimal_scoring".
 
@@ -305,7 +305,7 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         probabilities: Floats = softmax(self._linear(X), axis=1)
         return probabilities
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]  # no stubs
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the probabilities.
 

@@ -61,8 +61,6 @@ class LossTable:
         Which columns of the problem these are.
     fixed : tuple of int
         Places of those that must be in.
-    fitted : int
-        Supports that were fitted so far, a measure of work that no clock disturbs.
     """
 
     def __init__(self, problem: Problem, columns: Indices | None = None) -> None:
@@ -82,7 +80,6 @@ class LossTable:
         self.X = np.ascontiguousarray(problem.standardised(self.columns)[0][problem.counted].T)
         self.fixed = tuple(np.searchsorted(self.columns, np.sort(include)).tolist())
         self.penalty = problem.penalty
-        self.fitted = 0
 
     def __len__(self) -> int:
         """Return how many columns there are."""
@@ -110,7 +107,6 @@ class LossTable:
         chosen = np.array(supports, dtype=np.intp).reshape(len(supports), -1)
         each = 8 * (chosen.shape[1] + 1) * self.X.shape[1]
         at_once = max(1, SIDE_BY_SIDE // each)
-        self.fitted += len(chosen)
         parts = []
         for i in range(0, len(chosen), at_once):
             Z = design(self.X[chosen[i : i + at_once]])
