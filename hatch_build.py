@@ -20,7 +20,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FLAGS = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-shared"]
 # Rooms of the package that have a `_native.c`.
-ROOMS = ("search", "filters", "sources", "proof")
+ROOMS = ("search", "filters", "sources", "losses", "proof")
 
 
 def compiler() -> list[str] | None:

@@ -11,9 +11,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from exactk.losses.softmax_native import CompiledSoftmax
 
 __all__ = ["Criterion", "Fits", "design"]
 
@@ -114,6 +118,10 @@ class Criterion(ABC):
         ceiling : float
             A fit that will not come below it may be left unfinished.
         """
+
+    def compiled(self, X: Floats, penalty: float) -> CompiledSoftmax | None:
+        """Return the same in C for the columns of a table (m × n), or None where there is none."""
+        return None
 
     def cold(self, Z: Floats, penalty: float) -> Floats:
         """Return coefficients to start the fits on several supports from, where none are known."""

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from exactk.errors import InputError
 from exactk.losses.base import Loss, contrasts, refuse_numbers
 from exactk.losses.criterion import Criterion
-from exactk.losses.newton import LikelihoodCriterion
+from exactk.losses.newton import MANY_OUTPUTS, MANY_UNKNOWNS, LikelihoodCriterion
+from exactk.losses.softmax_native import CompiledSoftmax, compiled_softmax
 from exactk.targets import Target, Task
 
 __all__ = ["Logistic", "Poisson"]
@@ -119,6 +120,13 @@ class _Multinomial(LikelihoodCriterion):
         # A class may have no row here, as in a fold: half of one keeps its logarithm finite.
         counts = np.bincount(self.codes, weights=self.w, minlength=self.n_classes)
         return np.log(np.maximum(counts, 0.5 * self.w.mean())) @ self.basis
+
+    def compiled(self, X: Floats, penalty: float) -> CompiledSoftmax | None:
+        if self.n_outputs > MANY_OUTPUTS:
+            return None
+        return compiled_softmax(
+            X, self.codes, self.w, self.basis, penalty, self.scale, MANY_UNKNOWNS
+        )
 
     def see(self, F: Floats) -> tuple[float, Floats]:
         """Return the deviance, and the probabilities, a row for each class."""

@@ -121,6 +121,10 @@ class _Power(ResidualCriterion):
         super().__init__(T, w, basis, offset)
         self.r = r
 
+    @property
+    def power(self) -> float | None:
+        return self.r
+
     def total(self, e: Floats) -> Floats:
         return (e if self.r == 1.0 else e**self.r) @ self.w
 

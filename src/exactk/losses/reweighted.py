@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy.typing as npt
 
 from exactk.linalg import weighted_median
 from exactk.losses.criterion import Criterion, Fits
+from exactk.losses.reweighted_native import PowerFits, compiled
 
 __all__ = ["ResidualCriterion"]
 
@@ -83,9 +86,29 @@ class ResidualCriterion(Criterion):
         middle: Floats = np.average(self.T, axis=0, weights=self.w)
         return middle
 
+    @property
+    def power(self) -> float | None:
+        """The r of a loss that is Σ w‖t − f‖ʳ, which is fitted in C; None for others."""
+        return None
+
+    @cached_property
+    def _powers(self) -> PowerFits | None:
+        """The fits in C, if there are any."""
+        if self.power is None:
+            return None
+        across, w = np.ascontiguousarray(self.T.T), np.ascontiguousarray(self.w)
+        return PowerFits(across, w, self.power, self.zero)
+
+    @property
+    def _compiled(self) -> PowerFits | None:
+        return None if compiled() is None else self._powers
+
     def cold(self, Z: Floats, penalty: float) -> Floats:
         """Return the fits by squared loss: of a loss that is not convex the end depends on it."""
         ridge = _ridge(Z.shape[1], penalty / self.curvature())
+        if (native := self._compiled) is not None:
+            start = np.zeros((len(Z), Z.shape[1], self.n_outputs))
+            return replace(native, power=2.0).steps(Z, ridge, start, 1, 0.0)[0]
         return self._solve(Z, np.broadcast_to(self.w, (len(Z), len(self.w))), ridge)
 
     def fits(  # noqa: D102
@@ -114,13 +137,8 @@ class ResidualCriterion(Criterion):
             across, at = U[:, kept].T[None], (s[kept, None] * (V[kept] @ start))[None]
             fit = self._descend(across, turned, at, steps, tol, inf)
             # The loss is flat there, and coefficients still gain digits.
-            last = fit.theta
-            for _ in range(LAST_STEPS if one.size > FEW_VALUES else 10 * LAST_STEPS):
-                before = last
-                last, _ = self._step(across, last, turned)
-                if np.abs(last - before).max(initial=0.0) <= STILL * np.abs(last).max(initial=0.0):
-                    break
-            value = self._objective(across, last, turned)
+            count = LAST_STEPS if one.size > FEW_VALUES else 10 * LAST_STEPS
+            last, value = self._last_steps(across, turned, fit.theta, count)
             best = np.where(value <= fit.values + tol * self._scale, last, fit.theta)
             parts.append((back @ best[0], min(float(value[0]), float(fit.values[0])), fit))
         return Fits(
@@ -130,9 +148,27 @@ class ResidualCriterion(Criterion):
             np.zeros(len(Z), dtype=bool),
         )
 
+    def _last_steps(
+        self, Z: Floats, ridge: Floats, theta: Floats, count: int
+    ) -> tuple[Floats, Floats]:
+        """Return θ after so many plain steps, or when they have come to rest; and objectives."""
+        if (native := self._compiled) is not None:
+            return native.steps(Z, ridge, theta, count, STILL)
+        for _ in range(count):
+            before = theta
+            theta, _ = self._step(Z, theta, ridge)
+            if np.abs(theta - before).max(initial=0.0) <= STILL * np.abs(theta).max(initial=0.0):
+                break
+        return theta, self._objective(Z, theta, ridge)
+
     def _descend(
         self, Z: Floats, ridge: Floats, theta: Floats, steps: int, tol: float, ceiling: float
     ) -> Fits:
+        if (native := self._compiled) is not None:
+            return native.descend(
+                Z, ridge, theta, steps=steps, tol=tol, ceiling=ceiling, scale=self._scale,
+                reach=REACH,
+            )  # fmt: skip
         m = len(Z)
         theta, best, values = theta.copy(), theta.copy(), np.full(m, inf)
         settled = np.zeros(m, dtype=bool)

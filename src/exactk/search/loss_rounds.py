@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from math import ceil, inf
 
 import numpy as np
@@ -23,6 +22,8 @@ from exactk.targets import Target
 __all__ = ["LossSearch"]
 
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+_Trial = tuple[list[int], Floats]
 
 # Swaps that are fitted before the steepest of them is taken; where none improves, the next so
 # many by price, and then those: after that the support is an end.
@@ -39,30 +40,13 @@ ADDITIONS, LIKELIHOOD_ADDITIONS = 3, 1
 TRIAL_STEPS, TRIAL_TOLERANCE = 24, 1e-4
 FULL_STEPS, FULL_TOLERANCE = 90, 1e-6
 # The settings behind effort=1: rounds without a gain before the search ends, and at most.
-PATIENCE, LIKELIHOOD_PATIENCE = 2, 4
+PATIENCE, LIKELIHOOD_PATIENCE = 2, 2
 MOST_PATIENCES = 3
 KICKED_OF = 12
 # Effort of a search of the model.
 MODEL_EFFORT = 0.1
 # Supports that are fitted to find some to descend from, and those.
 STARTS, DESCENTS = 12, 2
-
-
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """Members, the new one last, and coefficients to start a fit from."""
-
-    members: list[int]
-    theta: Floats
-
-    @classmethod
-    def of(cls, support: Support, slot: int, column: int, theta: Floats | None = None) -> _Trial:
-        """A swap, with the coefficients of the members that stay and none for the new one."""
-        members = list(support.members)
-        del members[slot]
-        if theta is None:
-            theta = np.insert(np.delete(support.theta, slot, axis=0), -1, 0.0, axis=0)
-        return cls([*members, column], theta)
 
 
 class LossSearch:
@@ -128,12 +112,12 @@ class LossSearch:
 
     def fitted(self, members: Sequence[int], theta: Floats | None = None) -> Support:
         """Return a support with a fit that counts."""
-        order = np.argsort(np.asarray(members, dtype=np.intp), kind="stable")
-        chosen = tuple(int(members[i]) for i in order)
-        start = None if theta is None else theta[None, [*order.tolist(), -1]]
-        fits = self.table.fits([chosen], start, steps=FULL_STEPS, tol=FULL_TOLERANCE)
-        support = Support(chosen, fits.theta[0], float(fits.values[0]))
-        if len(chosen) == self.k:
+        start = None if theta is None else theta[None]
+        fits = self.table.fits([members], start, steps=FULL_STEPS, tol=FULL_TOLERANCE)
+        return self._taken(_sorted(members, fits.theta[0], float(fits.values[0])))
+
+    def _taken(self, support: Support) -> Support:
+        if len(support.members) == self.k:
             self._offer(support)
         return support
 
@@ -167,8 +151,8 @@ class LossSearch:
             return self._best_foreseen(support, gains, thorough)
         most = _most(gains, sum(self._lists)) if thorough else sum(self._lists[:-1])
         slots, columns = np.divmod(_highest(gains, most), gains.shape[1])
-        pairs = zip(slots.tolist(), columns.tolist(), strict=True)
-        return self._first_better(support, [_Trial.of(support, i, p) for i, p in pairs])
+        trials = [_swapped(support, *p) for p in zip(slots.tolist(), columns.tolist(), strict=True)]
+        return self._first_better(len(trials), lambda part: self._best_of(support, trials[part]))
 
     def _best_foreseen(self, support: Support, plain: Floats, thorough: bool) -> Support | None:
         """The same by second-order prices, and by the loss where these lead."""
@@ -178,41 +162,58 @@ class LossSearch:
             return None
         model = NewtonModel(self.table, support, columns)
         slots, at = np.divmod(_highest(model.swaps(), most), len(columns))
-        trials: list[tuple[float, int, _Trial]] = []
-        for number, (slot, j) in enumerate(zip(slots.tolist(), at.tolist(), strict=True), start=1):
-            trial = _Trial.of(support, slot, int(columns[j]), model.start(slot, j))
-            trials.append((self.table.value(trial.members, trial.theta), number, trial))
-            if number % LOOK_EVERY == 0 and min(trials)[0] < support.value - self.slack:
-                # What is better before it is fitted is better still after that.
-                best = min(trials)[2]
-                return self.fitted(best.members, best.theta)
-        ordered = [trial for *_, trial in sorted(trials)]
-        return self._first_better(support, ordered if thorough else ordered[: LIKELIHOOD_LISTS[0]])
+        ceiling, values = support.value - self.slack, np.zeros(0)
 
-    def _first_better(self, support: Support, trials: Sequence[_Trial]) -> Support | None:
+        def best_of(chosen: Indices) -> Support | None:
+            fits = model.fits(
+                slots[chosen], at[chosen],
+                steps=FULL_STEPS, tol=FULL_TOLERANCE, ceiling=ceiling,
+            )  # fmt: skip
+            best = int(np.argmin(fits.values))
+            if not fits.values[best] < ceiling:
+                return None
+            number = chosen[best]
+            members = model.members(int(slots[number]), int(at[number]))
+            return self._taken(_sorted(members, fits.theta[best], float(fits.values[best])))
+
+        for start in range(0, len(slots), LOOK_EVERY):
+            part = slice(start, start + LOOK_EVERY)
+            values = np.append(values, model.fits(slots[part], at[part], steps=0, tol=0.0).values)
+            best = int(np.argmin(values))
+            if values[best] < ceiling:
+                # What is better before it is fitted is better still after that.
+                return best_of(np.array([best]))
+        order = np.argsort(values, kind="stable")
+        if not thorough:
+            order = order[: LIKELIHOOD_LISTS[0]]
+        return self._first_better(len(order), lambda part: best_of(order[part]))
+
+    def _first_better(
+        self, count: int, best_of: Callable[[slice], Support | None]
+    ) -> Support | None:
         """Return the best of the first few trials that hold a better one."""
         done = 0
         # Where all swaps are in the list, the last part of it is the rest.
-        for count in (*self._lists, len(trials) if len(trials) <= ALL_SWAPS else 0):
-            better = self._best_of(support, trials[done : done + count])
-            done += count
-            if better is not None or done >= len(trials) or self.monitor.expired:
+        for more in (*self._lists, count if count <= ALL_SWAPS else 0):
+            if done >= count or (done and self.monitor.expired):
+                return None
+            better = best_of(slice(done, done + more))
+            done += more
+            if better is not None:
                 return better
         return None
 
     def _best_of(self, support: Support, trials: Sequence[_Trial]) -> Support | None:
-        if not trials:
-            return None
         ceiling = support.value - self.slack
         fits = self.table.fits(
-            [trial.members for trial in trials], np.array([trial.theta for trial in trials]),
+            [members for members, _ in trials], np.array([theta for _, theta in trials]),
             steps=TRIAL_STEPS, tol=TRIAL_TOLERANCE, ceiling=ceiling,
         )  # fmt: skip
         at = int(np.argmin(fits.values))
         # A trial may be short of its end by more than it is short of the ceiling.
         if fits.values[at] > ceiling + 10 * TRIAL_TOLERANCE * abs(ceiling):
             return None
-        found = self.fitted(trials[at].members, fits.theta[at])
+        found = self.fitted(trials[at][0], fits.theta[at])
         return found if found.value < ceiling else None
 
     def grow(self, support: Support, size: int, barred: Sequence[int] = ()) -> Support:
@@ -319,18 +320,31 @@ class LossSearch:
         self.descend(self.grow(rest, self.k, barred=gone))
 
 
+def _swapped(support: Support, slot: int, column: int) -> _Trial:
+    """A swap: members, the new one last, and their coefficients before it, none for the new one."""
+    members = [*support.members, column]
+    del members[slot]
+    return members, np.insert(np.delete(support.theta, slot, axis=0), -1, 0.0, axis=0)
+
+
+def _sorted(members: Sequence[int], theta: Floats, value: float) -> Support:
+    """A support from a fit on its members in any order."""
+    order = np.argsort(members, kind="stable").tolist()
+    return Support(tuple(int(members[i]) for i in order), theta[[*order, -1]], value)
+
+
 def _most(gains: Floats, usual: int) -> int:
     """Return how many swaps are looked at: all, where these are few."""
     possible = int((gains > -inf).sum())
     return possible if possible <= ALL_SWAPS else usual
 
 
-def _highest(gains: Floats, most: int) -> npt.NDArray[np.intp]:
+def _highest(gains: Floats, most: int) -> Indices:
     """Return the places of the highest prices, flat, highest first; of equal ones the first."""
     flat = gains.ravel()
     most = min(most, int((flat > -inf).sum()))
     if most == 0:
         return np.zeros(0, dtype=np.intp)
     top = np.argpartition(-flat, most - 1)[:most]
-    order: npt.NDArray[np.intp] = top[np.lexsort((top, -flat[top]))]
+    order: Indices = top[np.lexsort((top, -flat[top]))]
     return order

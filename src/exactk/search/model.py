@@ -16,6 +16,7 @@ import numpy.typing as npt
 from exactk.errors import InputError
 from exactk.linalg import DEPENDENT
 from exactk.losses.criterion import Fits, design
+from exactk.losses.softmax_native import CompiledSoftmax
 from exactk.problem import Problem
 from exactk.search.descent import greedy_order
 from exactk.search.state import price_swaps
@@ -80,6 +81,12 @@ class LossTable:
         self.X = np.ascontiguousarray(problem.standardised(self.columns)[0][problem.counted].T)
         self.fixed = tuple(np.searchsorted(self.columns, np.sort(include)).tolist())
         self.penalty = problem.penalty
+        self._compiled = self.criterion.compiled(self.X, self.penalty)
+
+    def compiled(self, k: int) -> CompiledSoftmax | None:
+        """Return what fits k columns in C, or None where NumPy does."""
+        compiled = self._compiled
+        return compiled if compiled is not None and compiled.serves(k) else None
 
     def __len__(self) -> int:
         """Return how many columns there are."""
@@ -105,6 +112,12 @@ class LossTable:
             As in `Criterion.fits`.
         """
         chosen = np.array(supports, dtype=np.intp).reshape(len(supports), -1)
+        compiled = self.compiled(chosen.shape[1])
+        if compiled is not None:
+            if theta is None:
+                m, k = chosen.shape
+                theta = self.criterion.cold(np.empty((m, k + 1, 0)), self.penalty)
+            return compiled.fits(chosen, theta, steps=steps, tol=tol, ceiling=ceiling)
         each = 8 * (chosen.shape[1] + 1) * self.X.shape[1]
         at_once = max(1, SIDE_BY_SIDE // each)
         parts = []

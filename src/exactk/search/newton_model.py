@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from exactk.losses.criterion import Fits
 from exactk.losses.newton import LikelihoodCriterion, half_hessian, products
+from exactk.losses.softmax_native import SecondOrder
 from exactk.search.model import LossTable, Support
 
 __all__ = ["NewtonModel"]
@@ -22,7 +24,7 @@ LEAST = 1e-9
 
 
 class NewtonModel:
-    """Second-order prices of swaps, and the coefficients that they lead to.
+    """Second-order prices of swaps, and fits from the coefficients that they lead to.
 
     Parameters
     ----------
@@ -34,41 +36,53 @@ class NewtonModel:
     """
 
     def __init__(self, table: LossTable, support: Support, columns: Indices) -> None:
+        self.table, self.support, self.columns = table, support, columns
+        self.theta = np.ascontiguousarray(support.theta)
+        q, r = self.theta.shape
+        self._compiled = table.compiled(q - 1)
+        H, C, across, own = (
+            self._sums()
+            if self._compiled is None
+            else self._compiled.model(support.members, self.theta, columns)
+        )
+        size = H.ravel()[:: q * r + 1]
+        size += LEAST * np.maximum(size, LEAST * (float(size.max()) or 1.0))
+        K: Floats = np.linalg.inv(H)
+        T = K @ across
+        E = own - np.swapaxes(across, 1, 2) @ T
+        diagonal = np.einsum("mrr->mr", E)
+        diagonal += table.penalty
+        # Where all rows are certain there is nothing left to price.
+        diagonal += LEAST * float(diagonal.sum(axis=1).max(initial=0.0)) / r or 1.0
+        self.known = SecondOrder(support.members, self.theta, columns, K, T, E, C)
+        self._held = [i for i, p in enumerate(support.members) if p in table.fixed]
+
+    def _sums(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Half the Hessian; of the columns gradients, products with it and with themselves."""
+        table, columns = self.table, self.columns
         criterion = table.criterion
         assert isinstance(criterion, LikelihoodCriterion)
-        self.columns, self.theta = columns, support.theta
-        q, r = support.theta.shape
-        Z = np.vstack([table.X[list(support.members)], np.ones(table.X.shape[1])])
-        seen = criterion.see(table.predict(support.members, support.theta))[1]
+        (q, r), m = self.theta.shape, len(columns)
+        members = list(self.support.members)
+        Z = np.vstack([table.X[members], np.ones(table.X.shape[1])])
+        seen = criterion.see(table.predict(members, self.theta))[1]
         force, h = criterion.slope(seen)
         ridge = np.full(q, table.penalty)
         ridge[-1] = 0.0
         first, second = criterion.pairs
-        H = half_hessian(h, products(Z), criterion, ridge)
-        size = H.ravel()[:: q * r + 1]
-        size += LEAST * np.maximum(size, LEAST * (float(size.max()) or 1.0))
-        self.K = np.linalg.inv(H).reshape(q, r, q, r)
-        self.C = table.X[columns] @ force
-        m = len(columns)
-        self.T = np.empty((m, q, r, r))
-        self.E = np.empty((m, r, r))
-        flat = self.K.reshape(q * r, q * r)
-        across, own = np.zeros((q, r, r)), np.zeros((r, r))
+        across, own = np.zeros((m, q, r, r)), np.zeros((m, r, r))
         for i, p in enumerate(columns):
             x = table.X[p]
             hx = h * x
-            across[:, first, second] = across[:, second, first] = (hx @ Z.T).T
-            own[first, second] = own[second, first] = hx @ x
-            self.T[i] = (flat @ across.reshape(q * r, r)).reshape(q, r, r)
-            self.E[i] = own - np.tensordot(across, self.T[i], axes=((0, 1), (0, 1)))
-        self.E += table.penalty * np.eye(r)
-        # Where all rows are certain there is nothing left to price.
-        self._floor = LEAST * float(np.einsum("mrr->m", self.E).max(initial=0.0)) / r or 1.0
-        self._kept: dict[int, tuple[Floats, Floats, float]] = {}
-        self._held = [i for i, p in enumerate(support.members) if p in table.fixed]
+            across[i][:, first, second] = across[i][:, second, first] = (hx @ Z.T).T
+            own[i][first, second] = own[i][second, first] = hx @ x
+        H = half_hessian(h, products(Z), criterion, ridge)
+        return H, table.X[columns] @ force, across.reshape(m, q * r, r), own
 
     def swaps(self) -> Floats:
         """Return how much each member out (k) and each of the columns in (m) lowers the loss."""
+        if self._compiled is not None:
+            return self._compiled.prices(self.known, self._held)
         k = len(self.theta) - 1
         out = np.full((k, len(self.columns)), -np.inf)
         for i in range(k):
@@ -78,29 +92,68 @@ class NewtonModel:
                 out[i] = np.einsum("mr,mr->m", C, gain) - loss
         return out
 
+    def members(self, slot: int, at: int) -> list[int]:
+        """Return the members after a swap, the new one last."""
+        members = [*self.support.members, int(self.columns[at])]
+        del members[slot]
+        return members
+
+    def fits(
+        self,
+        slots: Indices,
+        at: Indices,
+        *,
+        steps: int,
+        tol: float,
+        ceiling: float = np.inf,
+    ) -> Fits:
+        """Fit several swaps from where the prices lead; without steps, look at that alone.
+
+        Parameters
+        ----------
+        slots, at : ndarray of intp
+            Members that go, and which of the columns come in, as the last of the members.
+        steps, tol, ceiling
+            As in `Criterion.fits`.
+        """
+        if self._compiled is not None:
+            return self._compiled.swaps(
+                self.known, slots, at, steps=steps, tol=tol, ceiling=ceiling
+            )
+        pairs = list(zip(slots.tolist(), at.tolist(), strict=True))
+        supports = [self.members(*pair) for pair in pairs]
+        theta = np.array([self._start(*pair) for pair in pairs])
+        if steps:
+            return self.table.fits(supports, theta, steps=steps, tol=tol, ceiling=ceiling)
+        values = [self.table.value(*each) for each in zip(supports, theta, strict=True)]
+        none = np.zeros(len(pairs), dtype=bool)
+        return Fits(theta, np.array(values), none, none)
+
+    def _block(self, i: int) -> tuple[Floats, Floats]:
+        """Columns i of K (q × r × r), and the inverse of its own block."""
+        q, r = self.theta.shape
+        column = self.known.K.reshape(q, r, q, r)[:, :, i]
+        return column, np.asarray(np.linalg.inv(column[i]))
+
     def _without(self, i: int) -> tuple[Floats, Floats, float]:
         """Gradients and Hessians of the columns once member i is gone, and what that costs."""
-        if i in self._kept:
-            return self._kept[i]
-        K_ii, v = self.K[i, :, i], self.theta[i]
-        T_i = self.T[:, i]
-        inverse = np.linalg.inv(K_ii)
+        r, v = self.theta.shape[1], self.theta[i]
+        T_i = self.known.T[:, i * r : (i + 1) * r]
+        _, inverse = self._block(i)
         force = inverse @ v
-        weight = inverse @ T_i
-        C = self.C + np.einsum("mab,a->mb", T_i, force)
-        E = self.E + np.swapaxes(T_i, 1, 2) @ weight
-        E[:, np.arange(len(v)), np.arange(len(v))] += self._floor
-        self._kept[i] = C, E, float(v @ force)
-        return self._kept[i]
+        C = self.known.C + np.einsum("mab,a->mb", T_i, force)
+        E = self.known.E + np.swapaxes(T_i, 1, 2) @ (inverse @ T_i)
+        return C, E, float(v @ force)
 
-    def start(self, i: int, at: int) -> Floats:
+    def _start(self, i: int, at: int) -> Floats:
         """Return the coefficients with member i out and column number `at` in, as its last."""
+        q, r = self.theta.shape
         C, E, _ = self._without(i)
         new = np.linalg.solve(E[at], C[at])
-        K_ii = self.K[i, :, i]
-        gone = np.linalg.solve(K_ii, self.theta[i] + self.T[at, i] @ new)
-        theta = self.theta - np.einsum("qab,b->qa", self.K[:, :, i], gone)
-        theta -= np.einsum("qab,b->qa", self.T[at], new)
+        column, inverse = self._block(i)
+        T = self.known.T[at].reshape(q, r, r)
+        gone = inverse @ (self.theta[i] - T[i] @ new)
+        theta = self.theta - column @ gone - T @ new
         # What is left of the member's own coefficients is rounding.
         rest = np.delete(theta[:-1], i, axis=0)
         return np.vstack([rest, new, theta[-1:]])
