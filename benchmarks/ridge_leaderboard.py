@@ -9,6 +9,9 @@ rule, which rounded the share of each class by itself, so that a new run splits 
     python -m benchmarks.ridge_leaderboard             kept in results/ridge_leaderboard.json
     python -m benchmarks.ridge_leaderboard --quick     a few sets, one split, only printed
     python -m benchmarks.ridge_leaderboard --report    the table of the kept record again
+
+With `--loss logistic` the model on the chosen columns is scored, too: its accuracy, and its
+deviance on the rows held out. That record is results/ridge_leaderboard_logistic.json.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import log_softmax
 from scipy.stats import rankdata
 from sklearn.feature_selection import f_classif
 
@@ -52,11 +56,23 @@ def constant(value: float) -> Rule:
     return lambda n, d: value
 
 
-RULES: dict[str, Rule] = {
-    **{f"{value:g}": constant(value) for value in (1e-6, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)},
-    "0.1·√(d/n) in [0.1, 3]": square_root_rule,
-    "0.03·d/n": lambda n, d: 0.03 * d / n,
-    "cv": lambda n, d: "cv",
+def share_of_rule(share: float) -> Rule:
+    """A share of the rule for squared loss."""
+    return lambda n, d: share * square_root_rule(n, d)
+
+
+THE_RULE = "0.1·√(d/n) in [0.1, 3]"
+RULES: dict[str, dict[str, Rule]] = {
+    "squared": {
+        **{f"{value:g}": constant(value) for value in (1e-6, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)},
+        THE_RULE: square_root_rule,
+        "0.03·d/n": lambda n, d: 0.03 * d / n,
+        "cv": lambda n, d: "cv",
+    },
+    "logistic": {
+        **{f"{value:g}": constant(value) for value in (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3)},
+        **{f"{s:g} × ({THE_RULE})": share_of_rule(s) for s in (0.01, 0.03, 0.1, 0.3, 1.0)},
+    },
 }
 
 
@@ -87,6 +103,14 @@ class Split:
             self._seen[support] = [accuracy(classifier, *parts) for classifier in ("1nn", "svm")]
         return self._seen[support]
 
+    def of_model(self, result: Any) -> list[float]:
+        """Test accuracy of a logistic model, and its mean deviance on the test part."""
+        outputs = self.X_test[:, result.support] @ result.coef.T + result.intercept
+        logs = log_softmax(outputs, axis=1)
+        codes = np.searchsorted(np.unique(self.y), self.y_test)
+        right = np.argmax(logs, axis=1) == codes
+        return [float(right.mean()), -2.0 * float(logs[np.arange(len(codes)), codes].mean())]
+
     def by_f_score(self, k: int) -> tuple[int, ...]:
         """The k columns of largest F statistic."""
         order = np.argsort(-f_classif(self.X[:, self.usable], self.y)[0], kind="stable")
@@ -94,21 +118,26 @@ class Split:
 
 
 def run_split(part: Split, sizes: Sequence[int], options: argparse.Namespace) -> dict[str, Any]:
-    """Scores of every rule at every k on one split: `{k: {rule: [1-NN, SVM]}}`."""
+    """Scores of every rule at every k on one split: `{k: {rule: [1-NN, SVM]}}`.
+
+    With a logistic model its own follow: accuracy and mean deviance.
+    """
     import exactk
 
-    problem = exactk.Problem.from_arrays(part.X, part.y, task="classification")
+    problem = exactk.Problem.from_arrays(part.X, part.y, task="classification", loss=options.loss)
+    by_model = options.loss == "logistic"
     found: dict[str, Any] = {}
     for k in sizes:
-        found[str(k)] = {F_SCORE: part.scores(part.by_f_score(k))}
-        for name, rule in RULES.items():
+        found[str(k)] = {} if by_model else {F_SCORE: part.scores(part.by_f_score(k))}
+        for name, rule in RULES[options.loss].items():
             if name == "cv" and options.no_cv:
                 continue
             ridge = rule(part.X.shape[0], part.usable.size)
             if isinstance(ridge, str):
                 ridge = exactk.resolve_ridge(ridge, problem, k)
             result = exactk.solve(problem.with_ridge(ridge), k, effort=options.effort)
-            found[str(k)][name] = part.scores(tuple(int(j) for j in result.support))
+            own = part.of_model(result) if by_model else []
+            found[str(k)][name] = [*part.scores(tuple(result.support.tolist())), *own]
     return found
 
 
@@ -131,12 +160,18 @@ def standings(record: dict[str, Any]) -> list[list[str]]:
     cells = [(name, k) for name, sizes in record["scores"].items() for k in sizes]
     rules = list(record["scores"][cells[0][0]][cells[0][1]])
     values = np.array([[record["scores"][s][k][rule] for rule in rules] for s, k in cells])
-    accuracy = values.mean(axis=2)
+    accuracy = values[:, :, :3].mean(axis=2)
     ranks = rankdata(-accuracy.round(6), axis=1).mean(axis=0)
     wide = np.array([record["sets"][s]["features"] > record["sets"][s]["rows"] for s, _ in cells])
 
+    by_model = values.shape[2] > 2
+    least = values[:, :, 3].min(axis=1) if by_model else None
+
     def percent(part: Any) -> str:
         return f"{100 * part.mean():.2f}" if part.size else ""
+
+    def relative(deviance: Any) -> str:
+        return f"{harness.geometric_mean(deviance / least):.3f}"
 
     return [
         [
@@ -145,6 +180,7 @@ def standings(record: dict[str, Any]) -> list[list[str]]:
             percent(accuracy[:, i]),
             percent(values[:, i, 0]),
             percent(values[:, i, 1]),
+            *([percent(values[:, i, 2]), relative(values[:, i, 3])] if by_model else []),
             percent(accuracy[wide, i]),
             percent(accuracy[~wide, i]),
         ]
@@ -159,7 +195,11 @@ def report(record: dict[str, Any]) -> str:
         f"k = {', '.join(map(str, record['k']))}, effort {record['effort']}; mean test accuracy "
         "in %, mean rank over data sets and k."
     )
-    header = ["ridge", "mean rank", "accuracy", "1-NN", "SVM", "n < d", "n ≥ d"]
+    own = []
+    if record.get("loss", "squared") == "logistic":
+        about += " Loss: logistic; of its model accuracy and, over the least of the cell, deviance."
+        own = ["model", "deviance"]
+    header = ["ridge", "mean rank", "accuracy", "1-NN", "SVM", *own, "n < d", "n ≥ d"]
     return about + "\n\n" + harness.markdown(header, standings(record))
 
 
@@ -170,6 +210,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--data", nargs="+", metavar="NAME")
     parser.add_argument("--k", nargs="+", type=int, default=list(SIZES), metavar="K")
+    parser.add_argument("--loss", choices=list(RULES), default="squared")
     parser.add_argument("--splits", type=int)
     parser.add_argument("--effort", type=float, default=0.0)
     parser.add_argument("--seed", type=int, default=0)
@@ -183,7 +224,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
-    default = "ridge_leaderboard"
+    default = "ridge_leaderboard" + ("_logistic" if options.loss == "logistic" else "")
     if options.report:
         stored = harness.RESULTS / f"{options.save or default}.json"
         print(report(json.loads(stored.read_text(encoding="utf-8"))))
@@ -207,6 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "splits": options.splits,
         "k": options.k,
         "effort": options.effort,
+        "loss": options.loss,
         "missing": missing,
         "sets": sets,
         "scores": scores,

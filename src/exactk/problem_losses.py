@@ -179,10 +179,9 @@ class Lossy:
         )
         Z = design(x.T[None])
         start = criterion.cold(Z, problem.penalty)
-        if theta is not None and len(live) == len(S):
-            # With one minimum any start will do; with several, both are followed.
-            start = theta[None] if problem.loss.convex else np.concatenate([start, theta[None]])
-            Z = np.repeat(Z, len(start), axis=0)
+        if theta is not None and len(live) == len(S) and not problem.loss.convex:
+            start = np.concatenate([start, theta[None]])
+            Z = np.repeat(Z, 2, axis=0)
         fits = criterion.fits(Z, problem.penalty, start, steps=FIT_STEPS, tol=FIT_TOLERANCE)
         at = int(np.argmin(fits.values))
         W, b = criterion.outputs(fits.theta[at])

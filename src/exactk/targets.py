@@ -353,8 +353,10 @@ def _code_numbers(
     try:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
+        asked = " (and loss='poisson')" if task == "regression" else ""
         raise InputError(
-            f"y cannot be read as numbers, as task={task!r} with {values.ndim}-d y needs: {error}"
+            f"y cannot be read as numbers, as task={task!r}{asked} with {values.ndim}-d y needs: "
+            f"{error}"
         ) from error
     if numbers.ndim == 1:
         numbers = numbers[:, None]

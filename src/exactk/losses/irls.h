@@ -19,7 +19,7 @@
 enum { IRLS_LANES = 4, IRLS_HIGH = 4, IRLS_WIDE = 3 };
 /* Numbers in a tile of rows, so that it stays in the first cache; rows of it, at least and most. */
 enum { IRLS_TILE = 3072, IRLS_LEAST = 64, IRLS_MOST = 256 };
-/* A column whose share of its own square is left by those before it is this depends on them. */
+/* A column depends on those before it where they leave no more than this share of its square. */
 #define IRLS_DEPENDENT 1e-14
 
 typedef double irls_vec __attribute__((vector_size(32)));
@@ -144,7 +144,8 @@ static ALWAYS_INLINE double irls_tile(const IrlsTask *t, const IrlsRoom *room, c
         for (int64_t i = 0; i < rows; i++) {
             double e = length[i], held = e > zero ? e : zero, u = pow(held, power - 2.0);
             part[i % IRLS_LANES] += w[i] * (e >= zero ? e * e * u : pow(e, power));
-            length[i] = sqrt(0.5 * power * w[i] * u);
+            /* Rows that only fill up a tile weigh nothing, whatever u is. */
+            length[i] = w[i] > 0.0 ? sqrt(0.5 * power * w[i] * u) : 0.0;
         }
     for (int64_t l = 0; l < IRLS_LANES; l++) loss += part[l];
     if (!to_solve) return loss;

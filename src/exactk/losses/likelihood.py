@@ -10,7 +10,7 @@ import numpy.typing as npt
 from exactk.errors import InputError
 from exactk.losses.base import Loss, contrasts, refuse_numbers
 from exactk.losses.criterion import Criterion
-from exactk.losses.newton import MANY_OUTPUTS, MANY_UNKNOWNS, LikelihoodCriterion
+from exactk.losses.newton import MANY_OUTPUTS, LikelihoodCriterion
 from exactk.losses.softmax_native import CompiledSoftmax, compiled_softmax
 from exactk.targets import Target, Task
 
@@ -124,9 +124,7 @@ class _Multinomial(LikelihoodCriterion):
     def compiled(self, X: Floats, penalty: float) -> CompiledSoftmax | None:
         if self.n_outputs > MANY_OUTPUTS:
             return None
-        return compiled_softmax(
-            X, self.codes, self.w, self.basis, penalty, self.scale, MANY_UNKNOWNS
-        )
+        return compiled_softmax(X, self.codes, self.w, self.basis, penalty, self.limits)
 
     def see(self, F: Floats) -> tuple[float, Floats]:
         """Return the deviance, and the probabilities, a row for each class."""

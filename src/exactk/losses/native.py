@@ -10,7 +10,7 @@ from exactk.compiled import open_library, path_beside
 __all__ = ["library"]
 
 # What `_native.c` must say of itself.
-VERSION = 1
+VERSION = 2
 
 
 @cache

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.losses.criterion import Criterion, Fits
+from exactk.losses.softmax_native import Limits
 
 __all__ = ["LikelihoodCriterion", "half_hessian", "products"]
 
@@ -30,8 +31,12 @@ ENDLESS_MOVE = 0.05
 REACH = 3.0
 # ω of a row for prices, beside the largest: rows that are certain still have some.
 LEAST_CURVATURE = 1e-4
-# Beside the diagonal: directions in which the likelihood is flat must not end a fit.
-JITTER = 1e-12
+# Beside the diagonal: directions in which the likelihood is flat must not end a fit. Where all rows
+# are certain so many are, and steps lead so far, that it takes more, up to this.
+JITTER, MOST_JITTER = 1e-12, 1e3
+# A step that cannot be taken is the end if it promises no more than this share of the objective:
+# what is left is rounding.
+REST = 1e-10
 
 
 class LikelihoodCriterion(Criterion):
@@ -77,6 +82,14 @@ class LikelihoodCriterion(Criterion):
     @abstractmethod
     def times(self, seen: Floats, V: Floats) -> Floats:
         """Return h_i v_i for each row of V (n × r), weights included."""
+
+    @property
+    def limits(self) -> Limits:
+        """What compiled fits keep as these do."""
+        return Limits(
+            scale=self.scale, reach=REACH, armijo=ARMIJO, halvings=MOST_HALVINGS, rest=REST,
+            jitter=JITTER, unknowns=MANY_UNKNOWNS,
+        )  # fmt: skip
 
     def is_small(self, theta: Floats) -> bool:
         """Whether a system with so many coefficients (q × r) is worth a factorisation."""
@@ -130,6 +143,7 @@ class _Search:
         self.F = Z.T @ theta
         self.value, self.seen = self._see(theta, self.F)
         self._squares: Floats | None = None
+        self._jitter = JITTER
 
     def _see(self, theta: Floats, F: Floats) -> tuple[float, Floats]:
         value, seen = self.criterion.see(F)
@@ -158,8 +172,14 @@ class _Search:
             if self.value - REACH * promise > ceiling:
                 return False, False
             moved = self._move(step, promise)
-            if moved == 0.0:
+            if moved > 0.0:
+                self._jitter = JITTER
+                continue
+            if promise <= REST * max(self.value, scale):
                 return True, False
+            self._jitter *= 1e3
+            if self._jitter > MOST_JITTER:
+                return False, False
         return False, moved > ENDLESS_MOVE
 
     def _move(self, step: Floats, promise: float, halvings: int = MOST_HALVINGS) -> float:
@@ -181,7 +201,7 @@ class _Search:
         size = H.ravel()[:: q * r + 1]
         # Where all rows are certain the Hessian is zero.
         largest = float(size.max()) or 1.0
-        size += JITTER * np.maximum(size, 1e-3 * largest)
+        size += self._jitter * np.maximum(size, 1e-3 * largest)
         try:
             step = np.linalg.solve(H, gradient.ravel())
         except np.linalg.LinAlgError:
@@ -199,7 +219,7 @@ class _Search:
         A = (Z * criterion.bend(self.seen)) @ Z.T
         diagonal = A.ravel()[:: len(A) + 1]
         largest = float(diagonal.max()) or 1.0
-        diagonal += self.ridge + JITTER * np.maximum(diagonal, 1e-3 * largest)
+        diagonal += self.ridge + self._jitter * np.maximum(diagonal, 1e-3 * largest)
         inverse = np.linalg.inv(A)
         x, left = np.zeros_like(gradient), gradient.copy()
         y = inverse @ left

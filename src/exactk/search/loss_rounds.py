@@ -26,7 +26,7 @@ Indices = npt.NDArray[np.intp]
 _Trial = tuple[list[int], Floats]
 
 # Swaps that are fitted before the steepest of them is taken; where none improves, the next so
-# many by price, and then those: after that the support is an end.
+# many by price, and then those, and where all swaps are few, the rest: then the support is an end.
 LISTS = (6, 12, 24)
 # The same for likelihoods, whose fits cost more and whose prices are better.
 LIKELIHOOD_LISTS = (2, 4, 8)
@@ -40,7 +40,7 @@ ADDITIONS, LIKELIHOOD_ADDITIONS = 3, 1
 TRIAL_STEPS, TRIAL_TOLERANCE = 24, 1e-4
 FULL_STEPS, FULL_TOLERANCE = 90, 1e-6
 # The settings behind effort=1: rounds without a gain before the search ends, and at most.
-PATIENCE, LIKELIHOOD_PATIENCE = 2, 2
+PATIENCE = 2
 MOST_PATIENCES = 3
 KICKED_OF = 12
 # Effort of a search of the model.
@@ -287,7 +287,7 @@ class LossSearch:
 
     def _rounds(self, effort: float) -> None:
         """Drop a part of the best support and complete it another way, until that brings none."""
-        patience = effort * (LIKELIHOOD_PATIENCE if self._by_likelihood else PATIENCE)
+        patience = effort * PATIENCE
         since, rounds = 0, 0
         while not self.monitor.expired:
             if since >= patience or rounds >= MOST_PATIENCES * patience:

@@ -47,7 +47,7 @@ class NewtonModel:
         )
         size = H.ravel()[:: q * r + 1]
         size += LEAST * np.maximum(size, LEAST * (float(size.max()) or 1.0))
-        K: Floats = np.linalg.inv(H)
+        K = np.asarray(np.linalg.inv(H), dtype=np.float64)
         T = K @ across
         E = own - np.swapaxes(across, 1, 2) @ T
         diagonal = np.einsum("mrr->mr", E)
@@ -56,6 +56,7 @@ class NewtonModel:
         diagonal += LEAST * float(diagonal.sum(axis=1).max(initial=0.0)) / r or 1.0
         self.known = SecondOrder(support.members, self.theta, columns, K, T, E, C)
         self._held = [i for i, p in enumerate(support.members) if p in table.fixed]
+        self._kept: dict[int, tuple[Floats, Floats, float]] = {}
 
     def _sums(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Half the Hessian; of the columns gradients, products with it and with themselves."""
@@ -137,13 +138,16 @@ class NewtonModel:
 
     def _without(self, i: int) -> tuple[Floats, Floats, float]:
         """Gradients and Hessians of the columns once member i is gone, and what that costs."""
+        if i in self._kept:
+            return self._kept[i]
         r, v = self.theta.shape[1], self.theta[i]
         T_i = self.known.T[:, i * r : (i + 1) * r]
         _, inverse = self._block(i)
         force = inverse @ v
         C = self.known.C + np.einsum("mab,a->mb", T_i, force)
         E = self.known.E + np.swapaxes(T_i, 1, 2) @ (inverse @ T_i)
-        return C, E, float(v @ force)
+        self._kept[i] = C, E, float(v @ force)
+        return self._kept[i]
 
     def _start(self, i: int, at: int) -> Floats:
         """Return the coefficients with member i out and column number `at` in, as its last."""
