@@ -552,8 +552,8 @@ class Problem(Doors, Ruled, Lossy):
         ----------
         support : array-like of int
         theta : ndarray of shape (len(support) + 1, r) or None
-            Coefficients that a search by another loss than the squared error has come to, to start
-            from as well: of several local minima the lower counts.
+            Coefficients that a search by another loss than the squared error has come to: of
+            several local minima the lowest counts, and one alone is found sooner.
 
         Returns
         -------

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from exactk.errors import InputError
 from exactk.losses.base import Loss
-from exactk.losses.criterion import Criterion, design
+from exactk.losses.criterion import Criterion, Fits, design
 from exactk.losses.known import read_loss
+from exactk.losses.newton import LikelihoodCriterion
 from exactk.losses.squared import OptimalScoring, Squared, class_scores
 from exactk.targets import weigh_classes
 
@@ -45,6 +46,8 @@ class Fit:
         Independent columns among those fitted.
     note : str
         A sentence where the fit has no end, or was not brought to it; else empty.
+    interrupted : bool
+        Whether Ctrl-C ended it.
     """
 
     coef: Floats
@@ -53,6 +56,7 @@ class Fit:
     residual: float
     rank: int
     note: str = ""
+    interrupted: bool = False
 
 
 class Lossy:
@@ -178,11 +182,21 @@ class Lossy:
             else np.zeros((len(criterion.T), 0))
         )
         Z = design(x.T[None])
-        start = criterion.cold(Z, problem.penalty)
-        if theta is not None and len(live) == len(S) and not problem.loss.convex:
-            start = np.concatenate([start, theta[None]])
-            Z = np.repeat(Z, 2, axis=0)
-        fits = criterion.fits(Z, problem.penalty, start, steps=FIT_STEPS, tol=FIT_TOLERANCE)
+        if len(live) < len(S):
+            theta = None
+        start = self._starts(Z, theta)
+        interrupted = False
+        try:
+            fits = criterion.fits(
+                np.repeat(Z, len(start), axis=0), problem.penalty, start,
+                steps=FIT_STEPS, tol=FIT_TOLERANCE,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            if theta is None:
+                raise
+            # What a search has found must not be lost with its last digits.
+            interrupted, none = True, np.zeros(1, dtype=bool)
+            fits = Fits(theta[None], self._values(Z, theta[None]), none, none)
         at = int(np.argmin(fits.values))
         W, b = criterion.outputs(fits.theta[at])
         coef = np.zeros((problem.n_outputs, len(S)))
@@ -195,7 +209,36 @@ class Lossy:
             residual=value - problem.penalty * float((fits.theta[at, :-1] ** 2).sum()),
             rank=self.squared.refit(S).rank,
             note=_note(bool(fits.settled[at]), bool(fits.endless[at]), criterion.lacks_rows),
+            interrupted=interrupted,
         )
+
+    def _starts(self, Z: Floats, theta: Floats | None) -> Floats:
+        """Coefficients to start a fit from that is reported.
+
+        It must not hang on how its columns were found. So what a search has come to counts only
+        where there are several minima, of which the lowest is reported, or where there is one alone
+        and it is near.
+        """
+        problem, criterion = cast("Problem", self), self.criterion
+        cold = criterion.cold(Z, problem.penalty)
+        if not problem.loss.convex:
+            # A model without columns is one of them.
+            null = np.zeros_like(cold)
+            null[:, -1] = self.without_columns[0]
+            return np.concatenate([cold, null, *([] if theta is None else [theta[None]])])
+        by_likelihood = isinstance(criterion, LikelihoodCriterion)
+        if theta is None or not by_likelihood or not problem.penalty or criterion.lacks_rows:
+            return cold
+        both = np.concatenate([theta[None], cold])
+        return both[[int(np.argmin(self._values(Z, both)))]]
+
+    def _values(self, Z: Floats, theta: Floats) -> Floats:
+        """Objectives of several coefficients on the same columns."""
+        penalty = cast("Problem", self).penalty
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = self.criterion.value(Z[0].T @ theta)
+        values: Floats = loss + penalty * (theta[:, :-1] ** 2).sum(axis=(1, 2))
+        return np.where(np.isfinite(values), values, np.inf)
 
 
 def _note(settled: bool, endless: bool, lacks_rows: bool) -> str:

@@ -290,9 +290,14 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
     order = np.array(found, dtype=np.intp)
     if rules.groups:
         order = np.array(unit_entry_order(problem, found), dtype=np.intp)
+    elif not answer.ordered and problem.loss.by_moments:
+        order = entry_order(problem, order)
     elif not answer.ordered:
-        by_moments = problem.loss.by_moments
-        order = (entry_order if by_moments else entry_order_by_loss)(problem, order)
+        try:
+            order = entry_order_by_loss(problem, order)
+        except KeyboardInterrupt:
+            # The columns are more than their order.
+            status, message = Status.INTERRUPTED, MESSAGES[Status.INTERRUPTED]
     missing = k - size
     if missing and rules.groups:
         raise AssertionError(f"method {name!r} returned {size} units for k={k}: a defect")
@@ -305,6 +310,8 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
         order = np.concatenate([order, spare])
     support = np.sort(order)
     fit = problem.refit(support) if missing else problem.refit(support, answer.theta)
+    if fit.interrupted:
+        status, message = Status.INTERRUPTED, MESSAGES[Status.INTERRUPTED]
     # With a ridge even copies have full rank; the method knows them as no candidates.
     rank = min(fit.rank, len(found))
     # Of a group all columns are there, whether they add something or not.

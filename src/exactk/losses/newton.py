@@ -166,9 +166,10 @@ class _Search:
             if not np.isfinite(promise):
                 return False, False
             if promise <= tol * max(self.value, scale):
+                far = float(np.abs(self.Z.T @ step).max(initial=0.0))
                 # As it is at hand: it doubles the digits of the coefficients.
                 self._move(step, promise, halvings=1)
-                return True, moved > ENDLESS_MOVE
+                return True, far > ENDLESS_MOVE
             if self.value - REACH * promise > ceiling:
                 return False, False
             moved = self._move(step, promise)

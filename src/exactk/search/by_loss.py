@@ -74,7 +74,13 @@ def best_by_loss(
         search.grow(search.fitted(_places(table, seeds[0])), k)
         return search.answer(Status.INTERRUPTED)
     starts = [seeds[0], *starts, *seeds[1:]]
-    status = search.go([_places(table, start) for start in starts], effort)
+    try:
+        status = search.go([_places(table, start) for start in starts], effort)
+    except KeyboardInterrupt:
+        # Not one fit was made: what squared loss would choose is better than nothing.
+        if len(seeds[0]) < k:
+            raise
+        return Answer(list(seeds[0]), Status.INTERRUPTED, 0)
     return search.answer(status)
 
 
@@ -92,8 +98,10 @@ def _only_choice(search: LossSearch) -> Answer:
     """All columns, or those that must be in."""
     table, k = search.table, search.k
     columns = table.columns if k >= len(table) else table.columns[list(table.fixed)]
-    status = Status.OPTIMAL if len(columns) == k else Status.RANK_DEFICIENT
-    return Answer(columns.tolist(), status, 0)
+    best = Status.OPTIMAL if table.problem.loss.convex else Status.CONVERGED
+    status = best if len(columns) == k else Status.RANK_DEFICIENT
+    theta = None if search.best is None else search.best.theta
+    return Answer(columns.tolist(), status, 0, theta=theta)
 
 
 def best_path_by_loss(
@@ -113,6 +121,8 @@ def best_path_by_loss(
             continue
         search = LossSearch(table, k, rng, monitor)
         if _is_settled(search):
+            if before is not None and len(before.members) < k == len(table):
+                search.grow(before, k)
             yield _only_choice(search)
             continue
         if seed.status == Status.INTERRUPTED:

@@ -78,6 +78,8 @@ def greedy_order(M: Floats, k: int, slack: float) -> Indices:
     for _ in range(k):
         square = (M[k:] ** 2).sum(axis=0)
         gains = np.where(D > floor, square / np.maximum(D, floor), 0.0)
+        # Of columns that nearly depend on each other some numbers may be none.
+        gains[~np.isfinite(gains)] = 0.0
         gains[~left] = -np.inf
         j = int((gains >= gains.max() - slack).argmax())
         order.append(j)

@@ -147,11 +147,18 @@ class LossSearch:
         """Return the best neighbour among those with the best prices; None if none is better."""
         gains = Model(self.table, support).swaps()
         criterion = self.table.criterion
+        pairs: list[tuple[int, int]] = []
         if isinstance(criterion, LikelihoodCriterion) and criterion.is_small(support.theta):
-            return self._best_foreseen(support, gains, thorough)
-        most = _most(gains, sum(self._lists)) if thorough else sum(self._lists[:-1])
-        slots, columns = np.divmod(_highest(gains, most), gains.shape[1])
-        trials = [_swapped(support, *p) for p in zip(slots.tolist(), columns.tolist(), strict=True)]
+            better = self._best_foreseen(support, gains, thorough)
+            if better is not None:
+                return better
+        else:
+            most = _most(gains, sum(self._lists)) if thorough else sum(self._lists[:-1])
+            slots, columns = np.divmod(_highest(gains, most), gains.shape[1])
+            pairs = list(zip(slots.tolist(), columns.tolist(), strict=True))
+        if thorough:
+            pairs += self._unpriced(gains, support)
+        trials = [_swapped(support, *pair) for pair in pairs]
         return self._first_better(len(trials), lambda part: self._best_of(support, trials[part]))
 
     def _best_foreseen(self, support: Support, plain: Floats, thorough: bool) -> Support | None:
@@ -187,6 +194,19 @@ class LossSearch:
         if not thorough:
             order = order[: LIKELIHOOD_LISTS[0]]
         return self._first_better(len(order), lambda part: best_of(order[part]))
+
+    def _unpriced(self, gains: Floats, support: Support) -> list[tuple[int, int]]:
+        """Swaps with columns that seem to depend on members, where all swaps are few.
+
+        The model cannot tell what they are worth, and of nearly equal columns the difference may be
+        worth much.
+        """
+        table, members = self.table, support.members
+        free = [i for i, p in enumerate(members) if p not in table.fixed]
+        others = [p for p in range(len(table)) if p not in members]
+        if len(free) * len(others) > ALL_SWAPS:
+            return []
+        return [(i, p) for i in free for p in others if not gains[i, p] > -inf]
 
     def _first_better(
         self, count: int, best_of: Callable[[slice], Support | None]

@@ -7,8 +7,10 @@ hold to second order only, so what is priced well is fitted before it is taken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +23,7 @@ from exactk.problem import Problem
 from exactk.search.descent import greedy_order
 from exactk.search.state import price_swaps
 
-__all__ = ["ALL_SWAPS", "TIE", "LossTable", "Model", "Support", "entry_order_by_loss"]
+__all__ = ["ALL_SWAPS", "TIE", "LossTable", "Model", "Support", "entry_order_by_loss", "unheard"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -34,6 +36,25 @@ TIE = 1e-6
 SIDE_BY_SIDE = 2**24
 # Entries of the table that are squared at once.
 SQUARED_AT_ONCE = 2**20
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def unheard(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function silent about numbers that overflow.
+
+    A poor fit, or one on columns that nearly depend on each other, may lead to them; prices that
+    are no numbers are no prices.
+    """
+
+    @wraps(function)
+    def silent(*args: P.args, **kwargs: P.kwargs) -> R:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return function(*args, **kwargs)
+
+    return silent
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +160,12 @@ class LossTable:
         F: Floats = self.X[list(members)].T @ theta[:-1] + theta[-1]
         return F
 
+    @unheard
     def value(self, members: Sequence[int], theta: Floats) -> float:
         """Return the objective at given coefficients."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            loss = float(self.criterion.value(self.predict(members, theta)[None])[0])
-        return loss + self.penalty * float((theta[:-1] ** 2).sum()) if np.isfinite(loss) else np.inf
+        loss = float(self.criterion.value(self.predict(members, theta)[None])[0])
+        value = loss + self.penalty * float((theta[:-1] ** 2).sum())
+        return value if np.isfinite(value) else np.inf
 
     def scatter(self, omega: Floats, mean: Floats) -> Floats:
         """Return the weighted sums of squares of the columns about their weighted means."""
@@ -174,6 +196,7 @@ class Model:
         Their coefficients.
     """
 
+    @unheard
     def __init__(self, table: LossTable, support: Support) -> None:
         self.table, self.support = table, support
         S = np.array(support.members, dtype=np.intp)
@@ -197,6 +220,7 @@ class Model:
         self.D = self.diagonal - np.einsum("ij,ij->j", self.T, self.AS)
         self.D[S] = 0.0
 
+    @unheard
     def additions(self) -> Floats:
         """Return how much adding each column would lower the loss; -inf where it cannot."""
         square = np.einsum("ij,ij->j", self.C, self.C)
@@ -208,6 +232,7 @@ class Model:
         G_ii = np.maximum(np.diagonal(self.G), np.finfo(float).tiny)
         return np.einsum("ij,ij->i", self.V, self.V) / G_ii
 
+    @unheard
     def swaps(self) -> Floats:
         """Return how much each member out (k) and each column in (m) would lower the loss."""
         S = list(self.support.members)
@@ -230,5 +255,6 @@ def entry_order_by_loss(problem: Problem, support: Indices) -> Indices:
     model = Model(table, Support(members, fits.theta[0], float(fits.values[0])))
     B = model.A @ model.V
     explained = float(np.einsum("ij,ij->", model.V, B))
-    order: Indices = S[greedy_order(np.vstack([model.A, B.T]), len(S), TIE * explained)]
+    slack = TIE * explained if np.isfinite(explained) else 0.0
+    order: Indices = S[greedy_order(np.vstack([model.A, B.T]), len(S), slack)]
     return order

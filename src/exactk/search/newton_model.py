@@ -12,7 +12,7 @@ import numpy.typing as npt
 from exactk.losses.criterion import Fits
 from exactk.losses.newton import LikelihoodCriterion, half_hessian, products
 from exactk.losses.softmax_native import SecondOrder
-from exactk.search.model import LossTable, Support
+from exactk.search.model import LossTable, Support, unheard
 
 __all__ = ["NewtonModel"]
 
@@ -35,6 +35,7 @@ class NewtonModel:
         Places of the columns that may come in.
     """
 
+    @unheard
     def __init__(self, table: LossTable, support: Support, columns: Indices) -> None:
         self.table, self.support, self.columns = table, support, columns
         self.theta = np.ascontiguousarray(support.theta)
@@ -47,7 +48,7 @@ class NewtonModel:
         )
         size = H.ravel()[:: q * r + 1]
         size += LEAST * np.maximum(size, LEAST * (float(size.max()) or 1.0))
-        K = np.asarray(np.linalg.inv(H), dtype=np.float64)
+        K = _inverse(H)
         T = K @ across
         E = own - np.swapaxes(across, 1, 2) @ T
         diagonal = np.einsum("mrr->mr", E)
@@ -80,6 +81,7 @@ class NewtonModel:
         H = half_hessian(h, products(Z), criterion, ridge)
         return H, table.X[columns] @ force, across.reshape(m, q * r, r), own
 
+    @unheard
     def swaps(self) -> Floats:
         """Return how much each member out (k) and each of the columns in (m) lowers the loss."""
         if self._compiled is not None:
@@ -89,8 +91,8 @@ class NewtonModel:
         for i in range(k):
             if i not in self._held:
                 C, E, loss = self._without(i)
-                gain = np.linalg.solve(E, C[:, :, None])[:, :, 0]
-                out[i] = np.einsum("mr,mr->m", C, gain) - loss
+                inverses = np.array([_inverse(block) for block in E])
+                out[i] = np.einsum("ma,mab,mb->m", C, inverses, C) - loss
         return out
 
     def members(self, slot: int, at: int) -> list[int]:
@@ -134,7 +136,7 @@ class NewtonModel:
         """Columns i of K (q × r × r), and the inverse of its own block."""
         q, r = self.theta.shape
         column = self.known.K.reshape(q, r, q, r)[:, :, i]
-        return column, np.asarray(np.linalg.inv(column[i]))
+        return column, _inverse(column[i])
 
     def _without(self, i: int) -> tuple[Floats, Floats, float]:
         """Gradients and Hessians of the columns once member i is gone, and what that costs."""
@@ -149,11 +151,12 @@ class NewtonModel:
         self._kept[i] = C, E, float(v @ force)
         return self._kept[i]
 
+    @unheard
     def _start(self, i: int, at: int) -> Floats:
         """Return the coefficients with member i out and column number `at` in, as its last."""
         q, r = self.theta.shape
         C, E, _ = self._without(i)
-        new = np.linalg.solve(E[at], C[at])
+        new = _inverse(E[at]) @ C[at]
         column, inverse = self._block(i)
         T = self.known.T[at].reshape(q, r, r)
         gone = inverse @ (self.theta[i] - T[i] @ new)
@@ -161,3 +164,12 @@ class NewtonModel:
         # What is left of the member's own coefficients is rounding.
         rest = np.delete(theta[:-1], i, axis=0)
         return np.vstack([rest, new, theta[-1:]])
+
+
+def _inverse(A: Floats) -> Floats:
+    """Return the inverse; of a matrix that has none, as of copies without a ridge, the nearest."""
+    try:
+        inverse = np.linalg.inv(A)
+    except np.linalg.LinAlgError:
+        inverse = np.linalg.pinv(A, hermitian=True)
+    return np.asarray(inverse, dtype=np.float64)
