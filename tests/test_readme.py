@@ -96,6 +96,22 @@ def test_what_was_measured_of_losses_is_that_of_the_record() -> None:
         assert shown.strip() == shows(record).strip()
 
 
+def test_what_the_readme_says_of_losses_is_that_of_the_records() -> None:
+    kept = ROOT / "benchmarks" / "results"
+    cells = json.loads((kept / "losses.json").read_text(encoding="utf-8"))["papers"]
+    for cell in cells:
+        for peer in ("rpfs", "nmapg"):
+            assert losses_report.excess(cell, peer, "loss") > 0
+            assert losses_report.excess(cell, peer, "own") > 0
+    sets = len({cell["data"] for cell in cells})
+    assert f"in all of {len(cells)} cells ({sets} data sets, three sizes)" in README
+    record = json.loads((kept / "likelihood.json").read_text(encoding="utf-8"))
+    n = len(likelihood.by_cell(record))
+    said = f"- exactk: objective not above any peer's in {n} of {n} cells."
+    assert said in likelihood.objective_lines(record)
+    assert re.search(rf"is below it in\s+any of {n}\.", README)
+
+
 PAGES = (
     "README.md",
     "CONTRIBUTING.md",

@@ -82,6 +82,12 @@ class LossSearch:
         self._additions = LIKELIHOOD_ADDITIONS if self._by_likelihood else ADDITIONS
 
     @property
+    def _few_swaps(self) -> bool:
+        """Whether all swaps are tried, each to its end, before a support counts as one."""
+        table = self.table
+        return (self.k - len(table.fixed)) * (len(table) - self.k) <= ALL_SWAPS
+
+    @property
     def support(self) -> list[int]:
         """Columns of the problem that are the best."""
         assert self.best is not None
@@ -170,11 +176,12 @@ class LossSearch:
         model = NewtonModel(self.table, support, columns)
         slots, at = np.divmod(_highest(model.swaps(), most), len(columns))
         ceiling, values = support.value - self.slack, np.zeros(0)
+        given_up_above = inf if thorough and self._few_swaps else ceiling
 
         def best_of(chosen: Indices) -> Support | None:
             fits = model.fits(
                 slots[chosen], at[chosen],
-                steps=FULL_STEPS, tol=FULL_TOLERANCE, ceiling=ceiling,
+                steps=FULL_STEPS, tol=FULL_TOLERANCE, ceiling=given_up_above,
             )  # fmt: skip
             best = int(np.argmin(fits.values))
             if not fits.values[best] < ceiling:
@@ -202,10 +209,10 @@ class LossSearch:
         worth much.
         """
         table, members = self.table, support.members
+        if not self._few_swaps:
+            return []
         free = [i for i, p in enumerate(members) if p not in table.fixed]
         others = [p for p in range(len(table)) if p not in members]
-        if len(free) * len(others) > ALL_SWAPS:
-            return []
         return [(i, p) for i in free for p in others if not gains[i, p] > -inf]
 
     def _first_better(
@@ -227,7 +234,7 @@ class LossSearch:
         ceiling = support.value - self.slack
         fits = self.table.fits(
             [members for members, _ in trials], np.array([theta for _, theta in trials]),
-            steps=TRIAL_STEPS, tol=TRIAL_TOLERANCE, ceiling=ceiling,
+            steps=TRIAL_STEPS, tol=TRIAL_TOLERANCE, ceiling=inf if self._few_swaps else ceiling,
         )  # fmt: skip
         at = int(np.argmin(fits.values))
         # A trial may be short of its end by more than it is short of the ceiling.
