@@ -18,7 +18,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FLAGS = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-shared"]
+# After $CC: with -ffast-math in it what is meant to round, or to be no number, would not.
+FLAGS = ["-O3", "-fno-fast-math", "-fno-math-errno", "-fno-trapping-math", "-shared"]
 # Rooms of the package that have a `_native.c`.
 ROOMS = ("search", "filters", "sources", "losses", "proof")
 

@@ -18,6 +18,7 @@ __all__ = [
     "largest",
     "largest_eigenvalue",
     "least_squares",
+    "orthogonal",
     "row_norms",
     "shrink_rows",
     "solve_dependent",
@@ -248,6 +249,28 @@ def _weighted(x: Floats, y: Floats, weights: Floats | None) -> tuple[Floats, Flo
         return x, y
     root = np.sqrt(weights)[:, None]
     return x * root, y * root
+
+
+def orthogonal(x: Floats) -> tuple[Floats, Floats]:
+    """Return orthogonal columns of unit size that span the same, and the way back.
+
+    Returns
+    -------
+    columns : ndarray of shape (n, rank)
+    back : ndarray of shape (rank, k)
+        Coefficients v of these are the coefficients ``v @ back`` of x.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 2.0], [0.0, 0.0], [-1.0, -2.0]])
+    >>> columns, back = orthogonal(x)
+    >>> columns.shape, np.allclose(x @ back.T, columns)
+    ((3, 1), True)
+    """
+    left, s, right = np.linalg.svd(x, full_matrices=False)
+    keep = s > np.finfo(float).eps * max(x.shape) * s.max(initial=0.0)
+    unit = np.sqrt(len(x))
+    return unit * left[:, keep], (unit / s[keep, None]) * right[keep]
 
 
 def row_norms(W: Floats) -> Floats:

@@ -2,6 +2,10 @@
 #ifndef EXACTK_NATIVE_H
 #define EXACTK_NATIVE_H
 
+#ifdef __FAST_MATH__
+#error "sums that are meant to round would not: without -ffast-math, or NumPy does the work"
+#endif
+
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) && \
     __GNUC__ >= 12
 /* One binary for every x86-64 machine: the loader picks the version the processor can run. */

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError
+from exactk.linalg import orthogonal
 from exactk.losses.base import Loss
 from exactk.losses.criterion import Criterion, Fits, design
 from exactk.losses.known import read_loss
@@ -172,6 +173,12 @@ class Lossy:
         """
         return 1.0 if cast("Problem", self).loss.by_moments else self.criterion.curvature()
 
+    @property
+    def has_sharp_minimum(self) -> bool:
+        """Whether a fit comes to the same coefficients from wherever it starts, and soon."""
+        by_likelihood = isinstance(self.criterion, LikelihoodCriterion)
+        return by_likelihood and cast("Problem", self).penalty > 0
+
     def fit_loss(self, S: Indices, theta: Floats | None = None) -> Fit:
         """Fit on some columns by a loss that needs rows, from given coefficients as well."""
         problem, criterion = cast("Problem", self), self.criterion
@@ -181,7 +188,12 @@ class Lossy:
             if live.size
             else np.zeros((len(criterion.T), 0))
         )
-        Z = design(x.T[None])
+        Z, back = design(x.T[None]), np.eye(len(live))
+        by_steps = isinstance(criterion, LikelihoodCriterion)
+        if by_steps and live.size and not problem.penalty:
+            # Columns may nearly depend on each other, which Newton steps would feel.
+            columns, back = orthogonal(x)
+            Z = design(columns.T[None])
         if len(live) < len(S):
             theta = None
         start = self._starts(Z, theta)
@@ -196,11 +208,12 @@ class Lossy:
                 raise
             # What a search has found must not be lost with its last digits.
             interrupted, none = True, np.zeros(1, dtype=bool)
+            Z, back = design(x.T[None]), np.eye(len(live))
             fits = Fits(theta[None], self._values(Z, theta[None]), none, none)
         at = int(np.argmin(fits.values))
         W, b = criterion.outputs(fits.theta[at])
         coef = np.zeros((problem.n_outputs, len(S)))
-        coef[:, problem.x_scale[S] > 0] = W * problem.x_scale[live]
+        coef[:, problem.x_scale[S] > 0] = (W @ back) * problem.x_scale[live]
         value = float(fits.values[at])
         return Fit(
             coef=coef,
@@ -208,7 +221,7 @@ class Lossy:
             objective=value,
             residual=value - problem.penalty * float((fits.theta[at, :-1] ** 2).sum()),
             rank=self.squared.refit(S).rank,
-            note=_note(bool(fits.settled[at]), bool(fits.endless[at]), criterion.lacks_rows),
+            note=_note(bool(fits.settled[at]), bool(fits.endless[at])),
             interrupted=interrupted,
         )
 
@@ -226,8 +239,7 @@ class Lossy:
             null = np.zeros_like(cold)
             null[:, -1] = self.without_columns[0]
             return np.concatenate([cold, null, *([] if theta is None else [theta[None]])])
-        by_likelihood = isinstance(criterion, LikelihoodCriterion)
-        if theta is None or not by_likelihood or not problem.penalty or criterion.lacks_rows:
+        if theta is None or not self.has_sharp_minimum:
             return cold
         both = np.concatenate([theta[None], cold])
         return both[[int(np.argmin(self._values(Z, both)))]]
@@ -241,9 +253,7 @@ class Lossy:
         return np.where(np.isfinite(values), values, np.inf)
 
 
-def _note(settled: bool, endless: bool, lacks_rows: bool) -> str:
-    if endless and lacks_rows:
-        return "a class has no rows here: its intercept falls without end"
+def _note(settled: bool, endless: bool) -> str:
     if endless:
         return (
             "the classes (or counts of zero) are separated by these columns, so that no "

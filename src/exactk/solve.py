@@ -294,7 +294,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
         order = entry_order(problem, order)
     elif not answer.ordered:
         try:
-            order = entry_order_by_loss(problem, order)
+            order = entry_order_by_loss(problem, order, answer.theta)
         except KeyboardInterrupt:
             # The columns are more than their order.
             status, message = Status.INTERRUPTED, MESSAGES[Status.INTERRUPTED]

@@ -353,7 +353,7 @@ def _code_numbers(
     try:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        asked = " (and loss='poisson')" if task == "regression" else ""
+        asked = " (which a loss for numbers implies)" if task == "regression" else ""
         raise InputError(
             f"y cannot be read as numbers, as task={task!r}{asked} with {values.ndim}-d y needs: "
             f"{error}"

@@ -221,7 +221,7 @@ def read_own(name: str, path: Path) -> Dataset:
     except InputError as error:
         # To name the task is for those who call the selector; a file cannot.
         words = re.sub(
-            r"; give task=.* if it is meant$|, as task=\S+ with 2-d y needs", "", str(error)
+            r"; give task=.* if it is meant$|, as task=.* with 2-d y needs", "", str(error)
         )
         raise InputError(f"{str(path)!r}: {words}") from error
     if classes:

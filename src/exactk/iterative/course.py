@@ -34,6 +34,9 @@ __all__ = [
 
 Indices = npt.NDArray[np.intp]
 
+# Merits closer than this share are the same.
+SAME_END = 1e-10
+
 
 class OutOfTimeError(Exception):
     """Raised within an iteration that takes long, once time is up: the last step is the answer."""
@@ -216,9 +219,11 @@ def best_answer(
             # was cut short is not worth it.
             alone = single or not course.trace or (ended is not None and not best.trace)
             merit = course.value if alone else start.merit(course)
-            # A start that diverged loses to any that did not.
-            rank = (course.status == Status.FAILED, merit)
+            # A start that diverged loses to any that did not. Of those that come to the same end
+            # the first is kept, whatever rounding says.
+            rank = (course.status == Status.FAILED, merit + SAME_END * abs(merit))
             if not best.trace or rank < best_rank:
+                rank = (rank[0], merit)
                 best, best_rank = course, rank
             if not single:
                 monitor.report(number, len(starts), best_rank[1])

@@ -66,11 +66,6 @@ class Criterion(ABC):
         self.T, self.w, self.basis, self.offset = T, w, basis, offset
 
     @property
-    def lacks_rows(self) -> bool:
-        """Whether a class has none."""
-        return False
-
-    @property
     def n_outputs(self) -> int:
         """How many numbers a model predicts for each row."""
         return self.T.shape[1]

@@ -19,6 +19,9 @@ __all__ = ["Logistic", "Poisson"]
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
+# Logit of a class without rows; the others' add up to zero.
+ABSENT = -30.0
+
 
 class Logistic(Loss):
     """The deviance of multinomial logistic regression, −2 Σ log p(y_i | x_i).
@@ -101,34 +104,34 @@ class Poisson(Loss):
 
 
 class _Multinomial(LikelihoodCriterion):
-    """Rows in the coordinates of `contrasts`: a constant for all classes changes nothing."""
+    """Rows in the coordinates of `contrasts`: a constant for all classes changes nothing.
+
+    A class may have no row here, as in a fold. Its best intercept is minus infinity, its best
+    coefficients are zero: it is left out of the fit and gets next to no probability.
+    """
 
     def __init__(self, codes: Indices, n_classes: int, w: Floats) -> None:
-        basis = contrasts(n_classes)
-        self.codes, self.n_classes = codes, n_classes
-        super().__init__(basis[codes], w, basis, np.zeros(n_classes))
+        present, self.codes = np.unique(codes, return_inverse=True)
+        self.n_classes = len(present)
+        self._among = among = contrasts(self.n_classes)
+        basis, offset = np.zeros((n_classes, among.shape[1])), np.full(n_classes, ABSENT)
+        basis[present], offset[present] = among, 0.0
+        super().__init__(among[self.codes], w, basis, offset)
         first, second = self.pairs
-        self._products = np.ascontiguousarray((basis[:, first] * basis[:, second]).T)
+        self._products = np.ascontiguousarray((among[:, first] * among[:, second]).T)
         self._rows = np.arange(len(codes))
 
-    @property
-    def lacks_rows(self) -> bool:
-        """Whether a class has none."""
-        return len(np.unique(self.codes)) < self.n_classes
-
     def centre(self) -> Floats:
-        # A class may have no row here, as in a fold: half of one keeps its logarithm finite.
-        counts = np.bincount(self.codes, weights=self.w, minlength=self.n_classes)
-        return np.log(np.maximum(counts, 0.5 * self.w.mean())) @ self.basis
+        return np.log(np.bincount(self.codes, weights=self.w)) @ self._among
 
     def compiled(self, X: Floats, penalty: float) -> CompiledSoftmax | None:
         if self.n_outputs > MANY_OUTPUTS:
             return None
-        return compiled_softmax(X, self.codes, self.w, self.basis, penalty, self.limits)
+        return compiled_softmax(X, self.codes, self.w, self._among, penalty, self.limits)
 
     def see(self, F: Floats) -> tuple[float, Floats]:
         """Return the deviance, and the probabilities, a row for each class."""
-        eta = self.basis @ F.T
+        eta = self._among @ F.T
         eta -= eta.max(axis=0)
         taken = eta[self.codes, self._rows]
         np.exp(eta, out=eta)
@@ -137,7 +140,7 @@ class _Multinomial(LikelihoodCriterion):
         return 2.0 * float((np.log(total) - taken) @ self.w), eta
 
     def slope(self, seen: Floats) -> tuple[Floats, Floats]:
-        mean = self.basis.T @ seen
+        mean = self._among.T @ seen
         first, second = self.pairs
         h = self._products @ seen
         h -= mean[first] * mean[second]
@@ -145,17 +148,19 @@ class _Multinomial(LikelihoodCriterion):
         return (self.T - mean.T) * self.w[:, None], h
 
     def force(self, seen: Floats) -> Floats:
-        return (self.T - seen.T @ self.basis) * self.w[:, None]
+        return (self.T - seen.T @ self._among) * self.w[:, None]
 
     def bend(self, seen: Floats) -> Floats:
         omega: Floats = self.w * (seen * (1.0 - seen)).sum(axis=0) / (self.n_classes - 1)
         return omega
 
-    def times(self, seen: Floats, V: Floats) -> Floats:
-        P, U = seen.T, V @ self.basis.T
-        PU = P * U
-        PU -= P * PU.sum(axis=1, keepdims=True)
-        return (PU @ self.basis) * self.w[:, None]
+    def curved(self, seen: Floats, Z: Floats, theta: Floats) -> Floats:
+        # Over classes, not contrasts: there h_i is diagonal but for one product.
+        U = (self._among @ theta.T) @ Z
+        U *= seen
+        U -= seen * U.sum(axis=0)
+        U *= self.w
+        return (Z @ U.T) @ self._among
 
 
 class _Poisson(LikelihoodCriterion):
@@ -195,5 +200,5 @@ class _Poisson(LikelihoodCriterion):
         omega: Floats = self.w * seen.mean(axis=0)
         return omega
 
-    def times(self, seen: Floats, V: Floats) -> Floats:
-        return (seen * self.w).T * V
+    def curved(self, seen: Floats, Z: Floats, theta: Floats) -> Floats:
+        return Z @ ((seen * self.w).T * (Z.T @ theta))

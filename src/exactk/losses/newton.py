@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import inf
 
 import numpy as np
@@ -18,7 +18,9 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 # Beyond so many unknowns, or outputs, a system is solved by conjugate gradients, not factored.
-MANY_UNKNOWNS, MANY_OUTPUTS = 800, 30
+MANY_UNKNOWNS, MANY_OUTPUTS = 800, 64
+# Bytes of the entries of all h beyond which NumPy does without them.
+MOST_ENTRIES = 2**28
 # Products of a Hessian with a vector for one Newton step, at most, and how well they solve it.
 MOST_PRODUCTS = 60
 FORCING = 0.02
@@ -80,8 +82,8 @@ class LikelihoodCriterion(Criterion):
         """Return the mean of h over the directions that count, for each row, weights included."""
 
     @abstractmethod
-    def times(self, seen: Floats, V: Floats) -> Floats:
-        """Return h_i v_i for each row of V (n × r), weights included."""
+    def curved(self, seen: Floats, Z: Floats, theta: Floats) -> Floats:
+        """Return half the Hessian, without a ridge, times coefficients (q × r)."""
 
     @property
     def limits(self) -> Limits:
@@ -104,6 +106,11 @@ class LikelihoodCriterion(Criterion):
     def curvature(self) -> float:  # noqa: D102
         F = np.broadcast_to(self.null()[0], self.T.shape)
         return float(self.model(F)[1].sum() / self.w.sum())
+
+    @cached_property
+    def ground(self) -> float:
+        """The deviance of a model without columns, or nearly: nothing is worth more."""
+        return float(self.value(np.broadcast_to(self.centre(), self.T.shape)[None])[0])
 
     def value(self, F: Floats) -> Floats:  # noqa: D102
         return np.array([self.see(each)[0] for each in F])
@@ -142,6 +149,12 @@ class _Search:
         self.theta = theta
         self.F = Z.T @ theta
         self.value, self.seen = self._see(theta, self.F)
+        if not self.value <= criterion.ground:
+            # Where classes are separated second-order prices may lead anywhere.
+            self.theta = np.zeros_like(theta)
+            self.theta[-1] = criterion.centre()
+            self.F = Z.T @ self.theta
+            self.value, self.seen = self._see(self.theta, self.F)
         self._squares: Floats | None = None
         self._jitter = JITTER
 
@@ -152,8 +165,10 @@ class _Search:
     def go(self, steps: int, tol: float, ceiling: float) -> tuple[bool, bool]:
         """Step until nothing is gained; return whether it ended so, and whether without end."""
         scale, moved = self.criterion.scale, 0.0
+        entries = 8 * len(self.criterion.pairs[0]) * self.Z.shape[1]
+        is_factored = self.criterion.is_small(self.theta) and entries <= MOST_ENTRIES
         for _ in range(steps):
-            if self.criterion.is_small(self.theta):
+            if is_factored:
                 force, h = self.criterion.slope(self.seen)
                 gradient = self.Z @ force - self.ridge[:, None] * self.theta
                 step = self._solve(gradient, h)
@@ -165,6 +180,12 @@ class _Search:
             promise = float((gradient * step).sum())
             if not np.isfinite(promise):
                 return False, False
+            if promise < 0:
+                # Rows that are certain leave a Hessian that rounding has bent the wrong way.
+                self._jitter *= 1e3
+                if self._jitter > MOST_JITTER:
+                    return False, False
+                continue
             if promise <= tol * max(self.value, scale):
                 far = float(np.abs(self.Z.T @ step).max(initial=0.0))
                 # As it is at hand: it doubles the digits of the coefficients.
@@ -227,7 +248,7 @@ class _Search:
         p, size = y.copy(), float((left * y).sum())
         enough = FORCING**2 * size
         for _ in range(MOST_PRODUCTS):
-            Hp = Z @ criterion.times(self.seen, Z.T @ p) + ridge * p
+            Hp = criterion.curved(self.seen, Z, p) + ridge * p
             along = float((p * Hp).sum())
             if not along > 0:
                 break

@@ -197,8 +197,8 @@ class CompiledSoftmax:
     ) -> Fits:
         """Fit several supports that are one swap away, from where the second order leads.
 
-        The Hessian is what it says, too. Once one fit is better than the ceiling, it is the ceiling
-        of the others. With no steps the values are those of the starts.
+        The Hessian is what it says, too. Once one fit is better than a ceiling that is given,
+        it is the ceiling of the others. With no steps the values are those of the starts.
 
         Parameters
         ----------
@@ -232,8 +232,9 @@ class CompiledSoftmax:
                     theta[part].ctypes.data, values[part].ctypes.data, settled[part].ctypes.data,
                 )
             )  # fmt: skip
-            done = values[part][settled[part] > 0]
-            ends.ceiling = min(ends.ceiling, float(done.min(initial=inf)))
+            if ceiling < inf:
+                done = values[part][settled[part] > 0]
+                ends.ceiling = min(ends.ceiling, float(done.min(initial=inf)))
         values[~np.isfinite(values)] = inf
         return Fits(theta, values, settled.astype(bool), np.zeros(count, dtype=bool))
 

@@ -303,6 +303,12 @@ static ALWAYS_INLINE int fit(const Softmax *s, double *theta, const Foreseen *sw
     metric->swap = swap, metric->own = 0, metric->kept = metric->next = 0;
     int ready = swap != 0, settled = 0;
     double now = slope(s, theta, room->now, &room->slope);
+    if (ends->steps > 0 && !(now <= 2.0 * ends->scale * log((double)s->classes))) {
+        /* Worse than to know nothing: where classes are separated the second order leads anywhere. */
+        memset(theta, 0, (size_t)N * sizeof(double));
+        now = slope(s, theta, room->now, &room->slope);
+        ready = 0;
+    }
     /* Of the last step: what it promised, and how much better than that it was. */
     double last = 0.0, better = 1.0, more = ends->jitter;
     for (int64_t i = 0; i < ends->steps && isfinite(now); i++) {
@@ -388,7 +394,7 @@ CLONES EXPORT int exactk_softmax_fit(const Softmax *s, double *theta, const Ends
 
 /* Fit several supports that are one swap away from that of `s`, whose fit is `theta`: member
    slots[i] out, column columns[at[i]] in. K, T, E and gradients are of that fit (see `Foreseen`; T
-   and E of all columns). A fit that is better than the ceiling is the next one's. Members of the
+   and E of all columns). If there is a ceiling, a fit that is better is the next one's. Members of the
    i-th support are those that stay, then the new one. */
 CLONES EXPORT int exactk_softmax_swaps(const Softmax *s, const double *theta, const double *K,
                                        const double *T, const double *E, const double *gradients,
@@ -431,7 +437,9 @@ CLONES EXPORT int exactk_softmax_swaps(const Softmax *s, const double *theta, co
             memcpy(out + k * r, theta + k * r, one);
         }
         settled[i] = fit(&other, out, ready ? &known : 0, &ends, &room, values + i) == SETTLED;
-        if (settled[i] && values[i] < ends.ceiling) ends.ceiling = values[i];
+        /* Without a ceiling each is wanted for itself. */
+        if (isfinite(given->ceiling) && settled[i] && values[i] < ends.ceiling)
+            ends.ceiling = values[i];
     }
     free(memory);
     return DONE;

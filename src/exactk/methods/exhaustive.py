@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from exactk.checks import Check, Number
 from exactk.errors import InputError
-from exactk.linalg import DEPENDENT, SINGULAR
+from exactk.linalg import DEPENDENT
 from exactk.methods.base import Method
 from exactk.monitor import Monitor
 from exactk.problem import Problem
@@ -29,6 +29,8 @@ Indices = npt.NDArray[np.intp]
 
 # Prefixes priced at once; more only costs memory.
 BATCH = 2048
+# Sets of columns that nearly depend on each other that are fitted from the rows, at most.
+MOST_FITTED = 20_000
 
 
 class Exhaustive(Method):
@@ -36,8 +38,9 @@ class Exhaustive(Method):
 
     Subsets of k − 1 columns are enumerated and the last column is added in closed form to all
     prefixes of a batch at once, so the work is that of C(d, k) gains, not of C(d, k) fits. Of
-    subsets that tie the first in lexicographic order is given. Where columns depend on each other
-    so nearly that float64 cannot price them, the status is ``converged`` and not ``optimal``.
+    subsets that tie the first in lexicographic order is given. Columns that depend on each other
+    so nearly that their products cannot price them are fitted from the rows; where these are too
+    many, or there are no rows, the status is ``converged`` and not ``optimal``.
     With another loss than the squared error every subset is fitted, which costs far more: the limit
     is then a fiftieth of `max_subsets`. Where the loss is not convex the status is ``converged``.
 
@@ -92,17 +95,24 @@ class Exhaustive(Method):
         best: tuple[int, ...] = ()
         slack = TIE * problem.total
         status = Status.OPTIMAL
+        # How many sets may still be fitted from the rows.
+        left = 0 if problem.rows is None and problem.stream is None else MOST_FITTED
         try:
             for prefixes in _batches(combinations(range(len(columns) - 1), k - 1), k - 1):
                 explained, last, doubtful = _complete(A, B, prefixes, slack)
-                if doubtful:
-                    # Columns so nearly dependent that the Gram matrix cannot price them.
-                    status = Status.CONVERGED
                 top = float(explained.max())
                 if top > best_explained + slack:
                     row = int(np.argmax(explained >= top - slack))
                     best_explained = float(explained[row])
                     best = (*prefixes[row].tolist(), int(last[row]))
+                for row, column in doubtful[: max(0, left)]:
+                    chosen = (*prefixes[row].tolist(), int(column))
+                    value = problem.total - problem.objective(columns[list(chosen)])
+                    if value > best_explained + slack:
+                        best, best_explained = chosen, value
+                left -= len(doubtful)
+                if left < 0:
+                    status = Status.CONVERGED
                 done += len(prefixes)
                 monitor.report(done, comb(len(columns) - 1, k - 1), problem.total - best_explained)
                 if monitor.expired:
@@ -164,13 +174,15 @@ def _batches(prefixes: Iterator[tuple[int, ...]], width: int) -> Iterator[Indice
 
 def _complete(
     A: Floats, B: Floats, prefixes: Indices, slack: float
-) -> tuple[Floats, Indices, bool]:
+) -> tuple[Floats, Indices, Indices]:
     """Explained sum of squares of each prefix with its best later column, and that column.
 
-    The last is whether some column was left out although it may not depend on the prefix.
+    Last the places (prefix, column) of sets that depend on each other so nearly that the Gram
+    matrix cannot price them.
     """
     m, d = len(prefixes), len(A)
     diagonal = np.diagonal(A)
+    near = np.zeros(m, dtype=bool)
     if prefixes.shape[1] == 0:
         explained, C, D = np.zeros(m), np.broadcast_to(B, (m, *B.shape)), diagonal[None]
     else:
@@ -178,6 +190,7 @@ def _complete(
         values, vectors = np.linalg.eigh(block)
         # Directions that the columns share are counted once.
         keep = values > DEPENDENT * values[:, -1:]
+        near = np.logical_not(keep.all(axis=1))
         root = np.divide(1.0, np.sqrt(np.abs(values)), out=np.zeros_like(values), where=keep)
         whiten = np.swapaxes(vectors * root[:, None, :], 1, 2)
         Q = whiten @ A[prefixes]
@@ -190,5 +203,5 @@ def _complete(
     later = np.arange(d)[None] > (prefixes[:, -1:] if prefixes.shape[1] else -1)
     gains = np.where(later, gains, -np.inf)
     last = np.argmax(gains >= gains.max(axis=1, keepdims=True) - slack, axis=1)
-    doubtful = later & (D <= DEPENDENT * diagonal) & (D > SINGULAR * diagonal)
-    return explained + gains[np.arange(m), last], last, bool(doubtful.any())
+    doubtful = np.argwhere(later & (near[:, None] | (D <= DEPENDENT * diagonal)))
+    return explained + gains[np.arange(m), last], last, doubtful

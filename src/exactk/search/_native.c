@@ -320,7 +320,10 @@ CLONES EXPORT void exactk_entry_order(double *M, int64_t k, int64_t c, double sh
             best = gains[j] > best ? gains[j] : best;
         }
         int64_t p = 0;
-        while (gains[k + p] != 0.0 || gains[p] < best - slack) p++;
+        while (p < k && (gains[k + p] != 0.0 || gains[p] < best - slack)) p++;
+        /* With numbers that are none nothing is the best: then the first that is left. */
+        if (p == k)
+            for (p = 0; gains[k + p] != 0.0;) p++;
         order[step] = p;
         gains[k + p] = 1.0;
         const double D_p = M[p * k + p];

@@ -7,6 +7,7 @@ from itertools import combinations, islice
 from math import comb, inf
 
 import numpy as np
+import numpy.typing as npt
 
 from exactk.errors import InputError
 from exactk.monitor import Monitor
@@ -26,6 +27,8 @@ __all__ = [
     "needs_fits",
 ]
 
+Floats = npt.NDArray[np.float64]
+
 # Share of effort for the squared search that gives the first supports.
 SEED_EFFORT = 0.25
 # Subsets that are fitted side by side, and what a fit costs beside a closed form.
@@ -33,6 +36,8 @@ BATCH = 256
 FITS_COST = 50
 # Steps and tolerance of the fits of an enumeration.
 ENUMERATED_STEPS, ENUMERATED = 600, 1e-9
+# Eigenvalues below this share of the largest are those of columns that nearly depend on each other.
+NEARLY = 1e-10
 
 
 def needs_fits(problem: Problem) -> bool:
@@ -130,6 +135,11 @@ def best_path_by_loss(
         if before is not None:
             # However soon it ends: a size more is never worse.
             search.grow(before, k)
+        if search.best is not None and ended != Status.INTERRUPTED and monitor.expired:
+            ended = Status.TIME_LIMIT
+            before = search.best
+            yield search.answer(ended)
+            continue
         starts = [_places(table, seed.support)]
         if search.best is not None:
             starts.append(list(search.best.members))
@@ -189,13 +199,18 @@ def enumerate_by_loss(problem: Problem, k: int, most: int, monitor: Monitor) -> 
     status = Status.OPTIMAL if problem.loss.convex else Status.CONVERGED
     best: tuple[int, ...] = ()
     least, done = inf, 0
+    doubts = _Doubts(table, k)
     subsets = ([*table.fixed, *chosen] for chosen in combinations(free, left))
     try:
         while batch := list(islice(subsets, BATCH)):
-            fits = table.fits(batch, steps=ENUMERATED_STEPS, tol=ENUMERATED, ceiling=least)
-            at = int(np.argmin(fits.values))
-            if fits.values[at] < least:
-                best, least = tuple(batch[at]), float(fits.values[at])
+            values = table.fits(
+                batch, steps=ENUMERATED_STEPS, tol=ENUMERATED, ceiling=least
+            ).values.copy()
+            for i in doubts.of(batch):
+                values[i] = problem.objective(table.columns[batch[i]])
+            at = int(np.argmin(values))
+            if values[at] < least:
+                best, least = tuple(batch[at]), float(values[at])
             done += len(batch)
             monitor.report(done, count, least)
             if done < count and monitor.expired:
@@ -206,3 +221,31 @@ def enumerate_by_loss(problem: Problem, k: int, most: int, monitor: Monitor) -> 
             raise
         status = Status.INTERRUPTED
     return Answer(table.columns[list(best)].tolist(), status, done)
+
+
+class _Doubts:
+    """Which sets depend on each other so nearly that only a fit of their own can price them.
+
+    The fits of many sets solve normal equations; the one that is reported has orthogonal
+    coordinates.
+    """
+
+    def __init__(self, table: LossTable, k: int) -> None:
+        self._A: Floats | None = None
+        if k < 2:
+            return
+        A = table.X @ table.X.T
+        A.ravel()[:: len(A) + 1] += table.penalty
+        values = np.linalg.eigvalsh(A)
+        # The least eigenvalue of a part is never below that of the whole.
+        if not values[0] > NEARLY * values[-1]:
+            self._A = A
+
+    def of(self, batch: Sequence[Sequence[int]]) -> list[int]:
+        """Return the places of such sets."""
+        if self._A is None:
+            return []
+        S = np.array(batch, dtype=np.intp)
+        values = np.linalg.eigvalsh(self._A[S[:, :, None], S[:, None, :]])
+        near: list[int] = np.flatnonzero(~(values[:, 0] > NEARLY * values[:, -1])).tolist()
+        return near

@@ -66,7 +66,7 @@ def greedy_order(M: Floats, k: int, slack: float) -> Indices:
         A of these columns, and B transposed below it; changed in place.
     k : int
     slack : float
-        Gains closer than this are ties.
+        Gains closer than this are ties; zero or more.
     """
     compiled = native_entry_order(M, k, DEPENDENT, slack)
     if compiled is not None:

@@ -8,6 +8,7 @@ from math import ceil, inf
 import numpy as np
 import numpy.typing as npt
 
+from exactk.errors import InputError
 from exactk.losses.newton import LikelihoodCriterion
 from exactk.monitor import Monitor
 from exactk.problem import Problem
@@ -23,6 +24,7 @@ __all__ = ["LossSearch"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
+Flags = npt.NDArray[np.bool_]
 _Trial = tuple[list[int], Floats]
 
 # Swaps that are fitted before the steepest of them is taken; where none improves, the next so
@@ -106,6 +108,9 @@ class LossSearch:
             # The first is that of the least effort: what more of it finds can only be better.
             self.descend(self.grow(self.fitted(starts[0]), self.k))
             self.settle()
+            if effort > 0 and self._by_likelihood and not self.monitor.expired:
+                # What squared loss would choose may be far from what a likelihood would.
+                self.descend(self.grow(self.fitted(self.table.fixed), self.k))
             self.descend_from(starts[1:])
             if effort > 0:
                 self._rounds(effort)
@@ -155,9 +160,10 @@ class LossSearch:
         criterion = self.table.criterion
         pairs: list[tuple[int, int]] = []
         if isinstance(criterion, LikelihoodCriterion) and criterion.is_small(support.theta):
-            better = self._best_foreseen(support, gains, thorough)
+            better, priced = self._best_foreseen(support, gains, thorough)
             if better is not None:
                 return better
+            gains = np.where(priced, gains, -inf)
         else:
             most = _most(gains, sum(self._lists)) if thorough else sum(self._lists[:-1])
             slots, columns = np.divmod(_highest(gains, most), gains.shape[1])
@@ -167,14 +173,22 @@ class LossSearch:
         trials = [_swapped(support, *pair) for pair in pairs]
         return self._first_better(len(trials), lambda part: self._best_of(support, trials[part]))
 
-    def _best_foreseen(self, support: Support, plain: Floats, thorough: bool) -> Support | None:
-        """The same by second-order prices, and by the loss where these lead."""
+    def _best_foreseen(
+        self, support: Support, plain: Floats, thorough: bool
+    ) -> tuple[Support | None, Flags]:
+        """The same by second-order prices, and by the loss where these lead.
+
+        And which of the swaps have such a price.
+        """
+        priced = np.zeros(plain.shape, dtype=bool)
         most = _most(plain, FORESEEN) if thorough else LOOK_EVERY
         columns = np.unique(_highest(plain, max(POOL, most)) % plain.shape[1])
         if len(columns) == 0:
-            return None
+            return None, priced
         model = NewtonModel(self.table, support, columns)
-        slots, at = np.divmod(_highest(model.swaps(), most), len(columns))
+        prices = model.swaps()
+        priced[:, columns] = prices > -inf
+        slots, at = np.divmod(_highest(prices, most), len(columns))
         ceiling, values = support.value - self.slack, np.zeros(0)
         given_up_above = inf if thorough and self._few_swaps else ceiling
 
@@ -196,17 +210,17 @@ class LossSearch:
             best = int(np.argmin(values))
             if values[best] < ceiling:
                 # What is better before it is fitted is better still after that.
-                return best_of(np.array([best]))
+                return best_of(np.array([best])), priced
         order = np.argsort(values, kind="stable")
         if not thorough:
             order = order[: LIKELIHOOD_LISTS[0]]
-        return self._first_better(len(order), lambda part: best_of(order[part]))
+        return self._first_better(len(order), lambda part: best_of(order[part])), priced
 
     def _unpriced(self, gains: Floats, support: Support) -> list[tuple[int, int]]:
-        """Swaps with columns that seem to depend on members, where all swaps are few.
+        """Swaps without a price, where all swaps are few.
 
-        The model cannot tell what they are worth, and of nearly equal columns the difference may be
-        worth much.
+        These are with columns that seem to depend on members: the model cannot tell what they are
+        worth, and of nearly equal columns the difference may be worth much.
         """
         table, members = self.table, support.members
         if not self._few_swaps:
@@ -288,10 +302,14 @@ class LossSearch:
         F = table.predict(support.members, support.theta)
         force, omega = table.criterion.model(F)
         target = Target("regression", None, None, F + force / omega[:, None])
-        problem = Problem.from_rows(
-            DenseRows(table.X.T, None), target, omega, scale=False,
-            memory_limit=table.problem.memory_limit,
-        )  # fmt: skip
+        try:
+            problem = Problem.from_rows(
+                DenseRows(table.X.T, None), target, omega, scale=False,
+                memory_limit=table.problem.memory_limit,
+            )  # fmt: skip
+        except InputError:
+            # Weights so uneven that the model's target is next to constant: nothing to search.
+            return
         size = float(problem.scatter[problem.usable].mean())
         problem = problem.with_ridge(table.penalty / size)
         if table.fixed:
@@ -305,7 +323,7 @@ class LossSearch:
         """Fit several supports, and descend from the best few of them by the loss."""
         new = [tuple(sorted(start)) for start in starts if len(start) == self.k]
         new = [start for start in dict.fromkeys(new) if start not in self._seen][:STARTS]
-        if not new:
+        if not new or (self.best is not None and self.monitor.expired):
             return
         self._seen.update(new)
         fits = self.table.fits(new, steps=TRIAL_STEPS, tol=TRIAL_TOLERANCE)

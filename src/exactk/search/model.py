@@ -35,7 +35,7 @@ TIE = 1e-6
 # Bytes of columns that are fitted side by side.
 SIDE_BY_SIDE = 2**24
 # Entries of the table that are squared at once.
-SQUARED_AT_ONCE = 2**20
+SQUARED_AT_ONCE = 2**16
 
 
 P = ParamSpec("P")
@@ -171,9 +171,11 @@ class LossTable:
         """Return the weighted sums of squares of the columns about their weighted means."""
         out = np.empty(len(self.X))
         step = max(1, SQUARED_AT_ONCE // self.X.shape[1])
+        room = np.empty((min(step, len(self.X)), self.X.shape[1]))
         for i in range(0, len(self.X), step):
             part = self.X[i : i + step]
-            out[i : i + step] = (part * part) @ omega
+            squares = np.multiply(part, part, out=room[: len(part)])
+            np.dot(squares, omega, out=out[i : i + step])
         return np.maximum(out - omega.sum() * mean**2, 0.0)
 
 
@@ -203,14 +205,16 @@ class Model:
         force, omega = table.criterion.model(table.predict(support.members, support.theta))
         X, k = table.X, len(S)
         weight = max(float(omega.sum()), np.finfo(float).tiny)
-        mean = X @ omega / weight
+        # All in one pass over the table.
+        products = np.vstack([X[S] * omega, force.T, omega]) @ X.T
+        mean = products[-1] / weight
         self.omega, self.mean = omega, mean
-        # Of members twice: once as they are, once in their weighted products with all columns.
-        self.AS = (X[S] * omega) @ X.T - weight * np.outer(mean[S], mean)
+        self.AS = products[:k]
+        self.AS -= weight * np.outer(mean[S], mean)
         self.diagonal = table.scatter(omega, mean) + table.penalty
         self.AS[np.arange(k), S] += table.penalty
         self.A, self.V = self.AS[:, S], support.theta[:-1]
-        self.C = (X @ force).T
+        self.C = products[k:-1]
         self.C[:, S] = 0.0
         self.floor = DEPENDENT * self.diagonal
         # Columns that nearly depend on each other still have prices, if no good ones.
@@ -243,18 +247,21 @@ class Model:
         return gain
 
 
-def entry_order_by_loss(problem: Problem, support: Indices) -> Indices:
+def entry_order_by_loss(problem: Problem, support: Indices, theta: Floats | None = None) -> Indices:
     """Return the columns of a support in the order in which greedy selection would take them.
 
-    By the quadratic model at the fit on all of them.
+    By the quadratic model at the fit on all of them, which is near `theta` where that is given.
     """
     S = np.sort(np.asarray(support, dtype=np.intp))
     table = LossTable(problem, S)
     members = tuple(range(len(S)))
-    fits = table.fits([members], steps=300, tol=1e-6)
+    near = theta is not None and problem.has_sharp_minimum and len(theta) == len(S) + 1
+    start = theta[None] if near and theta is not None else None
+    fits = table.fits([members], start, steps=300, tol=1e-6)
     model = Model(table, Support(members, fits.theta[0], float(fits.values[0])))
     B = model.A @ model.V
     explained = float(np.einsum("ij,ij->", model.V, B))
-    slack = TIE * explained if np.isfinite(explained) else 0.0
+    # Of columns that nearly depend on each other it may be anything.
+    slack = TIE * max(explained, 0.0) if np.isfinite(explained) else 0.0
     order: Indices = S[greedy_order(np.vstack([model.A, B.T]), len(S), slack)]
     return order

@@ -76,7 +76,8 @@ def test_why_not_gives_the_best_set_with_it_and_its_regret(seed: int) -> None:
 def test_near_sets_are_all_that_enumeration_finds(tolerance: float) -> None:
     problem = _problem(5)
     why = explain(problem, 4, tolerance=tolerance, max_sets=1000)
-    bound = why.objective * (1 + tolerance)
+    # The oracle rounds differently.
+    bound = why.objective * (1 + tolerance) * (1 + 1e-12)
     expected = {S: f for S, f in _sets(problem, 4).items() if f <= bound}
     assert why.is_complete
     found = {tuple(row["support"]): row["objective"] for row in why.alternatives}

@@ -217,7 +217,8 @@ def test_the_system_shrinks_as_rows_die(monkeypatch: pytest.MonkeyPatch) -> None
     steps = steps_of(table_of(X, Y), 100, 2, r=1.0, p=0.5, lam=0.5)
     assert sorted(steps[-1].support) == [3, 7]
     assert sizes[0] == 15
-    assert sizes[-1] < 15
+    # Rows that are fitted exactly come and go with rounding: not every later step is small.
+    assert 2 in sizes
 
 
 def test_living_rows_end_at_the_optimum_of_each() -> None:

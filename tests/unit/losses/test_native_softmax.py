@@ -167,12 +167,21 @@ def test_columns_that_depend_on_each_other_do_not_end_a_fit() -> None:
     assert both.values[0] == pytest.approx(one.values[0], rel=1e-7)
 
 
-def test_huge_coefficients_are_no_number_and_no_fit() -> None:
+def test_a_fit_from_huge_coefficients_begins_anew() -> None:
     table = _table(83, 5, 4)
-    theta = np.full((1, 6, 3), 1e300)
-    fits = table.fits([list(range(5))], theta, steps=5, tol=1e-6)
+    supports = [list(range(5))]
+    cold = table.fits(supports, steps=50, tol=1e-9)
+    for size in (1e3, 1e300):
+        fits = table.fits(supports, np.full((1, 6, 3), size), steps=50, tol=1e-9)
+        assert fits.settled[0]
+        assert fits.values[0] == pytest.approx(cold.values[0], rel=1e-8)
+
+
+def test_huge_coefficients_that_are_only_looked_at_are_no_number() -> None:
+    table = _table(83, 5, 4)
+    fits = table.fits([list(range(5))], np.full((1, 6, 3), 1e300), steps=0, tol=0.0)
     assert not fits.settled[0]
-    assert not np.isfinite(fits.values[0])
+    assert fits.values[0] == np.inf
 
 
 @pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
