@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 __all__ = [
+    "ConstantTargetError",
     "ExactkError",
     "InputError",
     "MissingExtraError",
@@ -22,6 +23,10 @@ class ExactkError(Exception):
 
 class InputError(ExactkError, ValueError):
     """The input cannot be used as it is; the message names it and the way out."""
+
+
+class ConstantTargetError(InputError):
+    """All rows that count have the same target."""
 
 
 class MissingExtraError(InputError):

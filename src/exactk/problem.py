@@ -299,7 +299,7 @@ class Problem(Doors, Ruled, Lossy):
     ) -> Problem:
         if not isinstance(scale, (bool, np.bool_)):
             raise InputError(f"scale must be True or False, not {scale!r}")
-        total = check_total(float(np.trace(read.yy)), target)
+        total = check_total(float(np.trace(read.yy)), target, weights)
         cross = np.ascontiguousarray(read.xy.T * x_scale)
         with np.errstate(over="ignore", invalid="ignore"):
             too_large = not np.isfinite((cross**2).sum())

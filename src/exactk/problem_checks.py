@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.columns import TINY_SQUARE
-from exactk.errors import InputError, listing
+from exactk.errors import ConstantTargetError, InputError, listing
 from exactk.moments import Moments
 from exactk.targets import Target
 
@@ -52,15 +52,20 @@ def check_one_hot(moments: Moments, labels: npt.NDArray[Any]) -> None:
         )
 
 
-def check_total(total: float, target: Target) -> float:
+def check_total(total: float, target: Target, weights: Floats | None) -> float:
     """Return ‖HY‖², or say why it cannot be used."""
     if not np.isfinite(total):
         raise InputError("the values of y are too large for float64 sums of squares; rescale y")
     if total < TINY_SQUARE:
-        values = target.values
+        values, of_weight = target.values, ""
+        if weights is not None and (weights == 0).any():
+            values = None if values is None else values[weights > 0]
+            of_weight = " of weight above 0"
         if values is not None and (values != values[:1]).any():
             raise InputError("y varies too little for sums of squares in float64; rescale y")
-        raise InputError("y is the same in every row: there is nothing to predict")
+        raise ConstantTargetError(
+            f"y is the same in every row{of_weight}: there is nothing to predict"
+        )
     return total
 
 

@@ -154,7 +154,10 @@ def weigh_classes(class_weight: Any, target: Target, weights: Floats | None) -> 
     if class_weight is None:
         return weights
     if target.codes is None or target.classes is None:
-        raise InputError("class_weight is for classes, one a row, and y holds something else")
+        raise InputError(
+            "class_weight is for classes, one a row, and y holds something else; give "
+            "task='classification' if they are classes, or sample_weight instead"
+        )
     codes, rows = target.codes, np.ones(target.n_rows) if weights is None else weights
     if isinstance(class_weight, str) and class_weight == "balanced":
         counts = np.bincount(
@@ -191,7 +194,8 @@ def _named_weights(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -
         number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
         if not number or not 0 < weight < np.inf:
             raise InputError(
-                f"class_weight must be numbers above 0, and is {weight!r} for {label!r}"
+                f"class_weight must be numbers above 0, and is {weight!r} for {label!r}; to leave "
+                f"a class out, leave out its rows"
             )
         each[place[label]] = weight
     return each

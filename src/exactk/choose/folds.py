@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import InputError
+from exactk.errors import ConstantTargetError, InputError
 from exactk.moments import Moments, leave_one_out
 from exactk.problem import Problem
 from exactk.result import Result
@@ -166,6 +167,19 @@ def fold_by_fold(
             yield StreamFold(_train(problem, others), own)
 
 
+@contextmanager
+def _of_a_fold() -> Iterator[None]:
+    """Tell what is wrong with the rows that a fold trains on from what is wrong with the table."""
+    try:
+        yield
+    except ConstantTargetError as error:
+        raise InputError(
+            "y is the same in every row that one of the folds trains on: there is nothing to "
+            "predict; give other folds, or choose k with criterion='ebic' and the ridge as a number"
+        ) from error
+
+
+@_of_a_fold()
 def _train(problem: Problem, moments: Moments) -> Problem:
     train = Problem.from_moments(
         moments, classes=problem.classes, ridge=problem.ridge, scale=problem.scaled,
@@ -251,6 +265,7 @@ def folds_of(problem: Problem, splits: Sequence[Split], *, with_rows: bool = Fal
     return folds
 
 
+@_of_a_fold()
 def _fold_of_rows(problem: Problem, rows: Rows, target: Target, split: Split) -> Fold:
     train, held = split
     weights = None if problem.weights is None else problem.weights[train]
@@ -299,6 +314,7 @@ def _affords_moments(problem: Problem, rows: Rows, n_matrices: int) -> bool:
     return fits and rows.gram_cost < problem.n_features * rows.pass_cost
 
 
+@_of_a_fold()
 def _reweighted(problem: Problem, rows: Rows, target: Target, times: Floats) -> Problem:
     """The same table, each row counted so many times."""
     weights = times if problem.weights is None else times * problem.weights

@@ -197,8 +197,8 @@ def _loss(context: click.Context, parameter: click.Parameter, value: str) -> Los
     """Read the name of a loss, perhaps with parameters after a colon."""
     from exactk.losses import create
 
-    name, _, rest = value.partition(":")
-    settings = read_settings(tuple(part for part in rest.split(",") if part))
+    name, colon, rest = value.partition(":")
+    settings = read_settings(rest.split(",") if colon else (), "r=0.7")
     try:
         return create(name, **settings)
     except ExactkError as error:

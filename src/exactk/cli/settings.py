@@ -10,7 +10,7 @@ import click
 __all__ = ["read_settings"]
 
 
-def read_settings(values: Sequence[str]) -> dict[str, Any]:
+def read_settings(values: Sequence[str], example: str = "lam=0.1") -> dict[str, Any]:
     """Read ``name=value`` pairs; a value is a number, true, false, none, or a word.
 
     Examples
@@ -23,7 +23,7 @@ def read_settings(values: Sequence[str]) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name or not text.strip():
-            raise click.BadParameter(f"{pair!r} is not of the form NAME=VALUE, such as lam=0.1.")
+            raise click.BadParameter(f"{pair!r} is not of the form NAME=VALUE, such as {example}.")
         if name in settings:
             raise click.BadParameter(f"{name!r} is given twice.")
         settings[name] = _value(text.strip())
