@@ -19,6 +19,7 @@ from exactk import (
     resolve_ridge,
     score_selection,
     solve,
+    solve_path,
     stability,
 )
 from exactk.choose.criteria import criterion_values
@@ -156,3 +157,41 @@ def test_weights_of_classes_choose_and_do_not_score() -> None:
     given = plain.with_class_weight({0: 5.0})
     np.testing.assert_array_equal(given.weights, np.where(y == 0, 5.0, 1.0))
     assert given.row_weights is None
+
+
+def test_a_fold_with_one_class_is_told_from_a_table_with_one() -> None:
+    X, y = load_wine(return_X_y=True)
+    y = np.where(np.arange(len(y)) == 5, 1, 0)
+    alone = [(np.delete(np.arange(len(y)), [5, 6]), np.array([5, 6]))] * 2
+    for loss in ("squared", "logistic"):
+        problem = Problem.from_arrays(X, y, loss=loss, ridge=0.05)
+        with says("every row that one of the folds trains on", "other folds", "criterion='ebic'"):
+            choose_k(problem, 2, cv=alone)
+
+
+@pytest.mark.parametrize("classes", [33, 120])
+def test_many_classes_of_which_folds_lack_some(classes: int) -> None:
+    """By factors and by products alone; rows of classes that a fold lacks are in no one's way."""
+    rng = np.random.default_rng(0)
+    y = np.r_[np.arange(2 * classes) % classes, classes]
+    X = rng.standard_normal((classes + 1, 6))[y] + 0.3 * rng.standard_normal((len(y), 6))
+    problem = Problem.from_arrays(X, y, loss="logistic", ridge=0.05)
+    choice = choose_k(problem, 2, cv=2, effort=0)
+    assert np.isfinite(np.array(choice.table["mean"])).all()
+    fold = folds_of(problem, in_parts(len(y)))[0]
+    result = solve(fold.train, 2, effort=0)
+    assert result.message == ""
+    lacking = np.setdiff1d(y, np.asarray(fold.train.target.codes))
+    assert classes in lacking
+    np.testing.assert_array_equal(result.coef[lacking], 0.0)
+
+
+def test_a_time_limit_ends_a_path_with_many_classes() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 40
+    problem = Problem.from_arrays(rng.standard_normal((120, 8)), y, loss="logistic", ridge=0.05)
+    path = solve_path(problem, 6, time_limit=1e-6)
+    assert [len(result.support) for result in path] == [1, 2, 3, 4, 5, 6]
+    assert all(result.status == "time_limit" for result in path)
+    objectives = [result.objective for result in path]
+    assert objectives == sorted(objectives, reverse=True)

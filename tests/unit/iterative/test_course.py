@@ -204,9 +204,13 @@ def test_the_start_with_the_lowest_last_value_is_kept(problem: Problem) -> None:
     assert not answer.ordered
 
 
-def test_of_equal_starts_the_first_is_kept(problem: Problem) -> None:
-    answer = best_answer(problem, 1, starts([done(5, 2.0)], [done(6, 2.0)]), 9, Monitor())
-    assert list(answer.support) == [5]
+@pytest.mark.parametrize("value", [2.0, -2.0])
+@pytest.mark.parametrize(("lower", "kept"), [(0.0, 5), (1e-14, 5), (1e-6, 6)])
+def test_of_equal_starts_the_first_is_kept(
+    problem: Problem, value: float, lower: float, kept: int
+) -> None:
+    several = starts([done(5, value)], [done(6, value - lower)])
+    assert list(best_answer(problem, 1, several, 9, Monitor()).support) == [kept]
 
 
 @pytest.mark.parametrize("first", [True, False])

@@ -20,7 +20,9 @@ from sklearn.linear_model import (
 from sklearn.metrics import mean_poisson_deviance
 
 from exactk import Problem
+from exactk.losses import newton
 from exactk.losses.criterion import design
+from exactk.losses.newton import LikelihoodCriterion, half_hessian, products
 from tests.oracles.brute import make_classes, make_numbers, one_hot
 
 Array = np.ndarray[Any, Any]
@@ -318,3 +320,55 @@ def test_a_fit_never_rises(name: str, penalty: float) -> None:
             values.append(fit.values[0])
         assert (np.diff(values) <= 1e-9 * values[0]).all()
         assert values[-1] < values[0]
+
+
+@pytest.mark.parametrize("name", ["logistic", "poisson"])
+@pytest.mark.parametrize("size", [10.0, 100.0, 1e4])
+def test_a_likelihood_is_fitted_from_anywhere(name: str, size: float) -> None:
+    """Where rows are certain a Hessian is mostly rounding, and steps lead anywhere."""
+    X, y = make_classes(n=60, d=4, c=3, seed=0)
+    y = np.random.default_rng(0).permutation(y)
+    task = "regression" if name == "poisson" else "classification"
+    problem = Problem.from_arrays(X, y, loss=name, task=task, ridge=0.1)
+    criterion = problem.criterion
+    Z = design(problem.standardised(np.arange(4))[0].T[None])
+    wanted = criterion.fits(
+        Z, problem.penalty, criterion.cold(Z, problem.penalty), steps=100, tol=1e-12
+    )
+    for seed in range(10):
+        start = size * np.random.default_rng(seed).standard_normal((1, 5, criterion.n_outputs))
+        fit = criterion.fits(Z, problem.penalty, start, steps=100, tol=1e-12)
+        assert fit.settled[0]
+        assert not fit.endless[0]
+        assert fit.values[0] == pytest.approx(wanted.values[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["logistic", "poisson"])
+@pytest.mark.parametrize("c", [3, 6])
+def test_products_with_the_hessian_are_those_of_the_hessian(name: str, c: int) -> None:
+    X, y = make_classes(n=60, d=3, c=c, seed=1)
+    task = "regression" if name == "poisson" else "classification"
+    criterion = Problem.from_arrays(X, y, loss=name, task=task).criterion
+    assert isinstance(criterion, LikelihoodCriterion)
+    rng = np.random.default_rng(0)
+    Z = design(X.T[None] / X.std())[0]
+    theta, direction = rng.standard_normal((2, 4, criterion.n_outputs)) / 4
+    seen = criterion.see(Z.T @ theta)[1]
+    H = half_hessian(criterion.slope(seen)[1], products(Z), criterion, np.zeros(4))
+    found = criterion.curved(seen, Z, direction)
+    np.testing.assert_allclose(found.ravel(), H @ direction.ravel(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["logistic", "poisson"])
+def test_many_columns_are_fitted_by_products_alone(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = make_classes(n=80, d=5, c=4, seed=2)
+    y = np.random.default_rng(1).permutation(y)
+    task = "regression" if name == "poisson" else "classification"
+    problem = Problem.from_arrays(X, y, loss=name, task=task, ridge=0.01)
+    wanted = problem.refit(range(5))
+    monkeypatch.setattr(newton, "MOST_ENTRIES", 0)
+    found = problem.refit(range(5))
+    assert found.objective == pytest.approx(wanted.objective, rel=1e-10)
+    np.testing.assert_allclose(found.coef, wanted.coef, rtol=1e-4)

@@ -264,3 +264,27 @@ def test_a_start_where_all_rows_are_certain_is_no_end(
         # It comes to the end, or does not say that it did.
         assert not fits.settled[0] or fits.values[0] == pytest.approx(least, rel=1e-8)
         assert fits.values[0] <= table.value(members, start)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_without_a_ceiling_every_swap_is_fitted_to_its_end(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, w = rng.standard_normal((37, 8)), rng.integers(0, 3, size=37).astype(float)
+    y = np.argmax(X[:, [0]] * rng.standard_normal(4) + 0.5 * rng.gumbel(size=(37, 4)), axis=1)
+    y[:4], w[:4] = np.arange(4), 1.0
+    problem = exactk.Problem.from_arrays(X, y, sample_weight=w, loss="logistic")
+    table, members = LossTable(problem), (1, 2, 3, 4)
+    fit = table.fits([members], steps=90, tol=1e-6)
+    support = Support(members, fit.theta[0], float(fit.values[0]))
+    model = NewtonModel(table, support, np.array([0, 5, 6, 7]))
+    slots, at = np.divmod(np.arange(16), 4)
+    together = model.fits(slots, at, steps=90, tol=1e-6)
+    alone = [
+        float(model.fits(slots[[i]], at[[i]], steps=90, tol=1e-6).values[0]) for i in range(16)
+    ]
+    np.testing.assert_allclose(together.values, alone, rtol=1e-12)
+    cold = table.fits([model.members(*p) for p in zip(slots, at, strict=True)], steps=90, tol=1e-6)
+    ends = together.settled & cold.settled
+    assert ends.sum() > 8
+    # With separated classes a fit falls for long, a little each time.
+    np.testing.assert_allclose(together.values[ends], cold.values[ends], rtol=1e-2, atol=1e-3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from exactk.problem import Problem
 from exactk.result import Status
 from exactk.search.descent import greedy_order
 from exactk.search.loss_rounds import LossSearch
+from exactk.search.model import entry_order_by_loss
 
 
 def _near_copies(eps: float, loss: str, seed: int = 1) -> Problem:
@@ -38,8 +39,8 @@ def test_where_all_swaps_are_few_those_of_near_copies_are_tried(
         monkeypatch.setattr(losses.reweighted, "compiled", lambda: None)
     for seed in range(1, 4):
         problem = _near_copies(eps, loss, seed)
-        found, best = exactk.solve(problem, 3), exactk.solve(problem, 3, "exhaustive")
-        assert found.objective <= best.objective * (1.0 + 1e-4)
+        least = min(problem.objective(S) for S in combinations(range(5), 3))
+        assert exactk.solve(problem, 3).objective <= least * (1.0 + 1e-4)
 
 
 def test_an_order_of_entry_names_each_column_once_whatever_the_numbers() -> None:
@@ -51,6 +52,68 @@ def test_numbers_that_are_none_do_not_repeat_columns(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("exactk.search.descent.native_entry_order", lambda *_: None)
     M = np.full((5, 4), np.nan)
     np.testing.assert_array_equal(np.sort(greedy_order(M, 4, 0.0)), np.arange(4))
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(("seed", "loss"), [(872, "huber"), (993, "poisson")])
+def test_the_order_of_near_copies_names_each_column_once(
+    seed: int, loss: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What these three explain came out below zero."""
+    if not compiled:
+        monkeypatch.setattr("exactk.search.descent.native_entry_order", lambda *_: None)
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(20, 60))
+    X, e = rng.standard_normal((n, 3)), rng.standard_normal(n)
+    for eps in 10.0 ** -np.arange(5.0, 10.0, 0.25):
+        X[:, 1] = X[:, 0] + eps * e
+        numbers = e + 0.3 * X[:, 2] + 0.1 * rng.standard_normal(n)
+        y = rng.poisson(np.exp(0.8 * e)) if loss == "poisson" else numbers
+        problem = Problem.from_arrays(X, y, loss=loss, task="regression")
+        # With one column to come in for two, all three are put in order.
+        order = entry_order_by_loss(problem, np.arange(3))
+        np.testing.assert_array_equal(np.sort(order), np.arange(3))
+
+
+@pytest.mark.parametrize("slack", [-1.0, -np.inf])
+def test_no_slack_leads_out_of_the_columns(slack: float) -> None:
+    M = np.vstack([np.eye(4), np.arange(1.0, 5.0)])
+    np.testing.assert_array_equal(np.sort(greedy_order(M, 4, slack)), np.arange(4))
+
+
+@pytest.mark.parametrize("loss", ["squared", "optimal_scoring", "l21", "huber", "logistic"])
+@pytest.mark.parametrize("eps", [1e-3, 1e-4, 1e-6, 1e-7])
+def test_enumeration_is_right_about_near_copies(eps: float, loss: str) -> None:
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((60, 6))
+        y = (X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(60) > 0).astype(int)
+        problem = Problem.from_arrays(X[:, :1] + eps * X, y, loss=loss)
+        found = exactk.solve(problem, 3, "exhaustive")
+        least = min(problem.objective(S) for S in combinations(range(6), 3))
+        assert found.status == Status.OPTIMAL
+        assert found.objective <= least * (1.0 + 1e-6)
+
+
+def test_more_near_copies_than_are_fitted_are_not_called_the_best(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys.modules["exactk.methods.exhaustive"], "MOST_FITTED", 3)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    problem = Problem.from_arrays(X[:, :1] + 1e-4 * X, X[:, 1] + X[:, 2])
+    assert exactk.solve(problem, 3, "exhaustive").status == Status.CONVERGED
+
+
+def test_a_model_that_cannot_be_searched_is_passed_over() -> None:
+    """Weights over ten orders, and a fit that is exact in the heaviest rows."""
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((6, 4)), 10.0 ** np.array([-7.0, -6.0, -5.0, 3.0, 3.0, 3.0])
+    y = np.r_[rng.standard_normal(3), np.ones(3)]
+    problem = Problem.from_arrays(
+        X, y, sample_weight=w, ridge=1.0, task="regression", loss=losses.create("l2r", r=0.5)
+    )
+    assert len(exactk.solve(problem, 1).support) == 1
 
 
 @pytest.mark.parametrize("seed", range(6))
