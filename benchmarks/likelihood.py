@@ -1,8 +1,9 @@
 """exactk's logistic loss beside abess and skscope: time and objective, cell by cell.
 
-A cell is a data set and a k. All contestants run in one process with the same number of threads,
-and scikit-learn grades all of them: its fit on the chosen columns, standardised, gives deviance +
-penalty · ‖W‖² with penalty = 0.001 · (n - 1), softmax over all classes, intercepts free.
+A cell is a data set and a k. All contestants run with the same number of threads, in one process
+but for a solver that can take its process down and has one of its own. scikit-learn grades all of
+them: its fit on the chosen columns, standardised, gives deviance + penalty · ‖W‖² with penalty =
+0.001 · (n - 1), softmax over all classes, intercepts free.
 
     python -m benchmarks.likelihood                       all cells, kept in likelihood.json
     python -m benchmarks.likelihood --quick               two small sets
@@ -13,6 +14,7 @@ penalty · ‖W‖² with penalty = 0.001 · (n - 1), softmax over all classes, 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import signal
@@ -20,7 +22,10 @@ import statistics
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -40,6 +45,8 @@ QUICK = ("wine", "breast_cancer")
 SIZES = (5, 10, 20)
 MOST_ROWS = 3_000
 ROWS_KEPT = 2_000
+# Seconds that a process of its own may take to start and to grade.
+START_UP = 60.0
 GRADERS = ("lbfgs", "newton-cholesky")
 # Objectives that differ by less than this share are the same up to the accuracy of the fits.
 ROUNDING = 1e-6
@@ -101,10 +108,9 @@ def measure(
 ) -> Cell:
     """Time one contestant in one cell and grade what it returned; a failure is recorded."""
     cell: Cell = {"data": dataset.name, "k": k, "contestant": contestant.name}
-    limit = 0.0 if contestant.name.startswith(entered.NOT_STOPPED) else options.stop
     try:
         run = contestant.prepare(dataset, k)
-        with stopped_after(limit), warnings.catch_warnings():
+        with stopped_after(options.stop), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             timing = harness.timed(run, options.runs, options.budget)
     except entered.TooLargeError as error:
@@ -127,12 +133,62 @@ def measure(
     }
 
 
+class Apart:
+    """A process of its own for contestants that may crash, or cannot be stopped from within."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._pool: ProcessPoolExecutor | None = None
+
+    def measure(self, name: str, k: int, contestant: str) -> Cell:
+        """Measure one cell; where its process dies or must be ended, that is the outcome."""
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        cell: Cell = {"data": name, "k": k, "contestant": contestant}
+        asked = self._pool.submit(_measure_named, name, k, contestant, self._options)
+        try:
+            return asked.result(timeout=self._options.stop + START_UP)
+        except BrokenProcessPool:
+            self.close()
+            return {**cell, "failed": "its process died"}
+        except TimeoutError:
+            self.close()
+            return {**cell, "skipped": f"too slow: ended after {self._options.stop:g} s"}
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            for process in list((pool._processes or {}).values()):
+                process.kill()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(name: str) -> data.Dataset:
+    return load(name)
+
+
+@functools.cache
+def _warm(name: str) -> peers.Contestant:
+    (contestant,) = (c for c in entered.PEERS if c.name == name)
+    peers.warm_up([contestant])
+    return contestant
+
+
+def _measure_named(name: str, k: int, contestant: str, options: argparse.Namespace) -> Cell:
+    """What the process of its own does."""
+    return measure(
+        _loaded(name), k, _warm(contestant), argparse.Namespace(**{**vars(options), "stop": 0.0})
+    )
+
+
 def run_cells(
     name: str, contestants: Sequence[peers.Contestant], options: argparse.Namespace
 ) -> tuple[list[Cell], dict[str, Any]]:
     """All cells of a data set, and what is known of it."""
     cells: list[Cell] = []
-    dataset = load(name)
+    dataset, apart = load(name), Apart(options)
     n, d = dataset.X.shape
     described = {
         "rows": n,
@@ -147,13 +203,17 @@ def run_cells(
                 slow = {"data": name, "k": k, "contestant": contestant.name}
                 cells.append({**slow, "skipped": too_slow[contestant.name]})
                 continue
-            cell = measure(dataset, k, contestant, options)
+            if contestant.name.startswith(entered.MAY_CRASH):
+                cell = apart.measure(name, k, contestant.name)
+            else:
+                cell = measure(dataset, k, contestant, options)
             cells.append(cell)
             if "skipped" in cell:
                 too_slow[contestant.name] = f"{cell['skipped']}, at a smaller k"
             elif cell.get("seconds", 0.0) > options.slow:
                 too_slow[contestant.name] = f"too slow: over {options.slow:g} s at a smaller k"
             progress(cell)
+    apart.close()
     return cells, described
 
 

@@ -18,8 +18,8 @@ from benchmarks.peers import Contestant, Prepare, Run, nonzero_rows, on_all_colu
 RIDGE = 1e-3
 # A peer that would allocate more than this in a cell is not run there.
 MEMORY = 6e9
-# What ends the whole process when its callback raises, so that no clock may stop it.
-NOT_STOPPED = "skscope SCOPE"
+# What ends the whole process when its callback raises, and now and then by itself.
+MAY_CRASH = "skscope SCOPE"
 # Weight of each column in abess's criterion: below zero, so that its path ends at size k.
 LARGEST = -1e6
 
