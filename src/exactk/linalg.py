@@ -267,10 +267,12 @@ def orthogonal(x: Floats) -> tuple[Floats, Floats]:
     >>> columns.shape, np.allclose(x @ back.T, columns)
     ((3, 1), True)
     """
-    left, s, right = np.linalg.svd(x, full_matrices=False)
+    size = np.sqrt(np.einsum("ij,ij->j", x, x))
+    size[size == 0] = 1.0
+    left, s, right = np.linalg.svd(x / size, full_matrices=False)
     keep = s > np.finfo(float).eps * max(x.shape) * s.max(initial=0.0)
     unit = np.sqrt(len(x))
-    return unit * left[:, keep], (unit / s[keep, None]) * right[keep]
+    return unit * left[:, keep], (unit / s[keep, None]) * right[keep] / size
 
 
 def row_norms(W: Floats) -> Floats:

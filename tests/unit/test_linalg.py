@@ -17,6 +17,7 @@ from exactk.linalg import (
     largest,
     largest_eigenvalue,
     least_squares,
+    orthogonal,
     row_norms,
     shrink_rows,
     solve_dependent,
@@ -312,3 +313,17 @@ def test_another_declaration_leads_to_the_wrapper(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(linalg, "SYRK", Never())
     assert linalg._syrk.__wrapped__() is None
+
+
+@pytest.mark.parametrize("near", [0.0, 1e-7])
+def test_orthogonal_columns_span_the_same_in_any_units(near: float) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((30, 4))
+    x[:, 3] = x[:, 0] + near * x[:, 1]
+    for units in (np.ones(4), 10.0 ** np.array([12.0, -9.0, 0.0, 6.0])):
+        columns, back = orthogonal(x * units)
+        rank = 4 if near else 3
+        assert columns.shape == (30, rank)
+        np.testing.assert_allclose(columns.T @ columns, 30.0 * np.eye(rank), atol=1e-10)
+        v = rng.standard_normal(rank)
+        np.testing.assert_allclose((x * units) @ (v @ back), columns @ v, atol=1e-7)

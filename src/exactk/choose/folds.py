@@ -124,10 +124,7 @@ class Fold:
         """Return what sums the loss of predictions for all outputs over some rows."""
         loss = self.train.loss
         if not loss.by_moments:
-            criterion = loss.bind(target, w)
-            return lambda P: float(
-                criterion.value(((P - criterion.offset) @ criterion.basis)[None])[0]
-            )
+            return loss.total(target, w)
         scores = _scores(self.train)
         Y = target.block(0, target.n_rows) * scores
         return lambda P: float(w @ ((Y - P) ** 2).sum(axis=1))

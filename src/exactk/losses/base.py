@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -92,6 +92,17 @@ class Loss(BaseEstimator, ABC):
             Of rows that count: none has weight zero.
         weights : ndarray of shape (n,)
         """
+
+    def total(self, target: Target, weights: Floats) -> Callable[[Floats], float]:
+        """Return what sums the loss of predictions for all outputs (n × outputs), fitted or not.
+
+        Parameters
+        ----------
+        target, weights
+            As in `bind`.
+        """
+        criterion = self.bind(target, weights)
+        return lambda P: float(criterion.value(((P - criterion.offset) @ criterion.basis)[None])[0])
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same loss with the same parameters."""

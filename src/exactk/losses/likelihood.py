@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logsumexp
 
 from exactk.errors import InputError
 from exactk.losses.base import Loss, contrasts, refuse_numbers
@@ -52,6 +54,11 @@ class Logistic(Loss):
     def bind(self, target: Target, weights: Floats) -> Criterion:  # noqa: D102
         assert target.codes is not None
         return _Multinomial(target.codes, target.n_outputs, weights)
+
+    def total(self, target: Target, weights: Floats) -> Callable[[Floats], float]:  # noqa: D102
+        # Of all classes: rows held out may lack some, and are none the likelier for that.
+        rows, codes = np.arange(target.n_rows), target.codes
+        return lambda P: 2.0 * float(weights @ (logsumexp(P, axis=1) - P[rows, codes]))
 
 
 class Poisson(Loss):

@@ -97,6 +97,10 @@ class LikelihoodCriterion(Criterion):
         """Whether a system with so many coefficients (q × r) is worth a factorisation."""
         return theta.size <= MANY_UNKNOWNS and theta.shape[1] <= MANY_OUTPUTS
 
+    def holds_entries(self, theta: Floats) -> bool:
+        """Whether NumPy may do so, which holds the entries of all h."""
+        return self.is_small(theta) and 8 * len(self.pairs[0]) * len(self.T) <= MOST_ENTRIES
+
     def model(self, F: Floats) -> tuple[Floats, Floats]:  # noqa: D102
         seen = self.see(F)[1]
         omega = self.bend(seen)
@@ -165,8 +169,7 @@ class _Search:
     def go(self, steps: int, tol: float, ceiling: float) -> tuple[bool, bool]:
         """Step until nothing is gained; return whether it ended so, and whether without end."""
         scale, moved = self.criterion.scale, 0.0
-        entries = 8 * len(self.criterion.pairs[0]) * self.Z.shape[1]
-        is_factored = self.criterion.is_small(self.theta) and entries <= MOST_ENTRIES
+        is_factored = self.criterion.holds_entries(self.theta)
         for _ in range(steps):
             if is_factored:
                 force, h = self.criterion.slope(self.seen)

@@ -40,7 +40,7 @@ class Exhaustive(Method):
     prefixes of a batch at once, so the work is that of C(d, k) gains, not of C(d, k) fits. Of
     subsets that tie the first in lexicographic order is given. Columns that depend on each other
     so nearly that their products cannot price them are fitted from the rows; where these are too
-    many, or there are no rows, the status is ``converged`` and not ``optimal``.
+    many, or rows are too many or not at hand, the status is ``converged`` and not ``optimal``.
     With another loss than the squared error every subset is fitted, which costs far more: the limit
     is then a fiftieth of `max_subsets`. Where the loss is not convex the status is ``converged``.
 
@@ -96,7 +96,7 @@ class Exhaustive(Method):
         slack = TIE * problem.total
         status = Status.OPTIMAL
         # How many sets may still be fitted from the rows.
-        left = 0 if problem.rows is None and problem.stream is None else MOST_FITTED
+        left = MOST_FITTED if problem.reads_rows(k) else 0
         try:
             for prefixes in _batches(combinations(range(len(columns) - 1), k - 1), k - 1):
                 explained, last, doubtful = _complete(A, B, prefixes, slack)
@@ -106,6 +106,8 @@ class Exhaustive(Method):
                     best_explained = float(explained[row])
                     best = (*prefixes[row].tolist(), int(last[row]))
                 for row, column in doubtful[: max(0, left)]:
+                    if monitor.expired:
+                        break
                     chosen = (*prefixes[row].tolist(), int(column))
                     value = problem.total - problem.objective(columns[list(chosen)])
                     if value > best_explained + slack:

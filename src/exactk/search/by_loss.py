@@ -203,17 +203,19 @@ def enumerate_by_loss(problem: Problem, k: int, most: int, monitor: Monitor) -> 
     subsets = ([*table.fixed, *chosen] for chosen in combinations(free, left))
     try:
         while batch := list(islice(subsets, BATCH)):
-            values = table.fits(
-                batch, steps=ENUMERATED_STEPS, tol=ENUMERATED, ceiling=least
-            ).values.copy()
-            for i in doubts.of(batch):
-                values[i] = problem.objective(table.columns[batch[i]])
+            values = table.fits(batch, steps=ENUMERATED_STEPS, tol=ENUMERATED, ceiling=least).values
             at = int(np.argmin(values))
             if values[at] < least:
                 best, least = tuple(batch[at]), float(values[at])
+            near = doubts.of(batch)
+            while near and not monitor.expired:
+                members = tuple(batch[near.pop()])
+                value = problem.objective(table.columns[list(members)])
+                if value < least:
+                    best, least = members, value
             done += len(batch)
             monitor.report(done, count, least)
-            if done < count and monitor.expired:
+            if near or (done < count and monitor.expired):
                 status = Status.TIME_LIMIT
                 break
     except KeyboardInterrupt:
@@ -236,6 +238,8 @@ class _Doubts:
             return
         A = table.X @ table.X.T
         A.ravel()[:: len(A) + 1] += table.penalty
+        root = 1.0 / np.sqrt(np.maximum(np.diagonal(A), np.finfo(float).tiny))
+        A *= np.outer(root, root)
         values = np.linalg.eigvalsh(A)
         # The least eigenvalue of a part is never below that of the whole.
         if not values[0] > NEARLY * values[-1]:

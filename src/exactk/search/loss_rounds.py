@@ -157,9 +157,8 @@ class LossSearch:
     def best_swap(self, support: Support, *, thorough: bool = True) -> Support | None:
         """Return the best neighbour among those with the best prices; None if none is better."""
         gains = Model(self.table, support).swaps()
-        criterion = self.table.criterion
         pairs: list[tuple[int, int]] = []
-        if isinstance(criterion, LikelihoodCriterion) and criterion.is_small(support.theta):
+        if self._has_second_order(support):
             better, priced = self._best_foreseen(support, gains, thorough)
             if better is not None:
                 return better
@@ -172,6 +171,15 @@ class LossSearch:
             pairs += self._unpriced(gains, support)
         trials = [_swapped(support, *pair) for pair in pairs]
         return self._first_better(len(trials), lambda part: self._best_of(support, trials[part]))
+
+    def _has_second_order(self, support: Support) -> bool:
+        """Whether swaps can be priced by a whole Hessian."""
+        criterion = self.table.criterion
+        if not isinstance(criterion, LikelihoodCriterion):
+            return False
+        if self.table.compiled(self.k) is not None:
+            return criterion.is_small(support.theta)
+        return criterion.holds_entries(support.theta)
 
     def _best_foreseen(
         self, support: Support, plain: Floats, thorough: bool

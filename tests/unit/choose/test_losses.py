@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
+from scipy.special import gammaln, log_softmax
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.model_selection import LeaveOneOut
 
 from exactk import (
     Problem,
@@ -195,3 +196,25 @@ def test_a_time_limit_ends_a_path_with_many_classes() -> None:
     assert all(result.status == "time_limit" for result in path)
     objectives = [result.objective for result in path]
     assert objectives == sorted(objectives, reverse=True)
+
+
+@pytest.mark.parametrize("kept", [[2], [0, 1], [0, 1, 2]])
+def test_held_out_rows_that_lack_a_class_are_none_the_likelier(kept: list[int]) -> None:
+    X, y = load_wine(return_X_y=True)
+    problem = wine("logistic", ridge=0.05)
+    held = np.flatnonzero(np.isin(y, kept))[::3]
+    fold = folds_of(problem, [(np.setdiff1d(np.arange(len(y)), held), held)])[0]
+    result = solve(fold.train, 2, effort=0)
+    logs = log_softmax(X[held][:, result.support] @ result.coef.T + result.intercept, axis=1)
+    wanted = -2.0 * logs[np.arange(len(held)), y[held]].sum()
+    assert fold.errors([result])[0] == pytest.approx(wanted, rel=1e-10)
+
+
+def test_one_row_held_out_at_a_time_is_scored_as_in_folds() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    y = np.argmax(np.c_[2 * X[:, 0], 2 * X[:, 1], -2 * X[:, 0]] + rng.gumbel(size=(60, 3)), axis=1)
+    problem = Problem.from_arrays(X, y, loss="logistic", ridge=0.01)
+    one = choose_k(problem, 3, cv=LeaveOneOut(), effort=0)
+    ten = choose_k(problem, 3, cv=10, effort=0, random_state=0)
+    np.testing.assert_allclose(one.table["mean"], ten.table["mean"], rtol=0.2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +14,14 @@ from exactk import losses
 from exactk.losses import softmax_native
 from exactk.losses.criterion import Criterion
 from exactk.losses.newton import LikelihoodCriterion
+from exactk.monitor import Monitor
 from exactk.problem import Problem
 from exactk.result import Status
 from exactk.search.descent import greedy_order
 from exactk.search.loss_rounds import LossSearch
 from exactk.search.model import entry_order_by_loss
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def _near_copies(eps: float, loss: str, seed: int = 1) -> Problem:
@@ -103,6 +107,40 @@ def test_more_near_copies_than_are_fitted_are_not_called_the_best(
     X = rng.standard_normal((60, 6))
     problem = Problem.from_arrays(X[:, :1] + 1e-4 * X, X[:, 1] + X[:, 2])
     assert exactk.solve(problem, 3, "exhaustive").status == Status.CONVERGED
+
+
+def _near_copies_of_which_the_difference_tells() -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 8))
+    X[:, 1] = X[:, 0] + 1e-7 * X[:, 2]
+    return X, X[:, 2] + X[:, 3] + 0.1 * rng.standard_normal(400)
+
+
+def test_near_copies_without_rows_at_hand_are_not_called_the_best(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = _near_copies_of_which_the_difference_tells()
+    X[:, 2] = np.roll(X[:, 2], 1)
+    problem = Problem.from_arrays(X, y)
+    best = exactk.solve(problem, 3, "exhaustive")
+    assert best.status == Status.OPTIMAL
+    assert best.support.tolist() == [0, 1, 3]
+    moments = exactk.Moments.from_arrays(X, y)
+    assert exactk.solve(Problem.from_moments(moments), 3, "exhaustive").status == Status.CONVERGED
+    # As are rows that are too many to go back to.
+    monkeypatch.setattr(sys.modules["exactk.problem"], "FEW_VALUES", 100)
+    assert exactk.solve(problem, 3, "exhaustive").status == Status.CONVERGED
+
+
+@pytest.mark.parametrize("loss", ["squared", "l21", "logistic"])
+def test_time_ends_the_fits_of_near_copies(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = _near_copies_of_which_the_difference_tells()
+    problem = Problem.from_arrays(X, (y > 0).astype(int), loss=loss)
+    looks = iter([False] * 3)
+    monkeypatch.setattr(Monitor, "expired", property(lambda _: next(looks, True)))
+    result = exactk.solve(problem, 3, "exhaustive")
+    assert result.status == Status.TIME_LIMIT
+    assert len(result.support) == 3
 
 
 def test_a_model_that_cannot_be_searched_is_passed_over() -> None:
