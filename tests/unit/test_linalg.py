@@ -319,7 +319,7 @@ def test_another_declaration_leads_to_the_wrapper(monkeypatch: pytest.MonkeyPatc
 def test_orthogonal_columns_span_the_same_in_any_units(near: float) -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((30, 4))
-    x[:, 3] = x[:, 0] + near * x[:, 1]
+    x[:, 3] = x[:, 0] + near * rng.standard_normal(30)
     for units in (np.ones(4), 10.0 ** np.array([12.0, -9.0, 0.0, 6.0])):
         columns, back = orthogonal(x * units)
         rank = 4 if near else 3
