@@ -8,6 +8,7 @@ them: its fit on the chosen columns, standardised, gives deviance + penalty Â· â
     python -m benchmarks.likelihood                       all cells, kept in likelihood.json
     python -m benchmarks.likelihood --quick               two small sets
     python -m benchmarks.likelihood --data digits --k 5   some cells, only printed
+    python -m benchmarks.likelihood --resume              go on where a run was cut short
     python -m benchmarks.likelihood --report              the tables of the kept record again
 """
 
@@ -417,6 +418,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--slow", type=float, default=60.0, help="no larger k after such a run")
     parser.add_argument("--stop", type=float, default=180.0, help="seconds at which a run ends")
     parser.add_argument("--save", metavar="NAME", help="name of the record; default for all cells")
+    parser.add_argument("--resume", action="store_true", help="keep the sets of a run cut short")
     parser.add_argument("--report", action="store_true", help="print the kept record, run nothing")
     return parser.parse_args(arguments)
 
@@ -456,7 +458,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "sets": {},
         "cells": [],
     }
+    part = harness.RESULTS / f"{kept}.part.json"
+    if options.resume and part.exists():
+        before = json.loads(part.read_text(encoding="utf-8"))
+        record["cells"], record["sets"] = before["cells"], before["sets"]
     for name in names:
+        if name in record["sets"]:
+            continue
         cells, described = run_cells(name, contestants, options)
         record["cells"] += cells
         record["sets"][name] = described
@@ -464,7 +472,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if kept:
             harness.write_record(kept if name == names[-1] else f"{kept}.part", record)
     if kept:
-        (harness.RESULTS / f"{kept}.part.json").unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
     print(report(record))
 
 
