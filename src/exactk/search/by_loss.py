@@ -144,7 +144,7 @@ def best_path_by_loss(
         if search.best is not None:
             starts.append(list(search.best.members))
         if ended != Status.INTERRUPTED:
-            ended = search.go(starts, effort * PATH_SHARE / k_max)
+            ended = search.go(starts, effort * PATH_SHARE / k_max, grown=before is not None)
         elif search.best is None:
             search.fitted(starts[0])
         before = search.best

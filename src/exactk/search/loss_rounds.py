@@ -102,13 +102,21 @@ class LossSearch:
         trace, steps = tuple(self.trace), self.swaps + self.k
         return Answer(self.support, status, steps, trace, theta=self.best.theta)
 
-    def go(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
-        """Descend from the starts (places in the table), then from parts of what was found."""
+    def go(self, starts: Sequence[Sequence[int]], effort: float, *, grown: bool = False) -> Status:
+        """Descend from the starts (places in the table), then from parts of what was found.
+
+        Parameters
+        ----------
+        starts : sequence of sequence of int
+        effort : float
+        grown : bool
+            Whether one of the starts came about by the loss, column by column, as on a path.
+        """
         try:
             # The first is that of the least effort: what more of it finds can only be better.
             self.descend(self.grow(self.fitted(starts[0]), self.k))
             self.settle()
-            if effort > 0 and self._by_likelihood and not self.monitor.expired:
+            if effort > 0 and self._by_likelihood and not (grown or self.monitor.expired):
                 # What squared loss would choose may be far from what a likelihood would.
                 self.descend(self.grow(self.fitted(self.table.fixed), self.k))
             self.descend_from(starts[1:])
@@ -268,6 +276,8 @@ class LossSearch:
     def grow(self, support: Support, size: int, barred: Sequence[int] = ()) -> Support:
         """Add the best of the best priced columns until there are `size`.
 
+        Where time is up before that, the best of that size is given, if there is one.
+
         Parameters
         ----------
         support : Support
@@ -277,14 +287,17 @@ class LossSearch:
         """
         out, grown = list(barred), False
         while len(support.members) < size:
+            best = self.best
+            if best is not None and len(best.members) == size and self.monitor.expired:
+                return best
             gains = Model(self.table, support).additions()
             gains[[*out, *support.members]] = -inf
-            best = _highest(gains, self._additions).tolist()
-            if not best:
+            priced = _highest(gains, self._additions).tolist()
+            if not priced:
                 # All others depend on the members, or were barred: any will do.
                 rest = (p for p in range(len(self.table)) if p not in support.members)
-                best = [next(rest)]
-            found = [[*support.members, p] for p in best]
+                priced = [next(rest)]
+            found = [[*support.members, p] for p in priced]
             theta = np.insert(support.theta, -1, 0.0, axis=0)
             fits = self.table.fits(
                 found, np.repeat(theta[None], len(found), axis=0),
