@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from benchmarks import decide, growth, likelihood, losses_report, proof_report
+from benchmarks import decide, growth, likelihood_report, losses_report, proof_report
 from benchmarks.verdict import readme_section
 from exactk.bench.cells import cells
 from exactk.bench.protocols import run_cell
@@ -89,7 +89,7 @@ def test_what_was_measured_of_proofs_is_that_of_the_record() -> None:
 
 def test_what_was_measured_of_losses_is_that_of_the_record() -> None:
     page = (ROOT / "docs" / "losses.md").read_text(encoding="utf-8")
-    for name, shows in (("losses", losses_report.page), ("likelihood", likelihood.page)):
+    for name, shows in (("losses", losses_report.page), ("likelihood", likelihood_report.page)):
         kept = ROOT / "benchmarks" / "results" / f"{name}.json"
         record = json.loads(kept.read_text(encoding="utf-8"))
         shown = page.split(f"<!-- {name}: begin -->")[1].split(f"<!-- {name}: end -->")[0]
@@ -106,9 +106,9 @@ def test_what_the_readme_says_of_losses_is_that_of_the_records() -> None:
     sets = len({cell["data"] for cell in cells})
     assert f"in all of {len(cells)} cells ({sets} data sets, three sizes)" in README
     record = json.loads((kept / "likelihood.json").read_text(encoding="utf-8"))
-    n = len(likelihood.by_cell(record))
+    n = len(likelihood_report.by_cell(record))
     said = f"- exactk: objective not above any peer's in {n} of {n} cells."
-    assert said in likelihood.objective_lines(record)
+    assert said in likelihood_report.objective_lines(record)
     assert re.search(rf"is below it in\s+any of {n}\.", README)
 
 

@@ -255,8 +255,9 @@ def entry_order_by_loss(problem: Problem, support: Indices, theta: Floats | None
     S = np.sort(np.asarray(support, dtype=np.intp))
     table = LossTable(problem, S)
     members = tuple(range(len(S)))
-    near = theta is not None and problem.has_sharp_minimum and len(theta) == len(S) + 1
-    start = theta[None] if near and theta is not None else None
+    start = None
+    if theta is not None and problem.has_sharp_minimum and len(theta) == len(S) + 1:
+        start = theta[None]
     fits = table.fits([members], start, steps=300, tol=1e-6)
     model = Model(table, Support(members, fits.theta[0], float(fits.values[0])))
     B = model.A @ model.V
