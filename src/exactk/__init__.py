@@ -31,6 +31,8 @@ from exactk.solve import solve, solve_path
 
 if TYPE_CHECKING:
     from exactk.estimators import TopKClassifier, TopKRegressor
+    from exactk.evaluate.comparing import compare
+    from exactk.evaluate.comparison import Comparison
     from exactk.evaluate.honest import score_selection
     from exactk.selector import TopKSelector
 
@@ -38,6 +40,7 @@ __all__ = [
     "BestSets",
     "Certificate",
     "CertifiedPath",
+    "Comparison",
     "ExactkError",
     "Explanation",
     "InfeasibleError",
@@ -59,6 +62,7 @@ __all__ = [
     "certify",
     "certify_path",
     "choose_k",
+    "compare",
     "explain",
     "losses",
     "resolve_ridge",
@@ -83,6 +87,14 @@ def __getattr__(name: str) -> Any:
         from exactk.evaluate.honest import score_selection
 
         return score_selection
+    if name == "compare":
+        from exactk.evaluate.comparing import compare
+
+        return compare
+    if name == "Comparison":
+        from exactk.evaluate.comparison import Comparison
+
+        return Comparison
     raise AttributeError(f"module 'exactk' has no attribute {name!r}")
 
 
