@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import click
@@ -14,6 +15,7 @@ from exactk.cli.explain import explain
 from exactk.cli.losses import losses
 from exactk.cli.methods import methods
 from exactk.cli.path import path
+from exactk.cli.report import report
 from exactk.cli.score import score
 from exactk.cli.select import select
 from exactk.cli.stability import stability
@@ -42,6 +44,7 @@ app.add_command(stability)
 app.add_command(score)
 app.add_command(explain)
 app.add_command(certify)
+app.add_command(report)
 app.add_command(stats)
 app.add_command(methods)
 app.add_command(losses)
@@ -59,9 +62,9 @@ def run(args: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        code = app.main(
-            args=None if args is None else list(args), prog_name="exactk", standalone_mode=False
-        )
+        # Commands that say how they were called find the words in the object of the context.
+        typed = sys.argv[1:] if args is None else list(args)
+        code = app.main(args=typed, prog_name="exactk", standalone_mode=False, obj=typed)
     except click.exceptions.Abort:
         return _fail("interrupted; nothing was written", INTERRUPTED)
     except click.UsageError as error:

@@ -149,7 +149,7 @@ def _by_class(problem: Problem, columns: Indices) -> tuple[Floats, Floats | None
     target, rows = problem.target, problem.rows
     if rows is not None and target is not None and target.codes is not None:
         # As the rows are, whatever classes weigh in the choice.
-        return _weighted(problem, columns, np.eye(len(problem.classes or ()))[target.codes])
+        return _weighted(problem, columns, np.eye(problem.n_outputs)[target.codes])
     squared, counts = problem.squared, class_weights(problem)
     assert counts is not None
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -174,9 +174,7 @@ def _weighted(problem: Problem, columns: Indices, member: Floats) -> tuple[Float
     total = member.sum(axis=0)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         means: Floats = member.T @ x / total
-        squares = np.stack(
-            [w @ (x - mean) ** 2 for w, mean in zip(member.T, means, strict=True)]
-        )
+        squares = np.stack([w @ (x - mean) ** 2 for w, mean in zip(member.T, means, strict=True)])
         sds: Floats = np.sqrt(squares / np.maximum(total - 1.0, 1.0))
     return means, sds
 

@@ -222,11 +222,11 @@ def _read_rows(problem: Problem, result: Result) -> Iterable[Remark]:
         j for j in result.support.tolist() if _is_row_number(rows.columns(np.array([j]))[:, 0])
     ]
     if numbers:
+        named = listing([problem.name(j) for j in numbers], SHOWN)
         yield Remark(
             "row number",
-            f"{listing([problem.name(j) for j in numbers], SHOWN)} counts the rows one by one. A table "
-            f"that is sorted by the target is then explained by the order of its rows; leave such "
-            f"a column out.",
+            f"{named} counts the rows one by one. A table that is sorted by the "
+            f"target is then explained by the order of its rows; leave such a column out.",
             serious=True,
         )
     if rows.n_rows * problem.n_features <= READ:

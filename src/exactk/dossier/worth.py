@@ -7,7 +7,7 @@ from typing import Any
 from exactk.choose.sizes import SizeChoice, choose_k
 from exactk.dossier.pictures import plain
 from exactk.dossier.settings import Settings, Work
-from exactk.evaluate.compare import compare
+from exactk.evaluate.comparing import compare
 from exactk.evaluate.honest import score_selection
 from exactk.problem import Problem
 from exactk.registry import create
@@ -17,7 +17,9 @@ from exactk.selector import TopKSelector
 __all__ = ["comparison_part", "score_part", "scored_sizes", "sizes_part"]
 
 
-def scored_sizes(problem: Problem, k_max: int, asked: Settings, seconds: float | None) -> SizeChoice:
+def scored_sizes(
+    problem: Problem, k_max: int, asked: Settings, seconds: float | None
+) -> SizeChoice:
     """Return the score on rows held out at every size: same folds and paths as by the error."""
     scoring = asked.scoring
     if scoring is None and asked.estimator is None:
@@ -34,9 +36,7 @@ def _light(asked: Settings) -> dict[str, Any]:
     return {"effort": 0.0} if asked.method == "exchange" else {}
 
 
-def sizes_part(
-    choice: SizeChoice, scored: SizeChoice | None, result: Result
-) -> dict[str, Any]:
+def sizes_part(choice: SizeChoice, scored: SizeChoice | None, result: Result) -> dict[str, Any]:
     """Return one row a size: objective, error and score on rows held out, and who came and went."""
     scores = {} if scored is None else {row["k"]: row for row in scored.table}
     rows = []

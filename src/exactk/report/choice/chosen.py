@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exactk.report.choice.phrases import MEASURES, absent, names_of, percent_of
+from exactk.report.choice.phrases import MEASURES, absent, names_of, percent_of, share_of
 from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, short
 from exactk.report.tables import cell, head, table
@@ -43,26 +43,30 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
     frequent = any(row["frequency"] is not None for row in rows)
     scored = any(row["score"] is not None for row in rows)
     heads = [
-        head("", numeric=True),
+        head("#"),
         head("feature", numeric=False),
         head("worse without it"),
         *([head("best substitute", numeric=False), head("worse with that")] if substitutes else []),
         *([head("chosen on halves")] if frequent else []),
         *([head("score of the filter")] if scored else []),
-        *(head(f"coefficient: {name}" if len(outputs) > 1 else "coefficient")
-          for name in outputs if coefficients),
+        *(head(name) for name in outputs if coefficients),
     ]  # fmt: skip
+    above = []
+    if coefficients and len(outputs) > 1:
+        words = f"coefficient by {'class' if record['asked']['classes'] else 'output'}"
+        above = [join(tag("td", colspan=len(heads) - len(outputs)),
+                      tag("th", words, colspan=len(outputs), scope="colgroup"))]  # fmt: skip
     body = []
     for row in rows:
         cells = [
             cell(row["rank"], row["rank"]),
             tag("th", label(row["feature"]), _held(row), scope="row"),
-            cell(_share(row["share"]), row["share"]),
+            cell(share_of(row["share"]), row["share"]),
         ]
         if substitutes:
             cells += [
                 tag("td", label(row["substitute"]) if row["substitute"] else DASH),
-                cell(_share(row["price_share"]), row["price_share"]),
+                cell(share_of(row["price_share"]), row["price_share"]),
             ]
         if frequent:
             cells.append(_frequency(row))
@@ -71,8 +75,11 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
         if coefficients:
             cells += _signed(coefficients[row["feature"]])
         body.append(tag("tr", *cells))
-    return join(table(body, join(*heads), caption=_caption(record, substitutes, frequent)),
-                _coefficient_note(record) if coefficients else "")  # fmt: skip
+    caption = _caption(record, substitutes, frequent)
+    return join(
+        table(body, *above, join(*heads), caption=caption),
+        _coefficient_note(record) if coefficients else "",
+    )
 
 
 def _caption(record: Record, substitutes: bool, frequent: bool) -> str:
@@ -106,10 +113,6 @@ def _held(row: Record) -> Markup:
     return tag("small", " (must be in)") if row["included"] else Markup()
 
 
-def _share(share: float | None) -> str:
-    return DASH if share is None else percent_of(share)
-
-
 def _frequency(row: Record) -> Markup:
     value = row["frequency"]
     if value is None:
@@ -131,9 +134,7 @@ def _coefficients(record: Record) -> Markup:
     order = {row["feature"]: row["rank"] for row in record["features"]}
     # A group has a name of its own; its columns then stand last, in the order of the table.
     rows = sorted(record["coefficients"], key=lambda one: order.get(one["feature"], len(order) + 1))
-    body = [
-        tag("tr", tag("th", label(one["column"]), scope="row"), *_signed(one)) for one in rows
-    ]
+    body = [tag("tr", tag("th", label(one["column"]), scope="row"), *_signed(one)) for one in rows]
     caption = f"Coefficients by {'class' if record['asked']['classes'] else 'output'}"
     return join(table(body, join(*heads), caption=caption, kind="wide"), _coefficient_note(record))
 
@@ -162,7 +163,7 @@ def _sets(near: Record) -> Markup:
         tag(
             "tr",
             cell(one["rank"], one["rank"]),
-            cell(percent_of(one["excess"]), one["excess"]),
+            cell(share_of(one["excess"]), one["excess"]),
             tag("td", names_of(one["added"])),
             tag("td", names_of(one["removed"])),
         )
@@ -181,7 +182,7 @@ def _outside(near: Record) -> Markup:
         tag(
             "tr",
             tag("th", label(one["feature"]), scope="row"),
-            cell(percent_of(one["share"]), one["share"]),
+            cell(share_of(one["share"]), one["share"]),
             tag("td", label(one["instead_of"])),
         )
         for one in near["outside"]

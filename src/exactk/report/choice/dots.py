@@ -48,7 +48,7 @@ def dot_plot(
         What it shows in a line, and in a sentence for who cannot see it.
     x_name : str
     reference : float or None
-        A line down, such as the mean of all.
+        A line down, such as the mean of all, where it lies among the dots.
     reference_tip : str
     ends : (float, float) or None
         Values that the axis must hold.
@@ -56,7 +56,7 @@ def dot_plot(
     names = [cut(dot.name, LONGEST) for dot in dots]
     left = 14.0 + CHARACTER * max(map(len, names), default=0)
     bottom = TOP + ROW * len(dots)
-    held = [] if reference is None else [reference]
+    held: list[float] = []
     for dot in dots:
         if dot.value is not None:
             spread = dot.spread or 0.0
@@ -64,7 +64,8 @@ def dot_plot(
     x = linear([*held, *(ends or ())], left, RIGHT, count=4)
     plot = Plot(x, linear([0.0, 1.0], bottom, TOP), title, about, WIDTH, bottom + 38.0)
     _axis(plot, bottom, x_name)
-    if reference is not None:
+    # What lies far off would press the dots together.
+    if reference is not None and x.low <= reference <= x.high:
         place = number(x(reference))
         plot.reference(f"M{place} {number(bottom)}V{number(TOP - 4)}", reference_tip)
     for i, (dot, name) in enumerate(zip(dots, names, strict=True)):

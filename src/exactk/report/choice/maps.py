@@ -11,11 +11,11 @@ from exactk.report.svg import cut, number
 __all__ = ["heat_map"]
 
 # Room for the names of rows, and of columns where they are written upwards.
-NAMES, SLANTED = 150.0, 96.0
+NAMES, SLANTED = 164.0, 96.0
 SIDE = 26.0
 # Cells of fewer columns are wide enough for a number of two digits.
 WITH_NUMBERS = 26
-LONGEST = 24
+LONGEST = 23
 
 
 def heat_map(
@@ -49,7 +49,7 @@ def heat_map(
         A column with a frame.
     """
     top = SLANTED if slanted else 24.0
-    width = NAMES + SIDE * len(columns) + (40.0 if slanted else 8.0)
+    width = NAMES + SIDE * len(columns) + (76.0 if slanted else 8.0)
     height = top + SIDE * len(rows) + 6.0
     numbered = len(columns) <= WITH_NUMBERS
     parts = [_column(text, i, top, slanted) for i, text in enumerate(columns)]

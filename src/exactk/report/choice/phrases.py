@@ -10,6 +10,7 @@ from exactk.report.numbers import DASH, short
 
 __all__ = [
     "MEASURES", "absent", "because", "comma", "figure_of", "names_of", "percent_of", "scoring_name",
+    "share_of",
 ]  # fmt: skip
 
 # What a loss without columns is called.
@@ -62,7 +63,22 @@ def percent_of(share: float | None) -> str:
     if abs(value) < 1 and value:
         return f"{short(value, 2)} %"
     text = f"{value:.{digits}f}"
-    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %".replace("-", "\N{MINUS SIGN}")
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %".replace(
+        "-", "\N{MINUS SIGN}"
+    )
+
+
+def share_of(share: float | None) -> str:
+    """Return a share in per cent for a column of a table: one decimal, more for small ones.
+
+    Examples
+    --------
+    >>> [share_of(s) for s in (0.08, 0.5961, 0.0, 0.0002)]
+    ['8.0 %', '59.6 %', '0 %', '0.02 %']
+    """
+    if share is None or share == 0 or abs(share) < 0.0005:
+        return percent_of(share)
+    return f"{100 * share:.1f} %".replace("-", "\N{MINUS SIGN}")
 
 
 def figure_of(score: float | None) -> str:

@@ -13,6 +13,7 @@ from exactk.report.choice.phrases import (
     names_of,
     percent_of,
     scoring_name,
+    share_of,
 )
 from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, finite, short
@@ -60,16 +61,12 @@ def _words(record: Record) -> str:
         "one_se": f"The smallest size within one standard error of the best by {how} is {best}",
         "paired": f"The smallest size that is not clearly worse than the best by {how} is {best}",
     }.get(found["rule"], f"The best size by {how} is {best}")
-    asked = "" if record["asked"]["k"] is None else f" {k} {_were(k)} asked for."
+    asked = "" if record["asked"]["k"] is None else f" This page is about k = {k}, as asked."
     scored = ""
     if found["score_chosen"] is not None:
         name = scoring_name(found["scoring"])
         scored = f" By {name}, with the same rule, it would be {found['score_chosen']}."
     return f"{rule}.{scored}{asked}"
-
-
-def _were(k: int) -> str:
-    return "was" if k == 1 else "were"
 
 
 def _fit(record: Record) -> Markup:
@@ -151,9 +148,7 @@ def _panel(
             tag("text", f"k = {chosen}", class_="value", x=number(x(at.x)),
                 y=number(y(at.y) - 11), text_anchor=_anchor(x(at.x))),
         )  # fmt: skip
-    return tag(
-        "figure", tag("figcaption", title, tag("span", f" ({note})")), plot.markup()
-    )
+    return tag("figure", tag("figcaption", title, tag("span", f" ({note})")), plot.markup())
 
 
 def _anchor(place: float) -> str:
@@ -190,7 +185,7 @@ def _table(record: Record) -> Markup:
             tag(
                 "tr",
                 cell(join(str(row["k"]), note), row["k"]),
-                cell(percent_of(row["left"]), row["left"]),
+                cell(share_of(row["left"]), row["left"]),
                 cell(_with(row["criterion"], row["standard_error"]), row["criterion"]),
                 *(
                     [cell(_score_with(row["score"], row["score_error"]), row["score"])]

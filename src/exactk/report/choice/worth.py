@@ -14,6 +14,7 @@ from exactk.report.choice.phrases import (
     names_of,
     percent_of,
     scoring_name,
+    share_of,
 )
 from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, finite, plural, short, signed
@@ -70,7 +71,7 @@ def _score(record: Record) -> Markup:
     heads = join(tag("th", "", scope="col"), tag("th", label(name), scope="col", class_="number"),
                  tag("th", "", scope="col"))  # fmt: skip
     message = tag("p", label(score["message"]), ".", class_="caption") if score["message"] else ""
-    return join(table(body, heads, caption=f"{name[:1].upper()}{name[1:]}"), message)
+    return join(table(body, heads, caption="What to expect of new rows"), message)
 
 
 def _comparison(record: Record) -> Markup:
@@ -79,7 +80,7 @@ def _comparison(record: Record) -> Markup:
     if found is None:
         return join(title, absent(record, "comparison", "The comparison"))
     name = scoring_name(found["scoring"])
-    rows = found["table"]
+    rows = found["methods"]
     about = "; ".join(f"{row['method']}: {figure_of(finite(row['mean']))}" for row in rows)
     dots = [
         Dot(
@@ -97,9 +98,12 @@ def _comparison(record: Record) -> Markup:
         reference=finite(found["baseline"]),
         reference_tip=f"without features: {figure_of(finite(found['baseline']))}",
     )  # fmt: skip
+    most = finite(found["all_features"])
+    whole = "" if most is None else f", with all of them {figure_of(most)}"
     note = (
         f"{plural(found['k'], 'feature')} each, chosen within each of {found['n_folds']} folds; "
-        f"whisker: ± one standard error; dashed: without features."
+        f"whisker: ± one standard error. Without any feature it would be "
+        f"{figure_of(finite(found['baseline']))}{whole}."
     )
     return join(
         title,
@@ -117,7 +121,7 @@ def _methods(found: Record, name: str) -> Markup:
         head("features on all rows", numeric=False),
     ]  # fmt: skip
     body = []
-    for i, row in enumerate(found["table"]):
+    for i, row in enumerate(found["methods"]):
         mean, error = finite(row["mean"]), finite(row["standard_error"])
         if mean is None:
             reason = tag("td", label(row["note"] or row["status"]), colspan="7", class_="reason")
@@ -128,14 +132,14 @@ def _methods(found: Record, name: str) -> Markup:
         apart = DASH
         if gap is not None:
             apart = signed(figure_of(gap)) + ("" if spread is None else f" ± {figure_of(spread)}")
-        names = tag("td", names_of(row["features"]), _note(row["note"]))
+        names = tag("td", names_of(row["features"]), _note(row["note"]), class_="reason")
         body.append(
             tag(
                 "tr",
                 tag("th", label(row["method"]), scope="row"),
                 cell(f"{figure_of(mean)} ± {figure_of(error)}", mean),
                 cell(apart, gap),
-                cell(percent_of(finite(row["excess"])), finite(row["excess"])),
+                cell(share_of(finite(row["excess"])), finite(row["excess"])),
                 cell(short(finite(row["stability"]), 2), finite(row["stability"])),
                 cell(short(finite(row["seconds"]), 2), finite(row["seconds"])),
                 cell(f"{row['shared']} of {found['k']}", row["shared"]),
@@ -202,9 +206,7 @@ def _map(record: Record, mapped: Record) -> Markup:
         "Selection frequency over the number of features", note, what="chosen in",
         per_cent=True, slanted=False, marked=marked,
     )  # fmt: skip
-    return join(
-        tag("h3", "Selection frequency over k"), tag("p", note, class_="caption"), picture
-    )
+    return join(tag("h3", "Selection frequency over k"), tag("p", note, class_="caption"), picture)
 
 
 def proof(record: Record) -> Markup:
@@ -241,4 +243,6 @@ def proof(record: Record) -> Markup:
         if found["improved"]
         else ""
     )
-    return join(verdict, better, tag("p", label(found["summary"])), tag("p", took, class_="caption"))
+    return join(
+        verdict, better, tag("p", label(found["summary"])), tag("p", took, class_="caption")
+    )
