@@ -43,7 +43,7 @@ class Dossier:
     >>> dossier.features[["feature", "substitute"]]
     feature           substitute
     petal width (cm)  petal length (cm)
-    sepal width (cm)  sepal length (cm)
+    sepal width (cm)  petal length (cm)
     >>> dossier.to_html().startswith("<!DOCTYPE html>")
     True
     """
