@@ -41,9 +41,17 @@ class Picked:
 
 
 class Contender(ABC):
-    """Something that chooses k columns by some rows."""
+    """Something that chooses k columns by some rows.
+
+    Attributes
+    ----------
+    name : str
+    keeps_rules : bool
+        Whether what it chooses keeps the rules of the problem.
+    """
 
     name: str
+    keeps_rules: bool = True
 
     @abstractmethod
     def choose(self, rows: Indices) -> Picked:
@@ -80,6 +88,7 @@ class Theirs(Contender):
         self.name, self._run, self._given = name, run, given
         self._seed, self._limit = seed, time_limit
         self._note = _unkept(given.problem)
+        self.keeps_rules = not self._note
 
     def choose(self, rows: Indices) -> Picked:
         given, problem, k = self._given, self._given.problem, self._given.asked.k
@@ -198,9 +207,16 @@ def contenders(
         if isinstance(method, str) and method in RIVALS:
             found.append(Theirs(name, RIVALS[method], given, seed or 0, time_limit))
             continue
-        asked = replace(given.asked, method_given=method)
-        cls = registry.method_class(method) if isinstance(method, str) else type(method)
-        if "effort" not in cls.option_names():
-            asked = replace(asked, effort=None)
+        effort = _effort(method, given.asked.effort, time_limit)
+        asked = replace(given.asked, method_given=method, effort=effort)
         found.append(Ours(name, given, asked.checked()))
     return found
+
+
+def _effort(method: str | Method, effort: Any, time_limit: float | None) -> Any:
+    """How hard a method searches: where the time limit is but a guard, it ends by itself."""
+    made = registry.create(method) if isinstance(method, str) else method
+    if "effort" not in made.option_names():
+        return None
+    own = made.get_params(deep=False)["effort"]
+    return 1.0 if effort is None and own is None and time_limit is not None else effort
