@@ -110,8 +110,8 @@ def _text(found: Comparison, facts: dict[str, Any]) -> str:
         "",
         "Features were chosen within each fold, on its training rows alone, and scored on the "
         "rows held out; ±: standard",
-        f"error. With no features {found.baseline:.3f}{whole}. Difference: to {first}, fold by fold. "
-        f"Stability 1: all folds agree.",
+        f"error. With no features {found.baseline:.3f}{whole}. Difference: to {first}, fold by "
+        f"fold. Stability 1: all folds agree.",
         f"Excess (objective above the least), seconds and shared (with {first}) are of the choice "
         f"on all rows:",
         "",
