@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from math import nan
@@ -235,9 +234,7 @@ def _tried(
     splits: list[Split],
     count: Callable[[int], None],
 ) -> Outcome:
-    start = time.perf_counter()
     whole = contender.choose(given.all_rows)
-    seconds = time.perf_counter() - start
     fit = graded.refit(whole.support)
     if fit.interrupted:
         raise KeyboardInterrupt
@@ -255,7 +252,7 @@ def _tried(
         method=contender.name, status=whole.status, note="; ".join(notes),
         scores=tuple(scores), chosen=tuple(given.names_of(found.support) for found in picked),
         features=given.names_of(whole.support), objective=fit.objective,
-        stability=contender.stability([found.support for found in picked]), seconds=seconds,
+        stability=contender.stability([found.support for found in picked]), seconds=whole.seconds,
         keeps_rules=contender.keeps_rules,
     )  # fmt: skip
 

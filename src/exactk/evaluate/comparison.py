@@ -35,10 +35,10 @@ class Comparison:
         features chosen on all rows, by the problem, ridge term included; excess, by how much that
         is above the least of those that keep the constraints, as a share of it (below it, where
         it does not keep them); stability, Nogueira's index of the choices of the folds; seconds
-        that choosing on all rows took, from the table on; shared, how many of its features are
-        among those of the first method; features, chosen on all rows; status; note. A method that
-        gave no answer has status "refused", "time_limit" or "error", nan for its figures, and the
-        reason as its note.
+        that choosing on all rows took, with all that is made of the table for it; shared, how
+        many of its features are among those of the first method; features, chosen on all rows;
+        status; note. A method that gave no answer has status "refused", "time_limit" or "error",
+        nan for its figures, and the reason as its note.
     folds : Tidy
         One row a method and fold: method, fold, score, features.
     k : int
