@@ -32,6 +32,7 @@ from exactk.solve import solve, solve_path
 if TYPE_CHECKING:
     from exactk.estimators import TopKClassifier, TopKRegressor
     from exactk.evaluate.honest import score_selection
+    from exactk.frozen import FrozenChoice
     from exactk.selector import TopKSelector
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "CertifiedPath",
     "ExactkError",
     "Explanation",
+    "FrozenChoice",
     "InfeasibleError",
     "InputError",
     "Moments",
@@ -79,6 +81,10 @@ def __getattr__(name: str) -> Any:
         from exactk import estimators
 
         return getattr(estimators, name)
+    if name == "FrozenChoice":
+        from exactk.frozen import FrozenChoice
+
+        return FrozenChoice
     if name == "score_selection":
         from exactk.evaluate.honest import score_selection
 
