@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from exactk._version import __version__
+from exactk.cli.apply import apply
 from exactk.cli.bench import bench
 from exactk.cli.certify import certify
 from exactk.cli.datasets import datasets
@@ -42,6 +43,7 @@ app.add_command(stability)
 app.add_command(score)
 app.add_command(explain)
 app.add_command(certify)
+app.add_command(apply)
 app.add_command(stats)
 app.add_command(methods)
 app.add_command(losses)

@@ -303,6 +303,19 @@ class FrozenChoice:
         fitted: Floats = np.asarray(values @ np.array(self.coef).T) + np.array(self.intercept)
         return fitted
 
+    def check_predicts(self) -> None:
+        """Raise where the fit does not predict the target."""
+        if self.predicts is None:
+            raise InputError(
+                f"the linear fit of loss {self.loss!r} on this target does not predict it"
+                + (
+                    "; freeze a TopKClassifier, whose fit is that of the discriminants"
+                    if self.classes is not None
+                    else " (it has several labels a row)"
+                )
+                + ", or fit a model on select(table)"
+            )
+
     def predict(self, table: Any) -> npt.NDArray[Any]:
         """Return the prediction of the linear fit for each row.
 
@@ -321,16 +334,7 @@ class FrozenChoice:
         InputError
             The fit does not predict: `predicts` is None.
         """
-        if self.predicts is None:
-            raise InputError(
-                f"the linear fit of loss {self.loss!r} on this target does not predict it"
-                + (
-                    "; freeze a TopKClassifier, whose fit is that of the discriminants"
-                    if self.classes is not None
-                    else " (it has several labels a row)"
-                )
-                + ", or fit a model on select(table)"
-            )
+        self.check_predicts()
         scores = self.scores(table)
         if self.classes is not None:
             return np.array(self.classes)[np.argmax(scores, axis=1)]
