@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -65,7 +65,6 @@ class _Job:
 
     choice: FrozenChoice
     columns: TableColumns
-    chosen: tuple[str, ...]
     kept: tuple[str, ...]
     predictions: tuple[str, ...]
 
@@ -83,7 +82,9 @@ class _Job:
 
         known = columns.names
         what = f"table {table!r}"
-        chosen = tuple(known[j] for j in positions(choice, known, len(known), what))
+        positions(choice, known, len(known), what)
+        choice = _named(choice, known)
+        chosen = choice.names
         for name in keep:
             if name not in known:
                 hint = nearest(name, known) or f"; its columns are {listing(known)}"
@@ -101,21 +102,22 @@ class _Job:
                     f"--predict adds a column {taken[0]!r}, and the table has one already; rename "
                     f"it there, or leave it out of --keep"
                 )
-        return cls(choice, columns, chosen, kept, predictions if predict else ())
+        return cls(choice, columns, kept, predictions if predict else ())
 
     def types(self, as_it_is: bool) -> dict[str, Any]:
         """Return the types to read the columns as, in the order of the output."""
         import pyarrow as pa
 
-        found = self.columns.types((*self.kept, *self.chosen))
+        found = self.columns.types((*self.kept, *self.choice.names))
         if as_it_is:
             return dict.fromkeys(found, pa.string())
         if self.columns.is_text:
-            for name, feature in zip(self.chosen, self.choice.features, strict=True):
+            for feature in self.choice.features:
+                kind = found[feature.name]
                 if feature.levels is not None:
-                    found[name] = pa.string()
-                elif not (pa.types.is_boolean(found[name]) or pa.types.is_integer(found[name])):
-                    found[name] = pa.float64()
+                    found[feature.name] = pa.string()
+                elif not (pa.types.is_boolean(kind) or pa.types.is_integer(kind)):
+                    found[feature.name] = pa.float64()
         return found
 
     def write(self, output: str | None, types: dict[str, Any], as_it_is: bool) -> None:
@@ -124,7 +126,7 @@ class _Job:
 
         # Numbers that were chosen cannot become text.
         widen = [name for name in self.kept if types[name] != pa.string()]
-        widen += [name for name in self.chosen if pa.types.is_integer(types[name])]
+        widen += [name for name in self.choice.names if pa.types.is_integer(types[name])]
         fields = [*types.items(), *((name, self._kind()) for name in self.predictions)]
         schema = pa.schema(fields)
         with open_writer(output, schema) as write:
@@ -152,14 +154,27 @@ class _Job:
         return [pa.array(output, type=self._kind()) for output in outputs]
 
     def _frame(self, batch: pa.RecordBatch) -> Iterator[tuple[str, Any]]:
-        """The chosen columns as the choice calls them, numbers as numbers."""
+        """The chosen columns, numbers as numbers."""
         import pyarrow as pa
 
-        for name, feature in zip(self.chosen, self.choice.features, strict=True):
-            column = batch.column(name)
+        for feature in self.choice.features:
+            column = batch.column(feature.name)
             if feature.levels is None and pa.types.is_string(column.type) and self.columns.is_text:
-                column = _numbers(column, name)
+                column = _numbers(column, feature.name)
             yield feature.name, column
+
+
+def _named(choice: FrozenChoice, names: tuple[str, ...]) -> FrozenChoice:
+    """Call the columns of a choice that was made by position as the table calls them."""
+    if choice.feature_names_in is not None:
+        return choice
+    called = {feature.name: names[feature.index] for feature in choice.features}
+    return replace(
+        choice,
+        feature_names_in=names,
+        features=tuple(replace(one, name=called[one.name]) for one in choice.features),
+        order=tuple(called[name] for name in choice.order),
+    )
 
 
 def _numbers(column: Any, name: str) -> Any:
