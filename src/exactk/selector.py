@@ -396,6 +396,13 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         ------
         NotFittedError
             There is no choice yet.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> choice = TopKSelector(k=2).fit(*load_iris(return_X_y=True)).freeze()
+        >>> choice.names, choice.order
+        (('x1', 'x3'), ('x3', 'x1'))
         """
         check_is_fitted(self)
         choice = FrozenChoice.of_selector(self)

@@ -187,6 +187,7 @@ def test_several_labels_a_row_are_not_predicted() -> None:
     ("labels", "kind"),
     [
         (np.array([3, 7], dtype=np.uint8), "int"),
+        (np.array([1, 2**64 - 1], dtype=np.uint64), "int"),
         (np.array([1.0, 2.0]), "float"),
         (np.array([False, True]), "bool"),
         (np.array(["ä", "z\n"]), "str"),
@@ -481,12 +482,13 @@ def broken(choice: FrozenChoice, **changes: object) -> dict[str, object]:
         ({"classes": {"kind": "int", "labels": [0, 1, "2"]}}, "has '2' as int"),
         ({"classes": {"kind": "int", "labels": [0, 1, True]}}, "has True as int"),
         ({"classes": {"kind": "int", "labels": [0, 1, 2**64]}}, "as int"),
+        ({"classes": {"kind": "int", "labels": [-1, 1, 2**63]}}, "as int"),
         ({"classes": {"kind": "int", "labels": [0, 1, 1]}}, "has '1' more than once"),
         ({"classes": {"kind": "int", "labels": [0, 1]}}, "has 2 labels"),
         ({"classes": {"kind": "int", "labels": "012"}}, "field 'classes.labels' must be a list"),
         ({"classes": {"kind": "float", "labels": [0, 1, 10**400]}}, "as float"),
         ({"classes": {"kind": "object", "labels": []}}, "field 'classes.kind' must be"),
-        ({"classes": {"kind": "str", "labels": ["a", "b", "\ud800"]}}, "as str"),
+        ({"classes": {"kind": "str", "labels": ["a", "b", "\ud800"]}}, "which is not Unicode"),
         ({"method": "\ud800"}, "'method' holds .*, which is not Unicode"),
     ],
 )
@@ -643,7 +645,7 @@ def choices(draw: st.DrawFn) -> dict[str, object]:
     names = [known[j] for j in chosen]
     label = draw(
         st.sampled_from(
-            [("int", st.integers(-(2**63), 2**64 - 1)), ("float", NUMBERS), ("str", TEXTS)]
+            [("int", st.integers(-(2**63), 2**63 - 1)), ("float", NUMBERS), ("str", TEXTS)]
         )
     )
     labels = draw(st.none() | st.lists(label[1], min_size=2, max_size=4, unique=True))

@@ -140,7 +140,7 @@ class _Job:
 
         if self.choice.classes is None:
             return pa.float64()
-        return pa.array(self.choice.classes).type
+        return pa.array(self.choice.label_array()).type
 
     def _predicted(self, batch: pa.RecordBatch, place: Place) -> list[Any]:
         import pyarrow as pa

@@ -10,7 +10,7 @@ from itertools import pairwise
 from reprlib import Repr
 from typing import Any, NoReturn
 
-from exactk.checks import Check, Choice, Flag, Number, Several, Table, Text, Whole
+from exactk.checks import Check, Choice, Flag, Given, Number, Several, Table, Text, Whole
 from exactk.errors import InputError, listing
 from exactk.result import Status
 
@@ -64,7 +64,10 @@ _FEATURE: dict[str, Check] = {
     "levels": Several(_NAME, least=1, none="numbers"),
     "reference": Text(empty=True, none="numbers"),
 }
-_CLASSES: dict[str, Check] = {"kind": Choice(words=tuple(_KINDS)), "labels": Several(_NAME)}
+_CLASSES: dict[str, Check] = {
+    "kind": Choice(words=tuple(_KINDS)),
+    "labels": Several(Given(text="a label")),
+}
 _FIT: dict[str, Check] = {"intercept": Several(_NUMBER, least=1), "terms": Several(Table())}
 _TERM: dict[str, Check] = {
     "feature": _NAME,
@@ -214,15 +217,16 @@ def _check_classes(values: Mapping[str, Any], n_outputs: int) -> None:
         if predicts == "class":
             raise InputError("field 'predicts' is 'class', and there are no classes")
         return
-    kind, labels = values["classes"].get("kind"), values["classes"].get("labels")
-    whole = {**values["classes"], "labels": []} if isinstance(labels, list) else values["classes"]
-    _check_table(whole, _CLASSES, "classes.")
+    part = _part(values, "classes", _CLASSES)
+    kind, labels = part["kind"], part["labels"]
+    # No type of arrays holds both.
+    unsigned = not any(isinstance(label, int) and label < 0 for label in labels)
     for label in labels:
         right = isinstance(label, _KINDS[kind]) and (kind == "bool") == isinstance(label, bool)
         if isinstance(label, str):
-            right = right and _NAME.allows(label) and _is_unicode(label)
+            right = right and _NAME.allows(label)
         elif kind == "int":
-            right = right and -(2**63) <= label < 2**64
+            right = right and -(2**63) <= label < (2**64 if unsigned else 2**63)
         if not right or (kind == "float" and not _NUMBER.allows(label)):
             raise InputError(f"field 'classes.labels' has {_show(label)} as {kind}")
     _refuse_repeated("classes.labels", labels)

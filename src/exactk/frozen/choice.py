@@ -337,7 +337,15 @@ class FrozenChoice:
         self.check_predicts()
         scores = self.scores(table)
         if self.classes is not None:
-            return np.array(self.classes)[np.argmax(scores, axis=1)]
+            return self.label_array()[np.argmax(scores, axis=1)]
         if self.predicts == "exp":
             scores = np.exp(scores)
         return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def label_array(self) -> npt.NDArray[Any]:
+        """Return `classes` as an array."""
+        labels = np.array(self.classes)
+        if self.class_kind == "int" and labels.dtype.kind == "f":
+            # NumPy takes small and large whole numbers together for fractions.
+            return np.array(self.classes, dtype=np.uint64)
+        return labels
