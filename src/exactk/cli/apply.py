@@ -157,8 +157,11 @@ class _Job:
         """The chosen columns, numbers as numbers."""
         import pyarrow as pa
 
+        from exactk.sources.arrow import plain
+
         for feature in self.choice.features:
-            column = batch.column(feature.name)
+            # Decimals are numbers here, as they were when the columns were chosen.
+            column = plain(batch.column(feature.name))
             if feature.levels is None and pa.types.is_string(column.type) and self.columns.is_text:
                 column = _numbers(column, feature.name)
             yield feature.name, column

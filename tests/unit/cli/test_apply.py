@@ -315,3 +315,16 @@ def test_encoded_columns(run, chosen, frame, tmp_path) -> None:
     assert done.code == 0, done.err
     assert read(out)["cultivar"].to_pylist() == frame["cultivar"].to_pylist()
     assert read(out)[name].to_pylist() == frame[name].to_pylist()
+
+
+def test_decimals_are_numbers_as_they_were_when_chosen(run, chosen, frame, tmp_path) -> None:
+    choice = FrozenChoice.load(chosen)
+    name = choice.names[0]
+    exact = frame[name].cast(pa.decimal128(9, 4))
+    table = frame.set_column(frame.column_names.index(name), name, exact)
+    pq.write_table(table, tmp_path / "t.parquet")
+    out = tmp_path / "out.parquet"
+    done = run("apply", chosen, tmp_path / "t.parquet", "--predict", "-o", out)
+    assert done.code == 0, done.err
+    assert read(out)[name].type == exact.type
+    assert read(out)["prediction"].to_pylist() == choice.predict(frame).tolist()
