@@ -328,3 +328,25 @@ def test_decimals_are_numbers_as_they_were_when_chosen(run, chosen, frame, tmp_p
     assert done.code == 0, done.err
     assert read(out)[name].type == exact.type
     assert read(out)["prediction"].to_pylist() == choice.predict(frame).tolist()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".arrow"])
+def test_ctrl_c_leaves_the_old_file(run, chosen, wine_csv, tmp_path, monkeypatch, suffix) -> None:
+    monkeypatch.setattr(reading, "FEWEST_ROWS", 50)
+    monkeypatch.setattr(reading, "MOST_ROWS", 50)
+    whole, calls = FrozenChoice.predict, []
+
+    def stopped(self: FrozenChoice, table: object):
+        calls.append(table)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return whole(self, table)
+
+    monkeypatch.setattr(FrozenChoice, "predict", stopped)
+    out = tmp_path / f"out{suffix}"
+    out.write_text("old")
+    before = sorted(tmp_path.iterdir())
+    done = run("apply", chosen, wine_csv, "--predict", "-o", out)
+    assert (done.code, len(calls)) == (130, 3)
+    assert out.read_text() == "old"
+    assert sorted(tmp_path.iterdir()) == before
