@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 
 from exactk._version import __version__
+from exactk.cli.apply import apply
 from exactk.cli.bench import bench
 from exactk.cli.certify import certify
 from exactk.cli.compare import compare
@@ -47,6 +48,7 @@ app.add_command(compare)
 app.add_command(explain)
 app.add_command(certify)
 app.add_command(report)
+app.add_command(apply)
 app.add_command(stats)
 app.add_command(methods)
 app.add_command(losses)
