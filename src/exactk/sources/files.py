@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError, listing
+from exactk.sources.anndata import is_h5ad
 from exactk.sources.arrow import (
     check_roles,
     choose_features,
@@ -124,6 +125,12 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
     file = Path(path)
     name = file.name.lower()
     suffix = next((known for known in KINDS if name.endswith(known)), None)
+    if is_h5ad(name):
+        raise InputError(
+            f"table {str(path)!r} is an AnnData, which commands take one at a time; in Python: "
+            f"Problem.from_anndata(anndata.read_h5ad(path), target), or of several "
+            f"anndata.concat"
+        )
     if suffix is None:
         shown = f"the suffix {file.suffix!r}" if file.suffix else "no suffix"
         raise InputError(f"table {str(path)!r} has {shown}; give {spell_suffixes()}")
