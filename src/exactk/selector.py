@@ -378,6 +378,28 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             return problem.with_ridge(self.ridge_)
         return asked.with_ridge(problem, problem.check_k(asked.largest(problem)))
 
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return the selected features as a frame, most useful first; see `Result.to_frame`.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}
+
+        Returns
+        -------
+        pandas or polars DataFrame
+            Rank, index in X, name, and coefficients of each.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> TopKSelector(k=2).fit(X, y).to_frame()["feature"].tolist()
+        ['petal width (cm)', 'sepal width (cm)']
+        """
+        check_is_fitted(self)
+        return self.result_.to_frame(library)
+
     def transform(self, X: Any) -> Any:
         """Reduce a table to the selected features.
 

@@ -116,9 +116,7 @@ def build(
         # Read twice rather than held during the pass, and before it, to see that it is whole.
         _load(add_to)
         task = _task_of(add_to, added, task)
-    parts = Parts(
-        target, columns, drop, weights, task, layer=layer, gene_names=gene_names
-    )
+    parts = Parts(target, columns, drop, weights, task, layer=layer, gene_names=gene_names)
     opened = open_stream(tables, parts)
     check_width(opened, STREAM_LIMIT if memory_limit is None else memory_limit)
     known = None if added is None else added.get("classes")

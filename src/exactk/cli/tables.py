@@ -41,8 +41,8 @@ UNPACKED = 4
 class Parts:
     """Which columns of a table are what, and what its target holds.
 
-    The target and the weights of an AnnData are columns of its `obs`, all others are genes; it alone
-    has a layer, and a column of `var` that names the genes.
+    The target and the weights of an AnnData are columns of its `obs`, all others are genes; it
+    alone has a layer, and a column of `var` that names the genes.
     """
 
     target: str
@@ -67,7 +67,7 @@ def open_problem(
         return Problem.from_stream(
             stream, task=parts.task, classes=classes, verbose=0 if quiet else 1, **limit
         )
-    from exactk.sources.anndata import is_h5ad
+    from exactk.sources.h5ad import is_h5ad
 
     if is_h5ad(table):
         adata = _open_cells(table, parts, backed=False)
@@ -89,7 +89,7 @@ def open_problem(
 
 def open_stream(tables: Sequence[str], parts: Parts) -> FileStream | CellStream:
     """Open files, folders and patterns, or one AnnData, to be passed over."""
-    from exactk.sources.anndata import is_h5ad
+    from exactk.sources.h5ad import is_h5ad
 
     if len(tables) == 1 and is_h5ad(tables[0]) and os.path.isfile(tables[0]):
         from exactk.sources.anndata import take_apart
@@ -111,7 +111,7 @@ def open_stream(tables: Sequence[str], parts: Parts) -> FileStream | CellStream:
 
 def is_passed_over(table: str) -> bool:
     """Whether a table is a folder or a pattern, or too large to be read into memory."""
-    from exactk.sources.anndata import is_h5ad, stored_bytes
+    from exactk.sources.h5ad import is_h5ad, stored_bytes
     from exactk.streams.folders import is_pattern
 
     if os.path.isdir(table) or is_pattern(table):
@@ -127,9 +127,13 @@ def is_passed_over(table: str) -> bool:
 
 def _open_cells(table: str, parts: Parts, *, backed: bool) -> Any:
     """Open an AnnData with the genes that are features; its layers are always read."""
-    from exactk.sources.anndata import gene_names, keep_genes, read_h5ad
+    from exactk.sources.anndata import gene_names, keep_genes
+    from exactk.sources.h5ad import read_h5ad
 
-    for role, column in (("weights", parts.weights), *(("columns", name) for name in parts.columns)):
+    for role, column in (
+        ("weights", parts.weights),
+        *(("columns", name) for name in parts.columns),
+    ):
         if column == parts.target:
             raise InputError(f"--target {column!r} is among --{role}, too; give it one part")
     adata = read_h5ad(table, backed=backed)

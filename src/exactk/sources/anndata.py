@@ -5,29 +5,24 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from exactk.errors import InputError, MissingExtraError, listing, nearest
+from exactk.errors import InputError, listing, nearest
 from exactk.targets import code_weights
 
 __all__ = [
     "Cells",
     "gene_names",
     "is_anndata",
-    "is_h5ad",
     "keep_genes",
     "obs_column",
-    "read_h5ad",
-    "stored_bytes",
     "take_apart",
 ]
 
-SUFFIX = ".h5ad"
 # Labels or numbers of nullable pandas columns as NumPy has them, by the kind of their dtype.
 PLAIN: dict[str, Any] = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
 
@@ -153,9 +148,9 @@ def obs_column(adata: Any, name: str, what: str = "target") -> npt.NDArray[Any]:
         if name in known:
             raise InputError(f"{what}: adata.obs has {known.count(name)} columns named {name!r}")
         gene = " (it is a gene of adata.var)" if name in adata.var_names else ""
-        has = f"it has {listing(known)}" if known else "it has no columns"
+        has = f"; it has {listing(known)}" if known else "; it has no columns"
         raise InputError(
-            f"{what} {name!r} is not a column of adata.obs{gene}{nearest(name, known) or f'; {has}'}"
+            f"{what} {name!r} is not a column of adata.obs{gene}{nearest(name, known) or has}"
         )
     column = adata.obs[adata.obs.columns[known.index(name)]]
     missing = np.flatnonzero(np.asarray(column.isna()))
@@ -192,74 +187,11 @@ def keep_genes(adata: Any, names: tuple[str, ...], columns: Any, drop: Any) -> A
             raise InputError(f"column {name!r} is not a gene of the table{nearest(name, names)}")
     for name in drop:
         if name not in at and name not in adata.obs.columns:
-            raise InputError(
-                f"dropped column {name!r} is not in the table{nearest(name, names)}"
-            )
+            raise InputError(f"dropped column {name!r} is not in the table{nearest(name, names)}")
     kept = [at[name] for name in (columns or names) if name not in drop]
     if not kept:
         raise InputError("the table has no genes besides those that are dropped")
     return adata if kept == list(range(len(names))) else adata[:, kept]
-
-
-def is_h5ad(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is that of an AnnData on disk, by its suffix.
-
-    Examples
-    --------
-    >>> is_h5ad("pbmc/Cells.H5AD"), is_h5ad("cells.csv")
-    (True, False)
-    """
-    return os.fspath(path).lower().endswith(SUFFIX)
-
-
-def read_h5ad(path: str | os.PathLike[str], *, backed: bool = False) -> Any:
-    """Open an AnnData on disk: whole, or with its `X` left where it is.
-
-    Raises
-    ------
-    MissingExtraError
-        anndata is not installed.
-    InputError
-        The file is not there, or is none.
-    """
-    file = Path(path)
-    if not file.is_file():
-        what = "is a folder" if file.is_dir() else "does not exist"
-        raise InputError(f"table {str(path)!r} {what}; give one {SUFFIX} file")
-    try:
-        import anndata
-    except ImportError as error:
-        raise MissingExtraError(
-            f'reading {SUFFIX} files needs anndata: pip install "exactk[omics]"'
-        ) from error
-    try:
-        adata = anndata.read_h5ad(file, backed="r" if backed else None)
-    # Whatever HDF5, pandas and anndata have to say of a file that is damaged or something else.
-    except Exception as error:
-        words = " ".join(str(error).split()).rstrip(".")
-        raise InputError(f"table {str(path)!r} cannot be read as {SUFFIX}: {words}") from error
-    if adata.n_obs == 0 or adata.n_vars == 0:
-        raise InputError(f"table {str(path)!r} has {adata.n_obs} cells and {adata.n_vars} genes")
-    return adata
-
-
-def stored_bytes(path: str | os.PathLike[str]) -> int:
-    """Bytes that `X` of a file takes once it is in memory, sparse if it is stored so; 0 if unsaid.
-
-    A file may be packed, so that its own length says little.
-    """
-    try:
-        import h5py
-    except ImportError:
-        return 0
-    try:
-        with h5py.File(path, "r") as file:
-            X = file["X"]
-            parts = [X] if isinstance(X, h5py.Dataset) else [X["data"], X["indices"]]
-            return sum(int(part.size) * int(part.dtype.itemsize) for part in parts)
-    except (OSError, KeyError):
-        # Whoever reads the file says what is wrong with it.
-        return 0
 
 
 def _check_kind(adata: Any) -> None:
@@ -282,7 +214,9 @@ def _table(adata: Any, layer: str | None, use_raw: bool) -> tuple[Any, Any]:
         raise InputError(f"layer={layer!r} and use_raw=True name two tables; give one of the two")
     if use_raw:
         if adata.raw is None:
-            raise InputError("use_raw=True: adata.raw is not set; leave use_raw out to take adata.X")
+            raise InputError(
+                "use_raw=True: adata.raw is not set; leave use_raw out to take adata.X"
+            )
         return _read(adata.raw.X, "adata.raw.X"), adata.raw.var
     if layer is not None:
         known = [str(key) for key in adata.layers]
@@ -333,7 +267,7 @@ def _plain(X: Any) -> Any:
     return kind((X.data, X.indices, X.indptr), shape=X.shape)
 
 
-def gene_names(var: Any, column: str | None = None) -> tuple[str, ...]:
+def gene_names(var: Any, column: Any = None) -> tuple[str, ...]:
     """Names of the genes: those of `var`, or a column of it; each must name one gene."""
     if column is None:
         names = tuple(str(name) for name in var.index)
@@ -343,8 +277,7 @@ def gene_names(var: Any, column: str | None = None) -> tuple[str, ...]:
         if not isinstance(column, str) or known.count(column) != 1:
             has = f"; it has {listing(known)}" if known else "; it has no columns"
             raise InputError(
-                f"names {column!r} is not a column of adata.var"
-                f"{nearest(str(column), known) or has}"
+                f"names {column!r} is not a column of adata.var{nearest(str(column), known) or has}"
             )
         values = var[var.columns[known.index(column)]]
         missing = np.flatnonzero(np.asarray(values.isna()))
@@ -362,8 +295,8 @@ def gene_names(var: Any, column: str | None = None) -> tuple[str, ...]:
 
 
 def _refuse_other_order(adata: Any, what: str, values: Any) -> None:
-    """Raise for a series that speaks of the same cells in another order: it is taken by position."""
-    index = getattr(values, "index", None)
+    """Raise for a series of the same cells in another order: it is taken by position."""
+    index: Any = getattr(values, "index", None)
     if not hasattr(index, "equals") or len(index) != adata.n_obs:
         return
     if not index.equals(adata.obs_names) and bool(index.isin(adata.obs_names).all()):

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError, listing
-from exactk.sources.anndata import is_h5ad
 from exactk.sources.arrow import (
     check_roles,
     choose_features,
@@ -23,6 +22,7 @@ from exactk.sources.arrow import (
     plain,
     plain_type,
 )
+from exactk.sources.h5ad import is_h5ad
 
 if TYPE_CHECKING:
     import pyarrow as pa

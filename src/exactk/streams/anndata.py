@@ -21,7 +21,6 @@ from exactk.streams.base import (
     Place,
     Stream,
     fold_part,
-    merge_parts,
     opened,
 )
 from exactk.streams.partitions import kind_of
@@ -88,7 +87,8 @@ class CellStream(Stream):
         return f"{super().raise_limit}, read the cells into memory with adata.to_memory()"
 
     def reduce(self, fold: Fold[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
-        return opened(merge_parts(fold, [fold_part(fold, self._blocks(on_rows))]))
+        whole = fold_part(fold, self._blocks(on_rows))
+        return opened(whole)
 
     def _blocks(self, on_rows: OnRows | None) -> Iterator[Block]:
         assert self.n_rows is not None
