@@ -380,6 +380,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             return problem.with_ridge(self.ridge_)
         return asked.with_ridge(problem, problem.check_k(asked.largest(problem)))
 
+<<<<<<< HEAD
     def freeze(self, path: str | os.PathLike[str] | None = None) -> FrozenChoice:
         """Return what was chosen as plain values, for production without exactk.
 
@@ -396,10 +397,24 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         ------
         NotFittedError
             There is no choice yet.
+=======
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return the selected features as a frame, most useful first; see `Result.to_frame`.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}
+
+        Returns
+        -------
+        pandas or polars DataFrame
+            Rank, index in X, name, and coefficients of each.
+>>>>>>> omics
 
         Examples
         --------
         >>> from sklearn.datasets import load_iris
+<<<<<<< HEAD
         >>> choice = TopKSelector(k=2).fit(*load_iris(return_X_y=True)).freeze()
         >>> choice.names, choice.order
         (('x1', 'x3'), ('x3', 'x1'))
@@ -409,6 +424,14 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         if path is not None:
             choice.save(path)
         return choice
+=======
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> TopKSelector(k=2).fit(X, y).to_frame()["feature"].tolist()
+        ['petal width (cm)', 'sepal width (cm)']
+        """
+        check_is_fitted(self)
+        return self.result_.to_frame(library)
+>>>>>>> omics
 
     def transform(self, X: Any) -> Any:
         """Reduce a table to the selected features.

@@ -76,7 +76,8 @@ def select(
     """Pick exactly K columns of TABLE that predict the target best.
 
     TABLE is a file, a folder or a quoted pattern: CSV or TSV (.gz too), Parquet, Arrow or
-    Feather. Every column that is not the target, the weights or dropped is a feature: numbers, or
+    Feather; or one .h5ad file, whose genes are the features and whose other columns are those of
+    obs. Every column that is not the target, the weights or dropped is a feature: numbers, or
     text of few kinds, which is coded and counts as one. Large tables and folders are not read into
     memory but passed over, and must be numeric. In place of TABLE and --target, --from-moments
     takes what exactk stats has made of them, or of many tables.
