@@ -380,7 +380,6 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             return problem.with_ridge(self.ridge_)
         return asked.with_ridge(problem, problem.check_k(asked.largest(problem)))
 
-<<<<<<< HEAD
     def freeze(self, path: str | os.PathLike[str] | None = None) -> FrozenChoice:
         """Return what was chosen as plain values, for production without exactk.
 
@@ -397,7 +396,20 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         ------
         NotFittedError
             There is no choice yet.
-=======
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> choice = TopKSelector(k=2).fit(*load_iris(return_X_y=True)).freeze()
+        >>> choice.names, choice.order
+        (('x1', 'x3'), ('x3', 'x1'))
+        """
+        check_is_fitted(self)
+        choice = FrozenChoice.of_selector(self)
+        if path is not None:
+            choice.save(path)
+        return choice
+
     def to_frame(self, library: str = "pandas") -> Any:
         """Return the selected features as a frame, most useful first; see `Result.to_frame`.
 
@@ -409,29 +421,16 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         -------
         pandas or polars DataFrame
             Rank, index in X, name, and coefficients of each.
->>>>>>> omics
 
         Examples
         --------
         >>> from sklearn.datasets import load_iris
-<<<<<<< HEAD
-        >>> choice = TopKSelector(k=2).fit(*load_iris(return_X_y=True)).freeze()
-        >>> choice.names, choice.order
-        (('x1', 'x3'), ('x3', 'x1'))
-        """
-        check_is_fitted(self)
-        choice = FrozenChoice.of_selector(self)
-        if path is not None:
-            choice.save(path)
-        return choice
-=======
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
         >>> TopKSelector(k=2).fit(X, y).to_frame()["feature"].tolist()
         ['petal width (cm)', 'sepal width (cm)']
         """
         check_is_fitted(self)
         return self.result_.to_frame(library)
->>>>>>> omics
 
     def transform(self, X: Any) -> Any:
         """Reduce a table to the selected features.
