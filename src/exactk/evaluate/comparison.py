@@ -124,7 +124,7 @@ def _shown(row: dict[str, Any], is_first: bool) -> list[str]:
         "reference" if is_first else difference,
         excess,
         f"{row['stability']:.3f}" if isfinite(row["stability"]) else "",
-        f"{row['seconds']:.2g}",
+        f"{row['seconds']:.2g}" if row["seconds"] < 10 else f"{row['seconds']:.0f}",
         shared,
     ]
 

@@ -124,3 +124,20 @@ def test_names_of_classes_do_not_matter_to_the_penalty():
         RIVALS["l1"](_sheet(X, labels, None, "classification"), 4) for labels in (codes, 2 - codes)
     )
     np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_the_penalty_for_two_classes_is_the_strongest_that_leaves_k(k):
+    X, y = _classes()
+    X, y = X[y != "maybe"], (y[y != "maybe"] == "yes").astype(np.intp)
+    found = RIVALS["l1"](_sheet(X, y, None, "classification"), k)
+    x = (X - X.mean(axis=0)) / X.std(axis=0)
+    kind = {"penalty": "l1"} if LogisticRegression().penalty == "l2" else {"l1_ratio": 1.0}
+    # From the strongest on, in small steps, by the other solver.
+    for C in np.geomspace(0.01, 10, 400):
+        model = LogisticRegression(C=C, solver="saga", max_iter=10_000, random_state=0, **kind)
+        kept = np.flatnonzero(model.fit(x, y).coef_[0])
+        if len(kept) >= k:
+            break
+    assert len(kept) == k
+    np.testing.assert_array_equal(found, kept)
