@@ -60,7 +60,8 @@ def main() -> None:
     print(f"conditions  raise the objective by {price:.0%}")
     print(f"stability   {stable.index:.2f}; 1 would be the same panel from any half of the samples")
     print(
-        f"accuracy    {score.honest:.1%} ± {score.standard_error:.1%} on samples without a part in it"
+        f"accuracy    {score.honest:.1%} ± {score.standard_error:.1%} on samples "
+        f"without a part in it"
     )
     print(f"            {score.baseline:.1%} without any genes")
     if data.informative is not None:

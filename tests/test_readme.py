@@ -31,7 +31,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
         "docs/decide.md",
         "docs/experiments.md",
         "docs/losses.md",
-        "docs/panel.md",
+        pytest.param("docs/panel.md", marks=pytest.mark.omics),
         "docs/production.md",
         "docs/proof.md",
         "docs/scale.md",

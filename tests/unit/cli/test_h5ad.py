@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ from exactk import Problem
 from exactk.cli import tables
 from exactk.streams import arrow
 
-ad = pytest.importorskip("anndata")
 pd = pytest.importorskip("pandas")
+# Without it none of these tests is run: see tests/conftest.py.
+ad: Any = import_module("anndata") if find_spec("anndata") else None
+pytestmark = pytest.mark.omics
 
 
 @pytest.fixture
