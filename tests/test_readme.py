@@ -34,6 +34,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
         pytest.param("docs/panel.md", marks=pytest.mark.omics),
         "docs/production.md",
         "docs/proof.md",
+        "docs/report.md",
         "docs/scale.md",
     ],
 )
@@ -124,6 +125,7 @@ PAGES = (
     "docs/panel.md",
     "docs/production.md",
     "docs/proof.md",
+    "docs/report.md",
     "docs/results.md",
     "docs/scale.md",
 )
