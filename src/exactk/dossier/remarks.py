@@ -236,8 +236,8 @@ def _read_rows(problem: Problem, result: Result) -> Iterable[Remark]:
             serious=True,
         )
     if rows.n_rows * problem.n_features <= READ:
-        values = rows.columns(np.arange(problem.n_features))
-        repeated = rows.n_rows - len(np.unique(values, axis=0))
+        values = rows.columns(np.arange(problem.n_features))[problem.counted]
+        repeated = len(values) - len(np.unique(values, axis=0))
         if repeated:
             yield Remark(
                 "repeated rows",
