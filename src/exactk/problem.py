@@ -675,8 +675,9 @@ class Problem(Doors, Annotated, Ruled, Lossy):
                 if constant.size
                 else ""
             )
+            way = f"ask for k <= {most}" if most else "give columns that vary"
             raise InputError(
                 f"k={k} is more than the {most} usable columns{why}, X has {self.n_features} "
-                f"feature(s); ask for k <= {most}"
+                f"feature(s); {way}"
             )
         return int(k)

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
-from exactk.checks import Number, Seed, Whole
 from exactk.choose.frequencies import Frequencies, frequencies_by_size
 from exactk.choose.ridge import resolve_ridge
-from exactk.choose.searches import Clock, read_method
-from exactk.choose.sizes import SizeChoice, check_sizing, choose_k, largest_size
+from exactk.choose.searches import Clock
+from exactk.choose.sizes import SizeChoice, choose_k, largest_size
 from exactk.choose.stability import stability
 from exactk.dossier import pictures
+from exactk.dossier.asking import check_against, plain_about, settled
 from exactk.dossier.dossier import Dossier
-from exactk.dossier.members import explained, member_rows, near_part, stability_part
-from exactk.dossier.remarks import class_weights, look_at
+from exactk.dossier.members import (
+    dropped,
+    explained,
+    from_explanation,
+    member_rows,
+    near_part,
+    stability_part,
+)
+from exactk.dossier.remarks import class_rows, look_at
 from exactk.dossier.settings import Settings, Work, versions
 from exactk.dossier.worth import comparison_part, score_part, scored_sizes, sizes_part
 from exactk.errors import InputError
+from exactk.evaluate.comparison import Comparison
 from exactk.methods.base import Method
 from exactk.problem import Problem
 from exactk.proof.certificate import Certificate
@@ -144,14 +151,15 @@ def investigate(
     >>> dossier.record["certificate"]["proven"], dossier.remarks["kind"]
     (True, [])
     """
-    asked = _settings(
+    asked = settled(
         Settings(
             k, k_max, criterion, rule, cv, groups, method, dict(options), certify, n_samples,
-            n_permutations, tuple(methods), estimator, scoring, random_state, verbose,
+            n_permutations, methods, estimator, scoring, random_state, verbose,
         ),
         effort, time_limit,
     )  # fmt: skip
-    named = target or getattr(y, "name", None)
+    said = plain_about(about)
+    named = getattr(y, "name", None) if target is None else target
     problem = _problem(X, y, sample_weight, task, ridge, asked)
     work = Work(Clock(time_limit), PARTS)
     result, choice, certificate = _choice(problem, asked, work)
@@ -162,36 +170,13 @@ def investigate(
         "version": 1,
         "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "versions": versions(),
-        "asked": _asked(problem, asked, result, str(named or "y"), ridge, about or {}),
+        "asked": _asked(problem, asked, result, "y" if named is None else str(named), ridge, said),
         "choice": _chosen(result, problem),
         **found,
         "remarks": [remark.to_dict() for remark in look_at(problem, result)],
         "absent": work.absent,
     }
     return Dossier(result, record, work.stopped)
-
-
-def _settings(asked: Settings, effort: float | None, time_limit: float | None) -> Settings:
-    """The settings with effort and seed among the options, all of them checked."""
-    Whole(1, none="chosen")("k", asked.k)
-    check_sizing(asked.criterion, asked.rule, asked.k_max, asked.cv)
-    if asked.k is not None and asked.k_max is not None and asked.k_max < asked.k:
-        raise InputError(f"k_max={asked.k_max} is less than k={asked.k}: ask for more sizes")
-    Number("[0, inf]")("certify", asked.certify)
-    Whole(0)("n_samples", asked.n_samples)
-    if asked.n_samples == 1:
-        raise InputError("n_samples must be 0 or at least 2, not 1")
-    Whole(0)("n_permutations", asked.n_permutations)
-    Seed()("random_state", asked.random_state)
-    kind, options = read_method(asked.method, effort, asked.random_state, asked.options)
-    if isinstance(asked.method, str):
-        from exactk.registry import create
-
-        if time_limit is not None and "effort" in kind.option_names():
-            # None would be "until the time is up", and others are to have theirs.
-            options.setdefault("effort", 1.0)
-        create(asked.method, **options).check()
-    return replace(asked, options=options)
 
 
 def _problem(
@@ -214,7 +199,8 @@ def _problem(
         # Where they do not fit, what needs rows says so, part by part.
         with suppress(InputError):
             problem = problem.in_memory(verbose=asked.verbose)
-    size = largest_size(problem, asked.k_max) if asked.k is None else problem.check_k(asked.k)
+    check_against(asked, problem)
+    size = largest_size(problem, asked.k_max) if asked.k is None else asked.k
     found = resolve_ridge(ridge, problem, size, random_state=asked.random_state)
     return problem.with_ridge(found)
 
@@ -230,7 +216,7 @@ def _choice(
     else:
         result = solve(
             problem, asked.k, asked.method, time_limit=work.seconds(), verbose=asked.verbose,
-            **_by_name(asked),
+            **asked.options,
         )  # fmt: skip
     work.left -= 1
     if result.status == Status.INTERRUPTED:
@@ -239,7 +225,6 @@ def _choice(
     certificate = work.do("certificate", lambda: _proof(problem, result, asked, work))
     if certificate is not None:
         result = certificate.result
-        work.stopped |= certificate.status == Status.INTERRUPTED
     return result, choice, certificate
 
 
@@ -257,12 +242,8 @@ def _sizes(problem: Problem, asked: Settings, k_max: int | None, work: Work) -> 
     return choose_k(
         problem, k_max, criterion=asked.criterion, method=asked.method, **asked.by_folds,
         time_limit=work.seconds(), verbose=asked.verbose,
-        **{"random_state": asked.random_state, **_by_name(asked)},
+        **{"random_state": asked.random_state, **asked.options},
     )  # fmt: skip
-
-
-def _by_name(asked: Settings) -> dict[str, Any]:
-    return asked.options if isinstance(asked.method, str) else {}
 
 
 def _shown_sizes(problem: Problem, asked: Settings, result: Result) -> int:
@@ -291,16 +272,21 @@ def _parts(
     mapped = work.do("frequencies", lambda: _frequencies(problem, k_max, asked, work))
     score = work.do("score", lambda: score_part(problem, asked, work))
     compared = work.do("comparison", lambda: _comparison(problem, result, asked, work))
+    losses = (
+        work.do("losses", lambda: dropped(problem, result))
+        if why is None
+        else from_explanation(why)
+    )
     return {
-        "features": member_rows(problem, result, why, stable),
+        "features": member_rows(problem, result, losses or {}, stable),
         "coefficients": pictures.coefficients(problem, result.support, result.coef),
         "near": None if why is None else near_part(why),
         "certificate": None if certificate is None else _certificate(certificate),
         "stability": None if stable is None else stability_part(stable),
         "sizes": None if choice is None else sizes_part(choice, scored, result),
         "frequencies": None if mapped is None else _map(mapped),
-        "score": score,
-        "comparison": compared,
+        "score": None if score is None else score.to_dict(),
+        "comparison": None if compared is None else compared.to_dict(),
         "correlations": pictures.correlations(problem, result.order),
         "means": pictures.group_means(problem, result.order),
     }
@@ -309,7 +295,7 @@ def _parts(
 def _stability(problem: Problem, result: Result, asked: Settings, work: Work) -> Any:
     if asked.n_samples == 0:
         raise InputError("half-samples were not asked for")
-    options = {name: value for name, value in _by_name(asked).items() if name not in _SEARCH}
+    options = {name: value for name, value in asked.options.items() if name not in _SEARCH}
     return stability(
         problem, result.k, n_samples=asked.n_samples, method=asked.method, groups=asked.groups,
         random_state=asked.random_state, time_limit=work.seconds(), verbose=asked.verbose,
@@ -320,7 +306,7 @@ def _stability(problem: Problem, result: Result, asked: Settings, work: Work) ->
 def _frequencies(problem: Problem, k_max: int, asked: Settings, work: Work) -> Frequencies:
     if asked.n_samples == 0:
         raise InputError("half-samples were not asked for")
-    options = {name: value for name, value in _by_name(asked).items() if name not in _SEARCH}
+    options = {name: value for name, value in asked.options.items() if name not in _SEARCH}
     return frequencies_by_size(
         problem, k_max, n_samples=max(asked.n_samples // 2, 2), method=asked.method,
         groups=asked.groups, random_state=asked.random_state, time_limit=work.seconds(),
@@ -332,7 +318,7 @@ def _frequencies(problem: Problem, k_max: int, asked: Settings, work: Work) -> F
 _SEARCH = ("effort", "random_state")
 
 
-def _comparison(problem: Problem, result: Result, asked: Settings, work: Work) -> dict[str, Any]:
+def _comparison(problem: Problem, result: Result, asked: Settings, work: Work) -> Comparison:
     if not asked.methods:
         raise InputError("a comparison was not asked for")
     return comparison_part(problem, result, asked, work)
@@ -384,7 +370,7 @@ def _asked(
     ridge: str | float,
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
-    counts = class_weights(problem)
+    counts = class_rows(problem)
     return {
         "table": None,
         "command": None,
@@ -408,11 +394,11 @@ def _asked(
         "method": result.method,
         "options": {
             name: value if isinstance(value, (int, float, str, bool)) else str(value)
-            for name, value in _by_name(asked).items()
+            for name, value in asked.options.items()
             if value is not None
         },
         "ridge": result.ridge,
-        "ridge_rule": ridge,
+        "ridge_rule": ridge if isinstance(ridge, str) else float(ridge),
         "weighted": problem.row_weights is not None,
         "grouped": asked.groups is not None,
         "seed": asked.random_state,

@@ -13,7 +13,17 @@ from exactk.dossier.pictures import plain
 from exactk.problem import Problem
 from exactk.result import Result
 
-__all__ = ["explained", "member_rows", "near_part", "stability_part"]
+__all__ = [
+    "dropped",
+    "explained",
+    "from_explanation",
+    "member_rows",
+    "near_part",
+    "stability_part",
+]
+
+# What is known of each chosen feature, by its name.
+Losses = dict[str, dict[str, Any]]
 
 # Sets nearly as good that a page lists, and features that come nearest to being chosen.
 NEAR_SETS = 20
@@ -32,15 +42,16 @@ def explained(
     )  # fmt: skip
 
 
+def from_explanation(explanation: Explanation) -> Losses:
+    """Return what each chosen feature is worth, and its best substitute."""
+    return {row["feature"]: row for row in explanation.members}
+
+
 def member_rows(
-    problem: Problem, result: Result, explanation: Explanation | None, found: Stability | None
+    problem: Problem, result: Result, losses: Losses, found: Stability | None
 ) -> list[dict[str, Any]]:
     """Return one row a chosen feature, in order of entry."""
-    losses = (
-        _losses(problem, result)
-        if explanation is None
-        else {row["feature"]: row for row in explanation.members}
-    )
+    must = set() if problem.rules is None else set(problem.rules.include)
     stable = {} if found is None else {row["feature"]: row for row in found.table}
     rows = []
     for rank, name in enumerate(result.selected, start=1):
@@ -55,7 +66,7 @@ def member_rows(
                     part: _plain(own.get(part))
                     for part in ("loss", "share", "substitute", "price", "price_share")
                 },
-                "included": bool(own.get("included", False)),
+                "included": not must.isdisjoint(columns),
                 **{part: _plain(often.get(part)) for part in ("frequency", "low", "high", "part")},
                 "score": _score(result, columns),
             }
@@ -101,9 +112,9 @@ def stability_part(found: Stability) -> dict[str, Any]:
     }
 
 
-def _losses(problem: Problem, result: Result) -> dict[str, dict[str, Any]]:
-    """What each feature is worth by a loss that needs rows: fits without it."""
-    rows: dict[str, dict[str, Any]] = {}
+def dropped(problem: Problem, result: Result) -> Losses:
+    """Return what each feature is worth by a loss that needs rows: fits without it."""
+    rows: Losses = {}
     for name in result.selected:
         rest = np.setdiff1d(result.support, problem.find_columns([name]))
         loss = problem.objective(rest) - result.objective

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.dossier.remarks import class_weights
 from exactk.problem import Problem
 
 __all__ = ["coefficients", "correlations", "group_means"]
@@ -62,13 +61,7 @@ def coefficients(problem: Problem, columns: Indices, coef: Floats) -> list[dict[
     coef : ndarray of shape (n_outputs, n_columns)
         In units of the table, as in `Result.coef`.
     """
-    # The spread as the table has it, also where columns were not standardised.
-    squared = problem.squared
-    spread = np.zeros(len(columns))
-    live = squared.x_scale[columns] > 0
-    at = columns[live]
-    ones = max(problem.weight - 1.0, 1.0)
-    spread[live] = np.sqrt(squared.scatter[at] / ones) / squared.x_scale[at]
+    _, spread = _whole(problem, columns)
     return [
         {
             "column": problem.name(j),
@@ -118,14 +111,12 @@ def group_means(problem: Problem, columns: Indices) -> dict[str, Any]:
     else:
         kind, groups = "quarters", list(PARTS)
         means, sds = _by_quarter(problem, shown)
-    squared = problem.squared
-    scale = np.where(squared.x_scale[shown] > 0, squared.x_scale[shown], 1.0)
-    spread = np.sqrt(squared.scatter[shown] / max(problem.weight - 1.0, 1.0)) / scale
+    mean, sd = _whole(problem, shown)
     features = [
         {
             "name": problem.name(j),
-            "mean": plain(squared.x_mean[j]),
-            "sd": plain(spread[i]),
+            "mean": plain(mean[i]),
+            "sd": plain(sd[i]),
             "means": [plain(value) for value in means[:, i]],
             "sds": None if sds is None else [plain(value) for value in sds[:, i]],
         }
@@ -150,11 +141,25 @@ def _by_class(problem: Problem, columns: Indices) -> tuple[Floats, Floats | None
     if rows is not None and target is not None and target.codes is not None:
         # As the rows are, whatever classes weigh in the choice.
         return _weighted(problem, columns, np.eye(problem.n_outputs)[target.codes])
-    squared, counts = problem.squared, class_weights(problem)
-    assert counts is not None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        offsets = squared.cross[:, columns] / squared.x_scale[columns] / counts[:, None]
+    squared = problem.squared
+    scale = _scale(squared, columns)
+    offsets = squared.cross[:, columns] / scale / (squared.y_mean * squared.weight)[:, None]
     return squared.x_mean[columns] + offsets, None
+
+
+def _whole(problem: Problem, columns: Indices) -> tuple[Floats, Floats]:
+    """Means and deviations of columns over all rows as they are, whatever their classes weigh."""
+    if problem.unweighed and problem.rows is not None:
+        means, sds = _weighted(problem, columns, np.ones((problem.rows.n_rows, 1)))
+        return means[0], sds[0]
+    squared, counted = problem.squared, problem.n_rows
+    variances = squared.scatter[columns] / squared.weight * (counted / (counted - 1.0))
+    return squared.x_mean[columns], np.sqrt(variances) / _scale(squared, columns)
+
+
+def _scale(squared: Problem, columns: Indices) -> Floats:
+    """What columns were divided by; those that are constant by nothing."""
+    return np.where(squared.x_scale[columns] > 0, squared.x_scale[columns], 1.0)
 
 
 def _by_quarter(problem: Problem, columns: Indices) -> tuple[Floats, Floats]:
@@ -171,11 +176,12 @@ def _weighted(problem: Problem, columns: Indices, member: Floats) -> tuple[Float
     x, weights = problem.rows.columns(columns), problem.row_weights
     if weights is not None:
         member = member * weights[:, None]
-    total = member.sum(axis=0)[:, None]
+    total, counted = member.sum(axis=0)[:, None], (member > 0).sum(axis=0)[:, None]
+    # Of one row there is no deviation, of none not even a mean.
     with np.errstate(divide="ignore", invalid="ignore"):
         means: Floats = member.T @ x / total
         squares = np.stack([w @ (x - mean) ** 2 for w, mean in zip(member.T, means, strict=True)])
-        sds: Floats = np.sqrt(squares / np.maximum(total - 1.0, 1.0))
+        sds: Floats = np.sqrt(squares / total * (counted / (counted - 1.0)))
     return means, sds
 
 

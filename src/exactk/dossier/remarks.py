@@ -13,7 +13,7 @@ from exactk.errors import listing
 from exactk.problem import Problem
 from exactk.result import Result
 
-__all__ = ["Remark", "class_weights", "look_at"]
+__all__ = ["Remark", "class_rows", "look_at"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -88,19 +88,20 @@ def look_at(problem: Problem, result: Result) -> list[Remark]:
     return sorted(remarks, key=lambda remark: not remark.serious)
 
 
-def class_weights(problem: Problem) -> Floats | None:
-    """Return how many rows each class has, by weight as it was given; None without classes."""
+def class_rows(problem: Problem) -> Floats | None:
+    """Return how many rows each class has, those of weight zero left out; None without classes.
+
+    Of moments alone it is their number times the share of each class by weight.
+    """
     if problem.classes is None:
         return None
     target = problem.target
-    if target is not None and target.codes is not None:
-        weights = problem.row_weights
-        known = target.codes >= 0
-        counted = None if weights is None else weights[known]
-        return np.bincount(target.codes[known], counted, minlength=len(problem.classes)).astype(
-            np.float64
-        )
-    return problem.squared.y_mean * problem.weight
+    if target is None or target.codes is None:
+        return problem.squared.y_mean * problem.n_rows
+    weights = problem.row_weights
+    counted = target.codes >= 0 if weights is None else (target.codes >= 0) & (weights > 0)
+    found = np.bincount(target.codes[counted], minlength=len(problem.classes))
+    return found.astype(np.float64)
 
 
 def _columns(problem: Problem) -> Iterable[Remark]:
@@ -157,16 +158,21 @@ def _collinear(problem: Problem, result: Result) -> Iterable[Remark]:
 
 
 def _classes(problem: Problem) -> Iterable[Remark]:
-    counts, classes = class_weights(problem), problem.classes
+    counts, classes = class_rows(problem), problem.classes
     if counts is None or classes is None:
         return
     ratio = float(counts.max() / max(counts.min(), np.finfo(float).tiny))
     if ratio >= IMBALANCE:
+        way = (
+            "The classes are weighted; balanced accuracy would score them alike, too."
+            if problem.unweighed
+            else "Balanced class weights make all classes count the same, and balanced accuracy "
+            "scores them so."
+        )
         yield Remark(
             "imbalanced",
             f"The largest class has {ratio:.3g} times the rows of the smallest: a fit gains most "
-            f"on large classes, and accuracy hides what becomes of small ones. Balanced class "
-            f"weights make all classes count the same, and balanced accuracy scores them so.",
+            f"on large classes, and accuracy hides what becomes of small ones. {way}",
         )
     tiny = np.flatnonzero(counts < FEW_ROWS)
     if tiny.size:
@@ -230,8 +236,8 @@ def _read_rows(problem: Problem, result: Result) -> Iterable[Remark]:
             serious=True,
         )
     if rows.n_rows * problem.n_features <= READ:
-        values = rows.columns(np.arange(problem.n_features))
-        repeated = rows.n_rows - len(np.unique(values, axis=0))
+        values = rows.columns(np.arange(problem.n_features))[problem.counted]
+        repeated = len(values) - len(np.unique(values, axis=0))
         if repeated:
             yield Remark(
                 "repeated rows",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from exactk._version import __version__
 from exactk.choose.searches import Clock
 from exactk.errors import InputError
 from exactk.methods.base import Method
+from exactk.result import Status
 
 __all__ = ["Settings", "Work", "versions"]
 
@@ -34,7 +35,7 @@ class Settings:
     certify : float
         Seconds for the proof.
     n_samples, n_permutations : int
-    methods : tuple
+    methods : sequence
         What the method is compared with.
     estimator, scoring
         What is trained on the chosen features, and scored.
@@ -53,7 +54,7 @@ class Settings:
     certify: float
     n_samples: int
     n_permutations: int
-    methods: tuple[Any, ...]
+    methods: Sequence[Any]
     estimator: Any
     scoring: Any
     random_state: int | None
@@ -106,6 +107,7 @@ class Work:
         else:
             try:
                 found = call()
+                self.stopped = _ended_early(found)
             except KeyboardInterrupt:
                 self.stopped = True
                 self.absent[part] = "stopped by the user"
@@ -113,6 +115,12 @@ class Work:
                 self.absent[part] = str(error)
         self.left -= 1
         return found
+
+
+def _ended_early(found: object) -> bool:
+    """Whether the user has stopped what gave this, which some then hand over as far as it is."""
+    by_status = getattr(found, "status", None) == Status.INTERRUPTED
+    return by_status or str(getattr(found, "message", "")).startswith("stopped by the user")
 
 
 def versions() -> dict[str, str]:

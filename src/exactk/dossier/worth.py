@@ -8,7 +8,8 @@ from exactk.choose.sizes import SizeChoice, choose_k
 from exactk.dossier.pictures import plain
 from exactk.dossier.settings import Settings, Work
 from exactk.evaluate.comparing import compare
-from exactk.evaluate.honest import score_selection
+from exactk.evaluate.comparison import Comparison
+from exactk.evaluate.honest import SelectionScore, score_selection
 from exactk.problem import Problem
 from exactk.registry import create
 from exactk.result import Result
@@ -26,8 +27,8 @@ def scored_sizes(
         scoring = "accuracy" if problem.task == "classification" else "r2"
     return choose_k(
         problem, k_max, method=asked.method, cv=asked.cv, groups=asked.groups, rule=asked.rule,
-        scoring=scoring, estimator=asked.estimator, random_state=asked.random_state,
-        verbose=asked.verbose, time_limit=seconds, **{**asked.options, **_light(asked)},
+        scoring=scoring, estimator=asked.estimator, verbose=asked.verbose, time_limit=seconds,
+        **{"random_state": asked.random_state, **asked.options, **_light(asked)},
     )  # fmt: skip
 
 
@@ -72,7 +73,7 @@ def sizes_part(choice: SizeChoice, scored: SizeChoice | None, result: Result) ->
     }
 
 
-def score_part(problem: Problem, asked: Settings, work: Work) -> dict[str, Any]:
+def score_part(problem: Problem, asked: Settings, work: Work) -> SelectionScore:
     """Return what selection and estimator are worth on rows that neither has seen."""
     # A selection for all rows, one a fold, and one for each shuffled target.
     pieces = asked.n_permutations + 7
@@ -80,25 +81,21 @@ def score_part(problem: Problem, asked: Settings, work: Work) -> dict[str, Any]:
         "auto" if asked.k is None else asked.k, method=_method(asked), k_max=asked.k_max,
         criterion=asked.criterion, rule=asked.rule, time_limit=work.seconds(pieces),
     )  # fmt: skip
-    found = score_selection(
+    return score_selection(
         problem, selector=selector, estimator=asked.estimator, scoring=asked.scoring, cv=asked.cv,
         groups=asked.groups, n_permutations=asked.n_permutations, random_state=asked.random_state,
         verbose=asked.verbose,
     )  # fmt: skip
-    return found.to_dict()
 
 
-def comparison_part(
-    problem: Problem, result: Result, asked: Settings, work: Work
-) -> dict[str, Any]:
+def comparison_part(problem: Problem, result: Result, asked: Settings, work: Work) -> Comparison:
     """Return the same number of features by other methods, on the same folds."""
     methods = [_method(asked), *asked.methods]
-    found = compare(
+    return compare(
         problem, k=result.k, methods=methods, estimator=asked.estimator, scoring=asked.scoring,
         cv=asked.cv, groups=asked.groups, random_state=asked.random_state, verbose=asked.verbose,
         time_limit=work.seconds(6 * len(methods)),
     )  # fmt: skip
-    return found.to_dict()
 
 
 def _method(asked: Settings) -> Any:
