@@ -31,7 +31,8 @@ class Comparison:
     table : Tidy
         One row a method, in the order in which they were asked for: method; mean and
         standard_error of its honest scores; difference of the mean to that of the first method,
-        and difference_error, its standard error over the folds, fold by fold; objective of the
+        and difference_error, its standard error over the folds, fold by fold (folds share
+        training rows, so that both errors are a guide and no test); objective of the
         features chosen on all rows, by the problem, ridge term included; excess, by how much that
         is above the least of those that keep the constraints, as a share of it (below it, where
         it does not keep them); stability, Nogueira's index of the choices of the folds; seconds
@@ -72,6 +73,10 @@ class Comparison:
     n_folds: int
     message: str
     splits: list[Split] = field(repr=False)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `table` as a frame of pandas, or of ``library="polars"``."""
+        return self.table.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; nan becomes None."""

@@ -88,8 +88,8 @@ class Given:
             return None
         if isinstance(self._groups, Mapping):
             raise InputError(
-                "groups names the group of each row here; groups of features go to "
-                "selector=TopKSelector(groups=...)"
+                "groups names the group of each row here; groups of features go into a Problem: "
+                "problem.with_constraints(groups=...)"
             )
         return row_groups(self._groups, len(self.y))
 

@@ -147,6 +147,20 @@ def test_the_objective_is_that_of_the_problem_and_no_rival_is_below_enumeration(
     assert max(found.table["excess"]) > 0
 
 
+def test_a_problem_keeps_its_ridge_as_everywhere_unless_another_is_given():
+    X, y = _classes()
+    for own in (0.0, 0.2):
+        problem = Problem.from_arrays(X, y, ridge=own)
+        found = compare(problem, k=3, methods=["exchange"], cv=3)
+        honest = score_selection(problem, k=3, cv=3, n_permutations=0)
+        assert found.ridge == own
+        assert set(found.table[0]["features"]) == set(exactk.solve(problem, 3).selected)
+        assert _scores(found, "exchange") == honest.folds["honest"]
+        by_rule = compare(problem, k=3, methods=["exchange"], cv=3, ridge="auto")
+        assert by_rule.ridge == exactk.resolve_ridge("auto", problem, 3)
+    assert compare(X, y, 3, ["exchange"], cv=3).ridge == by_rule.ridge
+
+
 def test_stability_of_rivals_is_nogueiras_index():
     X, y = _classes()
     found = compare(X, y, 4, ["l1", "rfe"])
@@ -556,7 +570,7 @@ def test_other_errors():
         compare(np.where(X > 2, np.nan, X), y, 3)
     with pytest.raises(InputError, match="rows have weights, and KNeighborsClassifier takes none"):
         compare(X, y, 3, estimator="knn", sample_weight=np.ones(90))
-    with pytest.raises(InputError, match=r"groups of features go to selector|the group of each"):
+    with pytest.raises(InputError, match=r"the group of each row here.*go into a Problem"):
         compare(X, y, 3, groups={"a": [1]})
 
 
@@ -582,6 +596,20 @@ def test_wide_tables_have_no_score_of_all_features():
     assert json.loads(found.to_json())["all_features"] is None
 
 
+def test_an_estimator_that_fails_on_all_features_costs_one_figure_only():
+    class Narrow(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            if X.shape[1] > 5:
+                raise RuntimeError("too wide")
+            return super().fit(X, y, sample_weight)
+
+    X, y = _classes()
+    found = compare(X, y, 3, ["exchange"], estimator=Narrow())
+    usual = compare(X, y, 3, ["exchange"], estimator=LogisticRegression())
+    assert np.isnan(found.all_features)
+    assert found.table["mean"] == usual.table["mean"]
+
+
 def test_tables_json_and_text():
     X, y = _classes()
     found = compare(X, y, 3, ["exchange", "rfe"])
@@ -596,6 +624,8 @@ def test_tables_json_and_text():
     content = json.loads(found.to_json())
     assert content["methods"][1]["features"] == _row(found, "rfe")["features"]
     assert content["folds"][0]["score"] == _scores(found, "exchange")[0]
+    assert found.to_frame()["mean"].tolist() == found.table["mean"]
+    assert found.to_frame("polars")["method"].to_list() == ["exchange", "rfe"]
     text = repr(found)
     row = _row(found, "rfe")
     assert f"rfe       {row['mean']:.3f} ± {row['standard_error']:.3f}" in text

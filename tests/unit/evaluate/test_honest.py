@@ -538,7 +538,7 @@ BAD = {
     "empty test": ({"cv": [([0, 1, 6], [])]}, "split 1 of cv must.*one to hold out"),
     "few groups": ({"groups": [0] * 45 + [1] * 45, "cv": 5}, "groups has 2; use cv=2 or fewer"),
     "short groups": ({"groups": [1, 2]}, "the group of each of the 90 rows"),
-    "groups of features": ({"groups": {"a": [1]}}, "selector=TopKSelector\\(groups=...\\)"),
+    "groups of features": ({"groups": {"a": [1]}}, "with_constraints"),
     "scoring": ({"scoring": "acuracy"}, "not 'acuracy'; did you mean 'accuracy'"),
     "two scores": ({"scoring": ["accuracy"]}, "scoring must be a score"),
     "score of numbers": ({"scoring": "neg_log_loss", "cv": [([0, 1, 3], [2, 5])]}, "fails on a"),
