@@ -261,6 +261,37 @@ def test_weights_of_classes_reach_the_choice_of_rivals():
     assert plain.table["features"] != found.table["features"]
 
 
+@pytest.mark.parametrize("made", ["table", "problem"])
+def test_classes_are_balanced_by_the_training_rows_alone(made):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 60)), np.arange(100) % 2
+    # Hard folds: of one class the first has next to none in its test rows.
+    test = np.r_[np.flatnonzero(y == 0)[:30], np.flatnonzero(y == 1)[:2]]
+    train = np.setdiff1d(np.arange(100), test)
+    cv = [(train, test), (test, train)]
+    other = y.copy()
+    other[test] = 1
+    other[test[:2]] = 0
+
+    def chosen(labels):
+        options = {"class_weight": "balanced"}
+        if made == "table":
+            found = compare(X, labels, 5, ALL, cv=cv, **options, ridge=0.1)
+        else:
+            problem = Problem.from_arrays(X, labels).with_class_weight("balanced")
+            found = compare(problem, k=5, methods=ALL, cv=cv, ridge=0.1)
+        return {row["method"]: row["features"] for row in found.folds if row["fold"] == 1}
+
+    first = chosen(y)
+    assert chosen(other) == first
+    alone = exactk.TopKSelector(5, class_weight="balanced", ridge=0.1).fit(X[train], y[train])
+    assert first["exchange"] == alone.get_feature_names_out().tolist()
+    weights = 1 / np.bincount(y[train])[y[train]] * len(train) / 2
+    for name in RIVALS:
+        sheet = _sheet(X[train], y[train], weights, "classification")
+        assert first[name] == [f"x{j}" for j in RIVALS[name](sheet, 5)]
+
+
 def test_groups_are_never_on_both_sides():
     X, y = _classes()
     groups = np.arange(90) // 6
