@@ -120,21 +120,22 @@ def _shown(row: dict[str, Any], is_first: bool) -> list[str]:
     """The cells of a method, in words."""
     if not isfinite(row["mean"]):
         return [row["method"], row["status"], "", "", "", "", ""]
-    excess = "" if not isfinite(row["excess"]) else f"{row['excess']:.2%}"
-    difference = _with_error(row["difference"], row["difference_error"], "+.3f")
+    excess = "" if not isfinite(row["excess"]) else f"{row['excess']:z.2%}"
+    difference = _with_error(row["difference"], row["difference_error"], "+z.3f")
     shared = "" if row["shared"] is None else f"{row['shared']} of {len(row['features'])}"
     return [
         row["method"],
         _with_error(row["mean"], row["standard_error"]),
         "reference" if is_first else difference,
         excess,
-        f"{row['stability']:.3f}" if isfinite(row["stability"]) else "",
+        # Without a sign where nothing is left but a zero.
+        f"{row['stability']:z.3f}" if isfinite(row["stability"]) else "",
         f"{row['seconds']:.2g}" if row["seconds"] < 10 else f"{row['seconds']:.0f}",
         shared,
     ]
 
 
-def _with_error(value: float, error: float, style: str = ".3f") -> str:
+def _with_error(value: float, error: float, style: str = "z.3f") -> str:
     if not isfinite(value):
         return ""
     return f"{value:{style}} ± {error:.3f}" if isfinite(error) else f"{value:{style}}"

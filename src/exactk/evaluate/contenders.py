@@ -148,7 +148,8 @@ def _values(problem: Problem, rows: Indices, columns: Indices) -> Floats:
     if size > problem.memory_limit:
         raise InputError(
             f"needs {len(rows):,} rows and {len(columns):,} columns as an array of "
-            f"{size / 2**30:.1f} GiB, more than memory_limit={problem.memory_limit}; raise it"
+            f"{size / 2**30:.1f} GiB, more than memory_limit={problem.memory_limit}; raise it, "
+            f"as in Problem.from_arrays(memory_limit=...)"
         )
     assert problem.rows is not None
     return np.asarray(problem.rows.take(rows).columns(columns), dtype=np.float64)

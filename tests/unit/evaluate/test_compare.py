@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from exactk import (
     score_selection,
 )
 from exactk.evaluate import contenders, rivals
+from exactk.evaluate.comparison import Outcome, tabulate
 from exactk.evaluate.measures import nogueira
 from exactk.evaluate.parts import Given
 from exactk.evaluate.rivals import RIVALS, Sheet
@@ -438,6 +440,8 @@ def test_where_none_gives_an_answer_that_is_an_error():
         compare(X, y, 3, ["fisher", "chi2"])
     with pytest.raises(InputError, match="no method gave an answer: l1: needs 80 rows and 25"):
         compare(Problem.from_arrays(X, y, memory_limit=1000), k=3, methods=["l1"])
+    with pytest.raises(InputError, match=r"as in Problem\.from_arrays\(memory_limit=\.\.\.\)"):
+        compare(Problem.from_arrays(X, y, memory_limit=1000), k=3, methods=["l1"])
 
 
 def _stopped_on(call, monkeypatch):
@@ -662,6 +666,15 @@ def test_tables_json_and_text():
     assert f"rfe       {row['mean']:.3f} ± {row['standard_error']:.3f}" in text
     assert f"{found.baseline:.3f} with no features, {found.all_features:.3f} all" in text
     assert "chosen within each of 5 folds" in text
+
+
+def test_a_zero_has_no_sign_of_its_own():
+    one = Outcome("a", "converged", "", (0.5, 0.5), (("x",), ("x",)), ("x",), 2.0, -1e-17, 0.1)
+    other = replace(one, method="b", scores=(0.4999, 0.5), objective=2.0 - 1e-9, keeps_rules=False)
+    table, folds = tabulate([one, other])
+    found = replace(compare(*_classes(), 2, "fisher", cv=2), table=table, folds=folds)
+    assert "-0.0" not in "\n".join(found.lines())
+    assert "+0.000 ± 0.000" in found.lines()[-1]
 
 
 def test_a_fit_without_error_has_no_excess():
