@@ -698,3 +698,5 @@ def test_public_names():
     assert {"compare", "Comparison"} <= set(dir(exactk))
     X, y = _classes()
     assert isinstance(exactk.compare(X, y, 2, "fisher", cv=2), exactk.Comparison)
+    score = exactk.score_selection(X, y, 2, cv=2, n_permutations=0)
+    assert isinstance(score, exactk.SelectionScore)
