@@ -147,7 +147,8 @@ def compare(
     graded = given.asked.with_ridge(given.problem, k)
     outcomes, message = _run(listed, given, graded, trial, splits, verbose)
     whole = nan if message else _all_features(given, trial, splits)
-    table, folds = tabulate(outcomes)
+    total = graded.total if graded.loss.by_moments else graded.without_columns[1]
+    table, folds = tabulate(outcomes, total)
     return Comparison(
         table=table, folds=folds, k=k, ridge=graded.ridge, baseline=float(np.mean(baseline)),
         all_features=whole, scoring=trial.scoring, estimator=estimator_name(trial.estimator),
