@@ -1,8 +1,8 @@
 """Problems whose target is shuffled over the rows: what a search finds where there is nothing.
 
 XᵀX does not know of the target, so all of them share one Gram matrix, with whatever of it has been
-read. Only B = XᵀHY changes, and the table is passed over once for many targets side by side. Weights
-of classes go with the labels, and then each has a Gram matrix of its own.
+read. Only B = XᵀHY changes, and the table is passed over once for many targets side by side. Where
+rows weigh by their class, the weights go with the labels, and each has a Gram matrix of its own.
 """
 
 from __future__ import annotations
@@ -73,11 +73,17 @@ def permuted_problems(
     rng = generator(seed)
     problem = problem.in_memory()
     shuffle = _shuffle(problem, groups)
-    make = _weighed_anew if problem.class_weights else _problems
+    make = _anew if _weighs_by_label(problem) else _problems
     return make(problem, (shuffle(rng) for _ in range(n)))
 
 
-def _weighed_anew(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:
+def _weighs_by_label(problem: Problem) -> bool:
+    """Whether what a row counts hangs on its label: by its class, or by scores of weighted ones."""
+    scored = problem.target is not None and problem.target.scores is not None
+    return bool(problem.class_weights) or (scored and problem.weights is not None)
+
+
+def _anew(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:
     """The same by tables of their own: weights that stay where the labels were would tell."""
     assert problem.rows is not None
     assert problem.target is not None
