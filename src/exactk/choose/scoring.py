@@ -30,6 +30,7 @@ class FoldScorer:
     Columns are plain arrays in the order of the table. Rows of weight zero are left out; where
     there are other weights, fit and score get them, and an estimator or a score that does not
     take ``sample_weight`` is refused. In a pipeline every step that takes weights gets them.
+    Weights of classes are for the choice alone, as in `exactk.score_selection`.
 
     Parameters
     ----------
@@ -50,7 +51,9 @@ class FoldScorer:
         self._y = target_labels(problem)
         several = problem.task == "classification" and problem.classes is None
         made = read_estimator(estimator, problem.task, several_labels=several)
-        self._trial = Trial.of(made, scoring, weighted=problem.weights is not None)
+        # Classes weigh in the choice; the estimator and the score have rows as they are.
+        self._weights = problem.row_weights
+        self._trial = Trial.of(made, scoring, weighted=self._weights is not None)
 
     @property
     def name(self) -> str:
@@ -67,7 +70,8 @@ class FoldScorer:
         x, z = columns[train], columns[held]
         places = [np.searchsorted(union, r.support) for r in results]
         y, t = self._y[train], self._y[held]
-        weights = None if fold.weights is None else (fold.weights[train], fold.weights[held])
+        given = self._weights
+        weights = None if given is None else (given[train], given[held])
         return np.array([self._trial.score(x[:, at], y, z[:, at], t, weights) for at in places])
 
 

@@ -15,6 +15,7 @@ from sklearn.model_selection import (
     KFold,
     RepeatedKFold,
     ShuffleSplit,
+    StratifiedKFold,
     cross_val_score,
 )
 from sklearn.neighbors import KNeighborsClassifier
@@ -439,6 +440,19 @@ def test_weighted_scores_are_those_of_repeated_rows(estimator: Any) -> None:
     one = choose_k(weighted, 4, cv=pairs, scoring="accuracy", estimator=estimator)
     other = choose_k(plain, 4, cv=repeated, scoring="accuracy", estimator=estimator)
     np.testing.assert_allclose(one.table["mean"], other.table["mean"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ["logistic", "knn"])
+def test_scores_are_those_of_score_selection_whatever_classes_weigh(estimator: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 6))
+    y = (X[:, 0] + 1.5 * rng.normal(size=150) > 1.5).astype(int)
+    problem = Problem.from_arrays(X, y, class_weight="balanced")
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    # With all columns the choice has no part in it.
+    choice = choose_k(problem, 6, scoring="accuracy", estimator=estimator, cv=folds)
+    honest = score_selection(X, y, 6, cv=folds, estimator=estimator, n_permutations=0)
+    assert choice.table["mean"][-1] == pytest.approx(honest.honest)
 
 
 def test_weights_are_repeated_rows() -> None:
