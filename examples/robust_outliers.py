@@ -18,7 +18,7 @@ LOSSES = {
     "l21": exactk.losses.create("l21"),
     "l2r, r = 0.5": exactk.losses.create("l2r", r=0.5),
 }
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.4)
+SHARES = (0.0, 0.1, 0.2, 0.3)
 TABLES = 3
 
 
