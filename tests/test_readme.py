@@ -120,6 +120,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "benchmarks/README.md",
     "docs/decide.md",
+    "docs/examples.md",
     "docs/experiments.md",
     "docs/losses.md",
     "docs/panel.md",
