@@ -73,19 +73,15 @@ def sizes_part(choice: SizeChoice, scored: SizeChoice | None, result: Result) ->
 
 
 def score_part(problem: Problem, asked: Settings, work: Work) -> SelectionScore:
-    """Return what selection and estimator are worth on rows that neither has seen.
-
-    The problem goes without its ridge, which is that of all rows: folds have their own by the rule.
-    """
+    """Return what selection and estimator are worth on rows that neither has seen."""
     # A selection for all rows, one a fold, and one for each shuffled target.
     pieces = asked.n_permutations + 7
     selector = TopKSelector(
-        "auto" if asked.k is None else asked.k, method=asked.own_method(), ridge=asked.ridge,
-        k_max=asked.k_max, criterion=asked.criterion, rule=asked.rule,
-        time_limit=work.seconds(pieces),
+        "auto" if asked.k is None else asked.k, method=asked.own_method(), k_max=asked.k_max,
+        criterion=asked.criterion, rule=asked.rule, time_limit=work.seconds(pieces),
     )  # fmt: skip
     return score_selection(
-        problem.with_ridge(0.0), selector=selector, estimator=asked.estimator,
+        problem, selector=selector, ridge=asked.ridge, estimator=asked.estimator,
         scoring=asked.scoring, cv=asked.cv, groups=asked.groups,
         n_permutations=asked.n_permutations, random_state=asked.random_state,
         verbose=asked.verbose,
@@ -93,7 +89,10 @@ def score_part(problem: Problem, asked: Settings, work: Work) -> SelectionScore:
 
 
 def comparison_part(problem: Problem, result: Result, asked: Settings, work: Work) -> Comparison:
-    """Return the same number of features by other methods, on the same folds."""
+    """Return the same number of features by other methods, on the same folds.
+
+    The problem goes without its ridge, which is that of all rows: folds have their own by the rule.
+    """
     methods = [asked.own_method(), *asked.methods]
     return compare(
         problem.with_ridge(0.0), k=result.k, methods=methods, ridge=asked.ridge,
