@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from math import isfinite
+from inspect import signature
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from exactk.cli.reproduce import checksum, command_line, python_code
 from exactk.cli.row_groups import open_grouped
 from exactk.cli.score import ESTIMATORS
 from exactk.cli.sought import Sizing, Sought, search_options, size_options
+
+if TYPE_CHECKING:
+    from exactk.methods.base import Method
 
 __all__ = ["report"]
 
@@ -106,26 +110,34 @@ def report(
     it.
     """
     from exactk.dossier import investigate
+    from exactk.dossier.asking import check_rivals
     from exactk.dossier.inquiry import RIVALS
-    from exactk.evaluate.contenders import named_methods
+    from exactk.registry import create
 
     options = sought.options()
+    if samples == 1:
+        raise click.UsageError("--samples must be 0 or at least 2: one half agrees with itself.")
     if rivals == ["none"]:
         rivals = []
     elif rivals:
-        named_methods([sought.method, *rivals])
+        check_rivals(sought.method, rivals)
     else:
         rivals = list(RIVALS)
     what, inputs = given.inputs
     check_output(output, what, inputs)
     if record is not None:
         _check_record(record, output, what, inputs)
-    seed = options.pop("random_state", sought.seed)
+    seed = options.get("random_state", sought.seed)
+    method: str | Method = sought.method
+    if options.keys() & signature(investigate).parameters.keys() - {"effort", "random_state"}:
+        # A parameter of the method that is called as one of the investigation is.
+        method, options = create(sought.method, **options), {}
+    options.pop("random_state", None)
     with say_warnings(given.quiet):
         problem, target, groups = open_grouped(given, sizing.row_groups)
         found = investigate(
             problem, k=k, k_max=sizing.k_max, criterion=sizing.criterion or "cv",
-            rule=sizing.rule or "one_se", cv=sizing.folds, groups=groups, method=sought.method,
+            rule=sizing.rule or "one_se", cv=sizing.folds, groups=groups, method=method,
             methods=rivals, ridge=given.ridge, estimator=estimator, scoring=scoring,
             certify=seconds, n_samples=samples, n_permutations=permutations,
             time_limit=sought.time_limit, random_state=seed, verbose=given.verbose, target=target,
@@ -138,8 +150,11 @@ def report(
             **options,
         )  # fmt: skip
     certificate = found.record["certificate"]
-    improved = certificate is not None and certificate["improved"] and isfinite(seconds)
-    code = python_code(given, sought, sizing, k, seconds if improved else None)
+    improved = certificate is not None and certificate["improved"]
+    held = found.record["asked"]["in_memory"] and found.record["coefficients"][0]["feature"]
+    code = python_code(
+        given, sought, sizing, k, seconds=seconds if improved else None, column=held or None
+    )
     found = replace(
         found, record={**found.record, "asked": {**found.record["asked"], "code": code}}
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -153,14 +154,16 @@ def investigate(
     """
     asked = settled(
         Settings(
-            k, k_max, criterion, rule, cv, groups, method, dict(options), certify, n_samples,
-            n_permutations, methods, estimator, scoring, random_state, verbose,
+            k, k_max, criterion, rule, cv, groups, method, dict(options), ridge, certify,
+            n_samples, n_permutations, methods, estimator, scoring, random_state, verbose,
         ),
         effort, time_limit,
     )  # fmt: skip
     said = plain_about(about)
     named = getattr(y, "name", None) if target is None else target
-    problem = _problem(X, y, sample_weight, task, ridge, asked)
+    problem = _problem(X, y, sample_weight, task, asked)
+    if asked.ridge == "auto" and problem.ridge > 0:
+        asked = replace(asked, ridge=problem.ridge)
     work = Work(Clock(time_limit), PARTS)
     result, choice, certificate = _choice(problem, asked, work)
     problem = problem.with_ridge(result.ridge)
@@ -170,7 +173,7 @@ def investigate(
         "version": 1,
         "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "versions": versions(),
-        "asked": _asked(problem, asked, result, "y" if named is None else str(named), ridge, said),
+        "asked": _asked(problem, asked, result, "y" if named is None else str(named), said),
         "choice": _chosen(result, problem),
         **found,
         "remarks": [remark.to_dict() for remark in look_at(problem, result)],
@@ -179,18 +182,14 @@ def investigate(
     return Dossier(result, record, work.stopped)
 
 
-def _problem(
-    X: Any, y: Any, sample_weight: Any, task: Any, ridge: str | float, asked: Settings
-) -> Problem:
-    """The problem, its rows in memory where they fit, with the ridge of all that follows."""
+def _problem(X: Any, y: Any, sample_weight: Any, task: Any, asked: Settings) -> Problem:
+    """The problem, its rows in memory where they fit."""
     if isinstance(X, Problem):
         if y is not None or sample_weight is not None or task != "auto":
             raise InputError(
                 "y, sample_weight and task cannot be given beside a Problem, which has its own"
             )
         problem = X
-        if ridge == "auto" and X.ridge > 0:
-            ridge = X.ridge
     elif y is None:
         raise InputError("y is None: give the target beside X, or one Problem in place of both")
     else:
@@ -200,9 +199,7 @@ def _problem(
         with suppress(InputError):
             problem = problem.in_memory(verbose=asked.verbose)
     check_against(asked, problem)
-    size = largest_size(problem, asked.k_max) if asked.k is None else asked.k
-    found = resolve_ridge(ridge, problem, size, random_state=asked.random_state)
-    return problem.with_ridge(found)
+    return problem
 
 
 def _choice(
@@ -211,14 +208,16 @@ def _choice(
     """The features, how many by choice or by demand, proven if that can be done in time."""
     choice = None
     if asked.k is None:
-        choice = _sizes(problem, asked, asked.k_max, work)
+        choice = _sizes(problem, asked, asked.k_max, work, asked.ridge)
         result = choice.result
     else:
+        ridge = resolve_ridge(asked.ridge, problem, asked.k, random_state=asked.random_state)
         result = solve(
-            problem, asked.k, asked.method, time_limit=work.seconds(), verbose=asked.verbose,
-            **asked.options,
+            problem.with_ridge(ridge), asked.k, asked.method, time_limit=work.seconds(),
+            verbose=asked.verbose, **asked.options,
         )  # fmt: skip
     work.left -= 1
+    problem = problem.with_ridge(result.ridge)
     if result.status == Status.INTERRUPTED:
         # Whoever stops a search may want what it has found, but nothing more.
         work.stopped = True
@@ -238,10 +237,16 @@ def _proof(problem: Problem, result: Result, asked: Settings, work: Work) -> Cer
     )
 
 
-def _sizes(problem: Problem, asked: Settings, k_max: int | None, work: Work) -> SizeChoice:
+def _sizes(
+    problem: Problem,
+    asked: Settings,
+    k_max: int | None,
+    work: Work,
+    ridge: str | float | None = None,
+) -> SizeChoice:
     return choose_k(
         problem, k_max, criterion=asked.criterion, method=asked.method, **asked.by_folds,
-        time_limit=work.seconds(), verbose=asked.verbose,
+        ridge=ridge, time_limit=work.seconds(), verbose=asked.verbose,
         **{"random_state": asked.random_state, **asked.options},
     )  # fmt: skip
 
@@ -362,12 +367,18 @@ def _outputs(result: Result, problem: Problem) -> list[str]:
     return [f"output {i}" for i in range(problem.n_outputs)] if several else ["coefficient"]
 
 
+def _parameters(asked: Settings) -> dict[str, Any]:
+    """What was said of the method; an object says all."""
+    if isinstance(asked.method, str):
+        return asked.options
+    return {**asked.method.get_params(), **asked.options}
+
+
 def _asked(
     problem: Problem,
     asked: Settings,
     result: Result,
     target: str,
-    ridge: str | float,
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
     counts = class_rows(problem)
@@ -394,11 +405,12 @@ def _asked(
         "method": result.method,
         "options": {
             name: value if isinstance(value, (int, float, str, bool)) else str(value)
-            for name, value in asked.options.items()
+            for name, value in _parameters(asked).items()
             if value is not None
         },
         "ridge": result.ridge,
-        "ridge_rule": ridge if isinstance(ridge, str) else float(ridge),
+        "ridge_rule": asked.ridge if isinstance(asked.ridge, str) else float(asked.ridge),
+        "in_memory": problem.rows is not None,
         "weighted": problem.row_weights is not None,
         "grouped": asked.groups is not None,
         "seed": asked.random_state,
