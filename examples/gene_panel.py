@@ -60,15 +60,8 @@ def main() -> None:
     print(f"\nproof       {bound}")
     print(f"conditions  raise the objective by {price:.0%}")
     print(f"stability   {stable.index:.2f}; 1 would be the same panel from any half of the samples")
-<<<<<<< HEAD
-    print(
-        f"accuracy    {score.honest:.1%} ± {score.standard_error:.1%} on samples "
-        f"without a part in it"
-    )
-=======
     accuracy = f"{score.honest:.1%} ± {score.standard_error:.1%}"
     print(f"accuracy    {accuracy} on samples that had no part in the choice")
->>>>>>> examples
     print(f"            {score.baseline:.1%} without any genes")
     if data.informative is not None:
         planted = len(set(selector.selected_) & set(data.informative))
