@@ -165,8 +165,8 @@ def page_section(record: Record) -> str:
             f"folds. Every method chooses k columns on the training rows of each fold; a selection "
             f"may take {record['limit']:g} s.",
             report(record),
-            f"Accuracy of exactk above that of {verdict(record, 'exchange')}; with logistic loss, of "
-            f"{verdict(record, 'logistic')}.",
+            f"In the mean over all cells, accuracy is above that of {verdict(record, 'exchange')}; "
+            f"with logistic loss, of {verdict(record, 'logistic')}.",
         ]
     )
 
