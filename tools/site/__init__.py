@@ -1,0 +1,56 @@
+"""The documentation site: pages that are made of the code and the records when it is built.
+
+A Sphinx extension. Before anything is read it writes a page for each method of the registry and
+the index of the API; while reading it answers the directives ``command-help`` and
+``method-table`` and leads links to files of the repository to their pages; at the end it links
+names in code type to what they name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+from tools.site.api import index_page
+from tools.site.commands import CommandHelp
+from tools.site.links import LinkNames, lead_home, lead_included_home
+from tools.site.methods import MethodTable, method_pages
+
+__all__ = ["setup"]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Tell Sphinx what there is."""
+    # Before Sphinx looks for pages, so that these are among them.
+    app.connect("config-inited", write_pages)
+    app.connect("source-read", lead_home)
+    app.connect("include-read", lead_included_home)
+    app.add_directive("command-help", CommandHelp)
+    app.add_directive("method-table", MethodTable)
+    app.add_post_transform(LinkNames)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write_pages(app: Sphinx, config: Config) -> None:
+    """Write the pages that are generated; those that have not changed are left alone."""
+    docs = Path(app.srcdir)
+    write_all(docs / "methods", method_pages(ROOT))
+    write_all(docs / "api", {"index": index_page()}, keep=True)
+
+
+def write_all(folder: Path, pages: dict[str, str], *, keep: bool = False) -> None:
+    """Write pages by name; unless others are kept, a page of a method that is gone goes, too."""
+    folder.mkdir(exist_ok=True)
+    if not keep:
+        for old in folder.glob("*.rst"):
+            if old.stem not in pages:
+                old.unlink()
+    for name, text in pages.items():
+        path = folder / f"{name}.rst"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
