@@ -22,7 +22,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.napoleon",
+    "numpydoc",
     "tools.site",
 ]
 exclude_patterns = ["_build", "_templates"]
@@ -40,11 +40,7 @@ autosummary_imported_members = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
-autodoc_default_options = {"show-inheritance": False}
-napoleon_google_docstring = False
-napoleon_use_param = False
-napoleon_use_rtype = False
-napoleon_use_ivar = True
+numpydoc_show_class_members = False
 
 # Nothing of the theme comes from the network: fonts are the reader's own.
 html_theme = "furo"

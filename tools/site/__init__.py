@@ -28,12 +28,20 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Tell Sphinx what there is."""
     # Before Sphinx looks for pages, so that these are among them.
     app.connect("config-inited", write_pages)
+    app.connect("autodoc-skip-member", leave_out)
     app.connect("source-read", lead_home)
     app.connect("include-read", lead_included_home)
     app.add_directive("command-help", CommandHelp)
     app.add_directive("method-table", MethodTable)
     app.add_post_transform(LinkNames)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def leave_out(
+    app: Sphinx, kind: str, name: str, member: object, skip: bool, options: object
+) -> bool | None:
+    """Leave out what scikit-learn puts into every estimator, the routing of metadata."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
 
 
 def write_pages(app: Sphinx, config: Config) -> None:

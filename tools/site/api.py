@@ -7,7 +7,7 @@ from importlib import import_module
 from exactk import losses
 from tools.site.rst import heading
 
-__all__ = ["index_page", "public_names"]
+__all__ = ["MODULES", "index_page", "public_names"]
 
 # What belongs together for a reader; names that stand nowhere here come last.
 GROUPS = {
@@ -51,9 +51,7 @@ def index_page() -> str:
         imported = import_module(full)
         about = (imported.__doc__ or "").strip().split("\n\n")[0]
         listed = list(imported.__all__)
-        # Names are given whole; the module is only there to be linked to.
-        place = f".. module:: {full}\n\n.. currentmodule:: exactk"
-        parts += [heading(full), place, about, _summary(full, listed)]
+        parts += [heading(full), about, _summary(full, listed)]
         if module == "losses":
             classes = [losses.loss_class(name) for name in losses.names()]
             parts.append(_listing([f"{c.__module__}.{c.__name__}" for c in classes]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["Docstring", "take_apart"]
+__all__ = ["Docstring", "as_rst", "take_apart"]
 
 HEADING = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", flags=re.M)
 # Paragraphs of the notes that have a heading of their own on the page.
@@ -61,6 +61,36 @@ def take_apart(doc: str) -> Docstring:
         sections.get("References", ""),
         sections.get("Examples", ""),
     )
+
+
+def as_rst(text: str) -> str:
+    r"""Return plain text of a docstring such that Sphinx shows what it says.
+
+    Formulas that stand apart, indented, are shown as they are; bars are bars and not the ends of
+    a substitution.
+
+    Examples
+    --------
+    >>> print(as_rst("With |x| the next is\n\n    a + b"))
+    With \|x\| the next is
+    <BLANKLINE>
+    ::
+    <BLANKLINE>
+        a + b
+    """
+    parts, apart = [], False
+    for paragraph in text.split("\n\n"):
+        formula = paragraph.startswith("    ")
+        if formula and not apart:
+            parts.append("::")
+        apart = formula
+        parts.append(paragraph if formula else _with_bars(paragraph))
+    return "\n\n".join(parts)
+
+
+def _with_bars(paragraph: str) -> str:
+    pieces = re.split(r"(``.*?``)", paragraph, flags=re.S)
+    return "".join(p if p.startswith("``") else p.replace("|", r"\|") for p in pieces)
 
 
 def _parameters(section: str) -> dict[str, str]:

@@ -18,9 +18,10 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
 from exactk import registry
+from tools.site.api import MODULES
 from tools.site.commands import anchor, commands
 
-__all__ = ["LinkNames", "lead_home", "lead_included_home", "page_of", "resolved"]
+__all__ = ["LinkNames", "lead_home", "lead_included_home", "page_of", "resolved", "with_others"]
 
 ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
@@ -34,6 +35,9 @@ SHOWN = {
     "benchmarks/README.md": "benchmarks",
 }
 CLI_PAGE = "cli"
+API_PAGE = "api/index"
+# Stands in the first page for all pages that it does not list by name.
+OTHERS = "(others)"
 
 
 def page_of(file: str) -> str | None:
@@ -75,8 +79,24 @@ def resolved(text: str, file: str) -> str:
 def lead_home(app: Sphinx, docname: str, source: list[str]) -> None:
     """Resolve the links of a page as it is read."""
     path = Path(app.env.doc2path(docname))
+    if docname == "index":
+        pages = {page.stem for page in Path(app.srcdir).glob("*.md")} - {"index"}
+        source[0] = with_others(source[0], pages)
     if path.suffix == ".md":
         source[0] = resolved(source[0], f"docs/{path.relative_to(app.srcdir).as_posix()}")
+
+
+def with_others(index: str, pages: set[str]) -> str:
+    r"""Return the first page with ``(others)`` replaced by the pages that it does not list.
+
+    Examples
+    --------
+    >>> with_others("start\n(others)\n", {"start", "panel", "report"})
+    'start\npanel\nreport\n'
+    """
+    listed = set(index.splitlines())
+    others = sorted(page for page in pages if page not in listed)
+    return index.replace(f"{OTHERS}\n", "".join(f"{page}\n" for page in others))
 
 
 def lead_included_home(app: Sphinx, path: Path, docname: str, source: list[str]) -> None:
@@ -121,6 +141,8 @@ class LinkNames(SphinxPostTransform):
         call = CALL.fullmatch(text)
         if call is None or not (call[1].startswith("exactk.") or call[1][0].isupper()):
             return None
+        if call[1].removeprefix("exactk.") in MODULES:
+            return API_PAGE, call[1], call[1].replace(".", "-")
         objects = self.env.domains.python_domain.objects
         name = f"exactk.{call[1].removeprefix('exactk.')}"
         found = objects.get(name)

@@ -10,7 +10,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from exactk import registry
 from exactk.methods.base import Method
-from tools.site.docstring import Docstring, take_apart
+from tools.site.docstring import Docstring, as_rst, take_apart
 from tools.site.measured import measured
 from tools.site.rst import heading
 
@@ -37,14 +37,14 @@ def method_page(root: Path, name: str) -> str:
         f"{_sentence(info.summary)}",
         facts(name, cls),
         heading("What it does"),
-        doc.text,
+        as_rst(doc.text),
         heading("Cost"),
-        doc.named["Cost"],
+        as_rst(doc.named["Cost"]),
         heading("Guarantee"),
-        doc.named["Guaranteed"],
+        as_rst(doc.named["Guaranteed"]),
         heading("Options"),
         options(cls, doc),
-        *([heading("Notes"), doc.notes] if doc.notes else []),
+        *([heading("Notes"), as_rst(doc.notes)] if doc.notes else []),
         heading("Measured"),
         figures,
         heading("Example"),
@@ -80,7 +80,7 @@ def options(cls: type[Method], doc: Docstring) -> str:
     lines = []
     for name, parameter in parameters.items():
         allowed = f" : {cls.checks[name]}" if name in cls.checks else ""
-        told = doc.parameters.get(name, "")
+        told = as_rst(doc.parameters.get(name, ""))
         lines.append(f"``{name}={parameter.default}``{allowed.replace('*', '')}\n    {told}")
     return "\n\n".join(lines)
 
