@@ -28,6 +28,8 @@ extensions = [
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 nitpicky = True
+# Options begin with two hyphens, and quotes are typed as they are meant.
+smartquotes = False
 # Single backticks name objects, parameters and methods alike: those that have a page become links.
 default_role = "py:obj"
 nitpick_ignore_regex = [("py:obj", ".*")]

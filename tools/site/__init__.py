@@ -8,9 +8,11 @@ names in code type to what they name.
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -29,8 +31,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Before Sphinx looks for pages, so that these are among them.
     app.connect("config-inited", write_pages)
     app.connect("autodoc-skip-member", leave_out)
+    app.connect("autodoc-process-signature", without_fields)
     app.connect("source-read", lead_home)
     app.connect("include-read", lead_included_home)
+    app.connect("doctree-read", trim)
     app.add_directive("command-help", CommandHelp)
     app.add_directive("method-table", MethodTable)
     app.add_post_transform(LinkNames)
@@ -40,8 +44,26 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def leave_out(
     app: Sphinx, kind: str, name: str, member: object, skip: bool, options: object
 ) -> bool | None:
-    """Leave out what scikit-learn puts into every estimator, the routing of metadata."""
-    return True if name.startswith("set_") and name.endswith("_request") else None
+    """Leave out members that other packages give to our classes, and scikit-learn's routing."""
+    # Properties have no module of their own, but their functions have.
+    function = getattr(member, "fget", None) or getattr(member, "func", None) or member
+    home = getattr(function, "__module__", None) or ""
+    routing = name.startswith("set_") and name.endswith("_request")
+    return True if routing or not home.startswith("exactk") else None
+
+
+def without_fields(
+    app: Sphinx, kind: str, name: str, member: object, *signature: object
+) -> tuple[str, None] | None:
+    """Leave out the fields of data classes, which functions make and users read."""
+    return ("", None) if kind == "class" and is_dataclass(member) else None
+
+
+def trim(app: Sphinx, doctree: nodes.document) -> None:
+    """Take away the empty line that doctest wants at the end of an example."""
+    for block in doctree.findall(nodes.literal_block):
+        if block.astext().endswith("\n") and len(block.children) == 1:
+            block[:] = [nodes.Text(block.astext().rstrip("\n"))]
 
 
 def write_pages(app: Sphinx, config: Config) -> None:

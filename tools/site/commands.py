@@ -69,7 +69,7 @@ class CommandHelp(SphinxDirective):
         entries = nodes.definition_list(classes=["options"])
         for parameter in command.get_params(context):
             record = parameter.get_help_record(context)
-            if record is None:
+            if record is None or not record[1]:
                 continue
             names, told = record
             term = nodes.term("", "", nodes.literal("", names, classes=["option-name"]))

@@ -34,14 +34,14 @@ def method_page(root: Path, name: str) -> str:
     figures = measured(root, name) or NOT_MEASURED.format(name=name)
     parts = [
         heading(name, "="),
-        f"{_sentence(info.summary)}",
+        _capital(info.summary) + ".",
         facts(name, cls),
         heading("What it does"),
         as_rst(doc.text),
         heading("Cost"),
-        as_rst(doc.named["Cost"]),
+        _capital(as_rst(doc.named["Cost"])),
         heading("Guarantee"),
-        as_rst(doc.named["Guaranteed"]),
+        _capital(as_rst(doc.named["Guaranteed"])),
         heading("Options"),
         options(cls, doc),
         *([heading("Notes"), as_rst(doc.notes)] if doc.notes else []),
@@ -69,7 +69,8 @@ def facts(name: str, cls: type[Method]) -> str:
         "Class": f"``{info.target.replace(':', '.')}``",
         "Command": f"``{command}``",
     }
-    return "\n".join(f":{title}: {text}" for title, text in lines.items())
+    fields = "\n".join(f":{title}: {text}" for title, text in lines.items())
+    return f".. rst-class:: facts\n\n{fields}"
 
 
 def options(cls: type[Method], doc: Docstring) -> str:
@@ -115,5 +116,5 @@ class MethodTable(SphinxDirective):
         return found
 
 
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:] + "."
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
