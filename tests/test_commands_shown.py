@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -14,8 +15,11 @@ from exactk.cli import main
 from exactk.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "benchmarks/README.md", "CONTRIBUTING.md") + tuple(
-    sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "benchmarks/README.md",
+    *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
 )
 # What differs from run to run: seconds, and how much of a tree a proof went through.
 PASSING = re.compile(r", [\d.e-]+ s$|\d+ parts?, [\d.e-]+ s|right to [\d.e-]+")
@@ -89,8 +93,7 @@ def shown(page: str) -> list[list[tuple[str, str]]]:
         lines = [line[4:] for line in block.rstrip().splitlines()]
         starts = [i for i, line in enumerate(lines) if line.startswith("$ ")] + [len(lines)]
         pairs = [
-            (lines[i][2:], "\n".join(lines[i + 1 : j]).strip("\n"))
-            for i, j in zip(starts[:-1], starts[1:], strict=True)
+            (lines[i][2:], "\n".join(lines[i + 1 : j]).strip("\n")) for i, j in pairwise(starts)
         ]
         if any(output for _, output in pairs):
             found.append(pairs)
