@@ -54,5 +54,5 @@ html_show_sourcelink = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "tango"
-pygments_dark_style = "monokai"
+pygments_dark_style = "native"
 highlight_language = "none"

@@ -63,7 +63,8 @@ def trim(app: Sphinx, doctree: nodes.document) -> None:
     """Take away the empty line that doctest wants at the end of an example."""
     for block in doctree.findall(nodes.literal_block):
         if block.astext().endswith("\n") and len(block.children) == 1:
-            block[:] = [nodes.Text(block.astext().rstrip("\n"))]
+            block.rawsource = block.astext().rstrip("\n")
+            block[:] = [nodes.Text(block.rawsource)]
 
 
 def write_pages(app: Sphinx, config: Config) -> None:

@@ -91,10 +91,10 @@ def with_others(index: str, pages: set[str]) -> str:
 
     Examples
     --------
-    >>> with_others("start\n(others)\n", {"start", "panel", "report"})
-    'start\npanel\nreport\n'
+    >>> with_others("Begin <start>\n(others)\n", {"start", "panel", "report"})
+    'Begin <start>\npanel\nreport\n'
     """
-    listed = set(index.splitlines())
+    listed = set(re.findall(r"^(?:.*<)?([\w/-]+)>?$", index, flags=re.M))
     others = sorted(page for page in pages if page not in listed)
     return index.replace(f"{OTHERS}\n", "".join(f"{page}\n" for page in others))
 

@@ -17,6 +17,9 @@ __all__ = ["measured"]
 
 Record = dict[str, Any]
 
+# From here on a ratio says no more than that the better fit leaves hardly anything.
+FAR = 10.0
+
 
 def measured(root: Path, method: str) -> str:
     """Return what was measured of a method, each part with its source; empty if nothing was."""
@@ -65,7 +68,7 @@ def _comparison(root: Path, method: str) -> str:
         [
             found["data"],
             str(found["k"]),
-            f"+{found['objective'] / best[found['data'], found['k']] - 1.0:.1%}",
+            _above(found["objective"], best[found["data"], found["k"]]),
             f"{100 * found['nearest']:.1f}",
             f"{100 * found['svm']:.1f}",
             milliseconds(found["seconds"]),
@@ -84,6 +87,12 @@ def _comparison(root: Path, method: str) -> str:
     )
 
 
+def _above(objective: float, least: float) -> str:
+    """How far an objective is above another; where that one is next to nothing, in words."""
+    share = objective / least - 1.0
+    return f"{share:+.1%}" if share < FAR else f"> {FAR:g} times"
+
+
 def _papers(root: Path, method: str) -> str:
     """The objective beside that of exchange, without a ridge."""
     record = _record(root, "papers")
@@ -94,13 +103,12 @@ def _papers(root: Path, method: str) -> str:
     rows = []
     for found in cells:
         other = ours[found["data"], found["k"]]
-        share = found["objective"] / other["objective"] - 1.0
         mark = MARKS.get(found["status"], f" {found['status']}")
         rows.append(
             [
                 found["data"],
                 f"{found['objective']:.6g}{mark}",
-                f"{share:+.1%}",
+                _above(found["objective"], other["objective"]),
                 milliseconds(found["seconds"]),
                 milliseconds(other["seconds"]),
             ]
@@ -132,7 +140,7 @@ def _peers(root: Path, method: str) -> str:
         )
     if not rows:
         return ""
-    header = ["data", "peer", "ms", "peer, ms", "times faster", "correlation of scores"]
+    header = ["data", "peer", "ms", "peer, ms", "times faster", "agreement"]
     return f"Beside other programs for the same:\n\n{table(header, rows)}"
 
 
