@@ -11,6 +11,7 @@ array([1, 3])
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from exactk import losses
@@ -30,16 +31,23 @@ from exactk.search.feasible import InfeasibleError
 from exactk.solve import solve, solve_path
 
 if TYPE_CHECKING:
+    from exactk.dossier import Dossier, investigate
     from exactk.estimators import TopKClassifier, TopKRegressor
+    from exactk.evaluate.comparing import compare
+    from exactk.evaluate.comparison import Comparison
     from exactk.evaluate.honest import score_selection
+    from exactk.frozen import FrozenChoice
     from exactk.selector import TopKSelector
 
 __all__ = [
     "BestSets",
     "Certificate",
     "CertifiedPath",
+    "Comparison",
+    "Dossier",
     "ExactkError",
     "Explanation",
+    "FrozenChoice",
     "InfeasibleError",
     "InputError",
     "Moments",
@@ -59,7 +67,9 @@ __all__ = [
     "certify",
     "certify_path",
     "choose_k",
+    "compare",
     "explain",
+    "investigate",
     "losses",
     "resolve_ridge",
     "score_selection",
@@ -69,20 +79,24 @@ __all__ = [
 ]
 
 
+# Where names live that take longer to import than all the rest of exactk, scikit-learn's
+# feature_selection above all: they are imported when they are asked for.
+_LATE = {
+    "Comparison": "exactk.evaluate.comparison",
+    "Dossier": "exactk.dossier",
+    "FrozenChoice": "exactk.frozen",
+    "TopKClassifier": "exactk.estimators",
+    "TopKRegressor": "exactk.estimators",
+    "TopKSelector": "exactk.selector",
+    "compare": "exactk.evaluate.comparing",
+    "investigate": "exactk.dossier",
+    "score_selection": "exactk.evaluate.honest",
+}
+
+
 def __getattr__(name: str) -> Any:
-    # scikit-learn's feature_selection takes longer to import than all the rest of exactk.
-    if name == "TopKSelector":
-        from exactk.selector import TopKSelector
-
-        return TopKSelector
-    if name in ("TopKClassifier", "TopKRegressor"):
-        from exactk import estimators
-
-        return getattr(estimators, name)
-    if name == "score_selection":
-        from exactk.evaluate.honest import score_selection
-
-        return score_selection
+    if name in _LATE:
+        return getattr(import_module(_LATE[name]), name)
     raise AttributeError(f"module 'exactk' has no attribute {name!r}")
 
 

@@ -130,6 +130,29 @@ class Tidy(Sequence[dict[str, Any]]):
             raise MissingExtraError(MISSING.format("polars")) from error
         return pl.DataFrame({name: self[name] for name in self.columns}, strict=False)
 
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a frame of pandas or polars.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}
+
+        Raises
+        ------
+        MissingExtraError
+            The library is not installed.
+
+        Examples
+        --------
+        >>> Tidy(["k", "error"], [(1, 0.5), (2, 0.25)]).to_frame()
+           k  error
+        0  1   0.50
+        1  2   0.25
+        """
+        if library not in ("pandas", "polars"):
+            raise InputError(f"library must be 'pandas' or 'polars', not {library!r}")
+        return self.to_pandas() if library == "pandas" else self.to_polars()
+
     def to_text(self, rows: int | None = None, width: int | None = SHOWN_WIDTH) -> str:
         """Return aligned columns for the eye.
 

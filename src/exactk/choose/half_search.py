@@ -14,7 +14,7 @@ from exactk.problem import Problem
 from exactk.result import Answer, Result, Status
 from exactk.rules import Rules
 from exactk.search.frequent import size_in
-from exactk.solve import grade, solve
+from exactk.solve import grade, solve, solve_path
 
 __all__ = ["Search", "graded"]
 
@@ -58,6 +58,24 @@ class Search:
         support = _independent(half, result)
         self.short += len(support) < len(result.support) or size < k
         return [support]
+
+    def path_in_half(self, half: Problem, k_max: int) -> list[Indices] | None:
+        """Choose 1 to k_max columns on a half of the rows; None if the user has stopped it.
+
+        Of a size that the half cannot have the columns are none.
+        """
+        found = [np.zeros(0, dtype=np.intp) for _ in range(k_max)]
+        most = size_in(half, k_max)
+        if most == 0:
+            return found
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            path = solve_path(half, most, self.method, **self.options)
+        for result in path:
+            if result.status == Status.INTERRUPTED:
+                return None
+            found[result.k - 1] = _independent(half, result)
+        return found
 
 
 def _independent(half: Problem, result: Result) -> Indices:

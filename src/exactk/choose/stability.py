@@ -23,7 +23,7 @@ from exactk.search.frequent import Features, Gathered, gather, most_frequent
 from exactk.search.halves import check_rows, half_samples, number_groups
 from exactk.tidy import Tidy
 
-__all__ = ["Part", "Stability", "stability"]
+__all__ = ["Part", "Stability", "check_enough", "numbered_groups", "stability"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -140,6 +140,10 @@ class Stability:
             f"never, {self.n_samples} half-samples)"
         )
 
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `table` as a frame of pandas, or of ``library="polars"``."""
+        return self.table.to_frame(library)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON: the table, and not each support."""
         named = ("k", "index", "level", "jaccard", "threshold", "negligible", "expected_false",
@@ -247,7 +251,7 @@ def stability(
     Number("(0, 1)")("level", level)
     Number("(0, inf]", none="no limit")("time_limit", time_limit)
     check_rows(problem)
-    numbered = None if groups is None else _numbered(problem, groups)
+    numbered = None if groups is None else numbered_groups(problem, groups)
     rng, search = generator(random_state), Search(method, effort, random_state, options)
     monitor = Monitor(time_limit)
     # First: it says what is wrong with k, the method or the rules.
@@ -258,7 +262,7 @@ def stability(
     halves = half_samples(problem, rng, n_samples=n_samples, with_rows=by_rows, groups=numbered)
     with counting(f"{search.name}, k={k}, half-samples", n_samples, verbose) as show:
         gathered = gather(halves, lambda half: search.in_half(half, k), monitor, show)
-    _check_enough(gathered)
+    check_enough(gathered)
     supports = [np.sort(found) for (found,) in gathered.supports]
     features = Features.of(problem)
     member = features.members(supports)
@@ -299,7 +303,8 @@ def stability(
     )
 
 
-def _numbered(problem: Problem, groups: Any) -> Indices:
+def numbered_groups(problem: Problem, groups: Any) -> Indices:
+    """Return the number of the group of each row, of which there must be enough to be halved."""
     if problem.rows is None:
         raise InputError(
             "groups needs the rows in memory, and this table is passed over; call "
@@ -315,7 +320,8 @@ def _numbered(problem: Problem, groups: Any) -> Indices:
     return numbers
 
 
-def _check_enough(gathered: Gathered) -> None:
+def check_enough(gathered: Gathered) -> None:
+    """Raise where fewer than two half-samples gave a choice."""
     if len(gathered.supports) >= 2:
         return
     if gathered.status == Status.INTERRUPTED:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import click
 
 from exactk._version import __version__
+from exactk.cli.apply import apply
 from exactk.cli.bench import bench
 from exactk.cli.certify import certify
+from exactk.cli.compare import compare
 from exactk.cli.datasets import datasets
 from exactk.cli.explain import explain
 from exactk.cli.losses import losses
 from exactk.cli.methods import methods
 from exactk.cli.path import path
+from exactk.cli.report import report
 from exactk.cli.score import score
 from exactk.cli.select import select
 from exactk.cli.stability import stability
@@ -40,8 +44,11 @@ app.add_command(select)
 app.add_command(path)
 app.add_command(stability)
 app.add_command(score)
+app.add_command(compare)
 app.add_command(explain)
 app.add_command(certify)
+app.add_command(report)
+app.add_command(apply)
 app.add_command(stats)
 app.add_command(methods)
 app.add_command(losses)
@@ -59,9 +66,9 @@ def run(args: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        code = app.main(
-            args=None if args is None else list(args), prog_name="exactk", standalone_mode=False
-        )
+        # Commands that say how they were called find the words in the object of the context.
+        typed = sys.argv[1:] if args is None else list(args)
+        code = app.main(args=typed, prog_name="exactk", standalone_mode=False, obj=typed)
     except click.exceptions.Abort:
         return _fail("interrupted; nothing was written", INTERRUPTED)
     except click.UsageError as error:

@@ -1,6 +1,8 @@
 """How good a choice of columns is: arrays in, numbers out, the same for every method."""
 
 from exactk.evaluate.classifiers import CLASSIFIERS, accuracy
+from exactk.evaluate.comparing import compare
+from exactk.evaluate.comparison import Comparison
 from exactk.evaluate.grading import residual
 from exactk.evaluate.honest import SelectionScore, score_selection
 from exactk.evaluate.measures import (
@@ -17,9 +19,11 @@ from exactk.evaluate.tuning import TuneResult, tune
 
 __all__ = [
     "CLASSIFIERS",
+    "Comparison",
     "SelectionScore",
     "TuneResult",
     "accuracy",
+    "compare",
     "fold_splits",
     "jaccard",
     "linear_rmse",

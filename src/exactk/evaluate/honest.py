@@ -12,18 +12,23 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from exactk import registry
-from exactk.agreement import nogueira_index
 from exactk.checks import Seed, Whole
 from exactk.choose.folds import Split
-from exactk.choose.scoring import Trial
 from exactk.errors import InputError
 from exactk.evaluate.null import permutation_null
 from exactk.evaluate.parts import Chosen, Given, GivenArrays, GivenProblem
-from exactk.evaluate.trials import make_baseline, make_splits, make_trial, score_columns
-from exactk.methods.base import generator
+from exactk.evaluate.trials import (
+    check_sizes,
+    estimator_name,
+    make_splits,
+    make_trial,
+    score_baseline,
+    score_columns,
+    search_seed,
+    stability_of,
+)
 from exactk.problem import Problem
 from exactk.progress import counting
-from exactk.search.frequent import Features
 from exactk.selector import TopKSelector
 from exactk.tidy import Tidy
 
@@ -126,6 +131,10 @@ class SelectionScore:
             ("figure", "mean", "standard_error"),
             [(name, getattr(self, name), self._error(name)) for name in FIGURES],
         )
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `folds` as a frame of pandas, or of ``library="polars"``."""
+        return self.folds.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; nan becomes None."""
@@ -272,10 +281,10 @@ def score_selection(
         given = GivenArrays(X, y, sample_weight, chooser, groups)
     splits = make_splits(given, cv, random_state)
     trial = make_trial(given, estimator, scoring)
-    _check_sizes(given, splits)
-    baseline = _baseline(given, trial, splits)
+    check_sizes(given, splits)
+    baseline = score_baseline(given, trial, splits)
     with counting("folds", len(splits), verbose) as show:
-        whole = _choose(given, _all_rows(given), "all rows")
+        whole = _choose(given, given.all_rows, "all rows")
         chosen, honest, naive = [], [], []
         for number, split in enumerate(splits, start=1):
             found = _choose(given, split[0], f"the training rows of fold {number}")
@@ -294,8 +303,9 @@ def score_selection(
     return SelectionScore(
         folds=Tidy(FOLD_COLUMNS, rows), k=whole.k, features=whole.names,
         in_all_folds=tuple(in_all),
-        stability=_stability(chosen, given.problem), observed=observed, null=null,
-        scoring=trial.scoring, estimator=_last_name(trial.estimator), task=given.problem.task,
+        stability=stability_of([found.support for found in chosen], given.problem),
+        observed=observed, null=null,
+        scoring=trial.scoring, estimator=estimator_name(trial.estimator), task=given.problem.task,
         n_rows=given.problem.n_rows, n_features=given.n_columns, message=message, splits=splits,
     )  # fmt: skip
 
@@ -316,45 +326,9 @@ def _selector(
     if k is not None:
         options["k"] = k
     if random_state is not None:
-        # One number for all folds: a generator would go on from one to the next.
-        whole = isinstance(random_state, (int, np.integer))
-        seed = random_state if whole else generator(random_state).integers(2**31)
-        options["random_state"] = int(seed)
+        options["random_state"] = search_seed(random_state)
     chooser: TopKSelector = clone(selector).set_params(**options, verbose=0)
     return chooser
-
-
-def _all_rows(given: Given) -> npt.NDArray[np.intp]:
-    return np.arange(len(given.y)) if given.weights is None else np.flatnonzero(given.weights)
-
-
-def _check_sizes(given: Given, splits: list[Split]) -> None:
-    """Raise for a k that some training rows cannot serve, before others are searched."""
-    k: Any = given.asked.k
-    if isinstance(k, str):
-        return
-    given.problem.check_k(k)
-    for number, (train, _) in enumerate(splits, start=1):
-        usable = given.usable_in(train)
-        if k > usable:
-            raise InputError(
-                f"k={k} is more than the {usable} columns that are not constant in the training "
-                f"rows of fold {number}; ask for k <= {usable}, or use other folds"
-            )
-
-
-def _baseline(given: Given, trial: Trial, splits: list[Split]) -> list[float]:
-    """Score without features; it costs nothing, and shows what is wrong with the score."""
-    dummy = make_baseline(given, trial)
-    first = np.zeros(1, dtype=np.intp)
-    try:
-        return [score_columns(dummy, given, split, first) for split in splits]
-    except InputError:
-        raise
-    except Exception as error:  # a score of one's own may raise anything
-        raise InputError(
-            f"scoring {trial.scoring} cannot score this target: {type(error).__name__}: {error}"
-        ) from error
 
 
 def _choose(given: Given, rows: npt.NDArray[np.intp], where: str) -> Chosen:
@@ -362,17 +336,3 @@ def _choose(given: Given, rows: npt.NDArray[np.intp], where: str) -> Chosen:
         return given.choose(rows)
     except InputError as error:
         raise InputError(f"selection on {where}: {error}") from error
-
-
-def _stability(chosen: list[Chosen], problem: Problem) -> float:
-    if len(chosen) < 2:
-        return nan
-    features = Features.of(problem)
-    # What the rules have in every set says nothing of how stable the choice is.
-    free = features.members([found.support for found in chosen])[:, ~features.is_included]
-    return nogueira_index(free) if free.size else 1.0
-
-
-def _last_name(estimator: Any) -> str:
-    steps = getattr(estimator, "steps", None)
-    return type(steps[-1][1] if steps else estimator).__name__

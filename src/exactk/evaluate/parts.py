@@ -18,7 +18,7 @@ from exactk.choose.splits import row_groups
 from exactk.columns import usable_columns
 from exactk.errors import InputError, listing
 from exactk.problem import Problem
-from exactk.result import Status
+from exactk.result import Result, Status
 from exactk.selector import TopKSelector
 from exactk.sources.frames import is_frame
 from exactk.sources.open import is_dask
@@ -97,8 +97,23 @@ class Given:
         """The groups of some rows."""
         return None if self.groups is None else self.groups[rows]
 
+    @property
+    def all_rows(self) -> Indices:
+        """The rows of weight above zero."""
+        if self.weights is None:
+            return np.arange(len(self.y))
+        return np.flatnonzero(self.weights)
+
     def choose(self, rows: Indices) -> Chosen:
-        """Choose columns by these rows alone.
+        """Choose columns by these rows alone."""
+        result = self.solve(rows, self.asked)
+        return Chosen(
+            support=result.support, names=self.names_of(result.support), k=result.k,
+            ridge=result.ridge,
+        )  # fmt: skip
+
+    def solve(self, rows: Indices, asked: Asked) -> Result:
+        """Choose columns by these rows alone, in a way that may be another than `asked`.
 
         Text is coded once, by all rows: its levels say nothing of the target, and a fold has too
         few rows to tell a category from an identifier.
@@ -109,17 +124,17 @@ class Given:
         part = Problem.from_rows(
             whole.rows.take(rows), whole.target.subset(rows),
             None if whole.weights is None else whole.weights[rows],
-            scale=whole.scaled, gram=self.asked.gram, memory_limit=whole.memory_limit,
+            scale=whole.scaled, gram=asked.gram, memory_limit=whole.memory_limit,
         )  # fmt: skip
-        result, _ = self.asked.solve(part.like(whole), self.groups_of(rows))
+        result, _ = asked.solve(part.like(whole), self.groups_of(rows))
         if result.status == Status.INTERRUPTED:
             raise KeyboardInterrupt(result.message)
-        features = np.unique(whole.origins[result.support])
-        names = whole.original_names
-        return Chosen(
-            support=result.support, names=tuple(names[j] for j in features), k=result.k,
-            ridge=result.ridge,
-        )  # fmt: skip
+        return result
+
+    def names_of(self, support: Indices) -> tuple[str, ...]:
+        """Columns of the user's table that these columns of the problem are of."""
+        names = self.problem.original_names
+        return tuple(names[j] for j in np.unique(self.problem.origins[support]))
 
     def values(self, rows: Indices, columns: Indices) -> Any:
         """Some columns of some rows, as an estimator takes them."""
@@ -131,14 +146,14 @@ class Given:
         """Whether an estimator gets sparse tables."""
         return False
 
-    def usable_in(self, rows: Indices) -> int:
-        """How many columns are not constant in these rows."""
+    def usable_in(self, rows: Indices) -> Indices:
+        """Columns of the problem that are not constant in these rows."""
         whole, target = self.problem.rows, self.problem.target
         assert whole is not None
         assert target is not None
         weights = None if self.weights is None else self.weights[rows]
         part = whole.take(rows)
-        return len(usable_columns(part.margins(target.subset(rows), weights), part, weights))
+        return usable_columns(part.margins(target.subset(rows), weights), part, weights)
 
 
 class GivenArrays(Given):

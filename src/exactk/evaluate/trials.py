@@ -1,14 +1,17 @@
-"""Folds, estimators and scores of `score_selection`, checked before anything takes long."""
+"""Folds, estimators and scores of held-out rows, checked before anything takes long."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from math import nan
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from exactk.agreement import nogueira_index
 from exactk.checks import Whole
 from exactk.choose.estimators import read_estimator
 from exactk.choose.folds import Split
@@ -17,8 +20,20 @@ from exactk.choose.splits import N_FOLDS, check_cv, group_folds, is_number, read
 from exactk.errors import InputError
 from exactk.evaluate.parts import Given
 from exactk.methods.base import generator
+from exactk.problem import Problem
+from exactk.search.frequent import Features
 
-__all__ = ["make_baseline", "make_splits", "make_trial", "score_columns"]
+__all__ = [
+    "check_sizes",
+    "estimator_name",
+    "make_baseline",
+    "make_splits",
+    "make_trial",
+    "score_baseline",
+    "score_columns",
+    "search_seed",
+    "stability_of",
+]
 
 Indices = npt.NDArray[np.intp]
 
@@ -112,3 +127,56 @@ def score_columns(trial: Trial, given: Given, split: Split, columns: Indices) ->
     x, z = given.values(train, columns), given.values(test, columns)
     weights = None if given.weights is None else (given.weights[train], given.weights[test])
     return trial.score(x, given.y[train], z, given.y[test], weights)
+
+
+def score_baseline(given: Given, trial: Trial, splits: list[Split]) -> list[float]:
+    """Score without features; it costs nothing, and shows what is wrong with the score."""
+    dummy = make_baseline(given, trial)
+    first = np.zeros(1, dtype=np.intp)
+    try:
+        return [score_columns(dummy, given, split, first) for split in splits]
+    except InputError:
+        raise
+    except Exception as error:  # a score of one's own may raise anything
+        raise InputError(
+            f"scoring {trial.scoring} cannot score this target: {type(error).__name__}: {error}"
+        ) from error
+
+
+def check_sizes(given: Given, splits: list[Split]) -> None:
+    """Raise for a k that some training rows cannot serve, before others are searched."""
+    k: Any = given.asked.k
+    if isinstance(k, str):
+        return
+    given.problem.check_k(k)
+    for number, (train, _) in enumerate(splits, start=1):
+        usable = len(given.usable_in(train))
+        if k > usable:
+            raise InputError(
+                f"k={k} is more than the {usable} columns that are not constant in the training "
+                f"rows of fold {number}; ask for k <= {usable}, or use other folds"
+            )
+
+
+def search_seed(random_state: object) -> int | None:
+    """Return one number for all folds: a generator would go on from one to the next."""
+    if random_state is None:
+        return None
+    whole = isinstance(random_state, (int, np.integer))
+    return int(random_state if whole else generator(random_state).integers(2**31))  # type: ignore[call-overload]  # an integer, or drawn
+
+
+def stability_of(supports: Sequence[Indices], problem: Problem) -> float:
+    """Return Nogueira's index over what can be chosen and need not be; nan for a single fold."""
+    if len(supports) < 2:
+        return nan
+    features = Features.of(problem)
+    # What the rules have in every set says nothing of how stable the choice is.
+    free = features.members(supports)[:, ~features.is_included]
+    return nogueira_index(free) if free.size else 1.0
+
+
+def estimator_name(estimator: Any) -> str:
+    """Return the name of an estimator, or of the last step of a pipeline."""
+    steps = getattr(estimator, "steps", None)
+    return type(steps[-1][1] if steps else estimator).__name__

@@ -10,9 +10,12 @@ from typing import Any, Self
 
 from exactk.errors import InputError
 from exactk.result import Result, Status
+from exactk.tidy import Tidy
 
-__all__ = ["Certificate", "at_least", "at_most", "from_mapping"]
+__all__ = ["TABLE_COLUMNS", "Certificate", "at_least", "at_most", "from_mapping"]
 
+# What a row of a table of certificates holds.
+TABLE_COLUMNS = ("k", "objective", "lower", "gap", "proven", "selected")
 # How a proof ended before its end, in the words of a summary.
 ENDS = {
     Status.TIME_LIMIT: " before the time limit",
@@ -135,6 +138,23 @@ class Certificate:
     def _noun(self) -> str:
         noun = "column" if len(self.result.support) == self.k else "feature"
         return noun if self.k == 1 else f"{noun}s"
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """Its row in a table of certificates, under `TABLE_COLUMNS`."""
+        return (self.k, self.upper, self.lower, self.gap, self.proven, self.result.selected)
+
+    @property
+    def table(self) -> Tidy:
+        """One row: k, objective, lower bound, gap, whether it is proven, and the names.
+
+        The columns one by one, with their coefficients, are in ``result.table``.
+        """
+        return Tidy(TABLE_COLUMNS, [self.row])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `table` as a frame of pandas, or of ``library="polars"``."""
+        return self.table.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON; the summary is among them."""

@@ -1,21 +1,16 @@
-"""The page: one file that needs nothing else, opens without a network and runs nothing foreign."""
+"""The page of a benchmark: a section for each recipe, filters, and how it was made."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from exactk._version import __version__
-from exactk.atomic import replace_text
-from exactk.errors import InputError
 from exactk.report import styles
 from exactk.report.arrange import studies
+from exactk.report.document import document, write_document
 from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import plural
 from exactk.report.origin import origin
@@ -39,8 +34,7 @@ def page(records: Iterable[Mapping[str, Any]], *, title: str = TITLE) -> str:
     Returns
     -------
     str
-        A document with its styles, script and pictures inside. Its content security policy
-        forbids everything else.
+        A document with its styles, script and pictures inside.
 
     Examples
     --------
@@ -62,8 +56,8 @@ def page(records: Iterable[Mapping[str, Any]], *, title: str = TITLE) -> str:
     register = styles.Register.of(found)
     anchors = _anchors(found)
     main = [section(study, register, anchors[study.name]) for study in found]
-    body = tag(
-        "body",
+    return document(
+        title,
         tag("a", "Skip to the results", href="#results", class_="skip"),
         tag(
             "div",
@@ -78,9 +72,7 @@ def page(records: Iterable[Mapping[str, Any]], *, title: str = TITLE) -> str:
             ),
             class_="page",
         ),
-        tag("script", Markup(_asset("report.js"))),
     )
-    return f"<!DOCTYPE html>\n{tag('html', _head(title), body, lang='en')}\n"
 
 
 def write_page(
@@ -99,45 +91,7 @@ def write_page(
     InputError
         If there are no records, or the file cannot be written.
     """
-    path = Path(path)
-    text = page(records, title=title)
-    try:
-        replace_text(path, text)
-    except OSError as error:
-        raise InputError(
-            f"the report {str(path)!r} cannot be written: {error.strerror}; give another place"
-        ) from error
-    return path
-
-
-@cache
-def _asset(name: str) -> str:
-    return (files("exactk.report") / "assets" / name).read_text(encoding="utf-8").strip()
-
-
-def _hash(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
-
-
-def _head(title: str) -> Markup:
-    policy = (
-        f"default-src 'none'; style-src {_hash(_asset('report.css'))}; "
-        f"script-src {_hash(_asset('report.js'))}; img-src data:; base-uri 'none'; "
-        f"form-action 'none'"
-    )
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("meta", name="generator", content=f"exactk {__version__}"),
-        # Without this a browser asks for one.
-        tag("link", rel="icon", href="data:,"),
-        tag("title", title),
-        tag("style", Markup(_asset("report.css"))),
-    )
+    return write_document(page(records, title=title), Path(path))
 
 
 def _anchors(found: Iterable[Study]) -> dict[str, str]:

@@ -65,8 +65,10 @@
       if (off) parts.push(`${off} of ${own.length} ${SPECIES[filter.dataset.kind]}`);
     }
     const line = document.getElementById("filtered");
-    line.hidden = parts.length === 0;
-    line.textContent = parts.length ? `Hidden by the filters: ${parts.join(", ")}.` : "";
+    if (line) {
+      line.hidden = parts.length === 0;
+      line.textContent = parts.length ? `Hidden by the filters: ${parts.join(", ")}.` : "";
+    }
     closeGaps();
   };
 

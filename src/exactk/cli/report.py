@@ -1,0 +1,165 @@
+"""``exactk report``: one page on a choice, to read, to pass on and to defend."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+
+import click
+
+from exactk.cli.given import Given, say_warnings, table_options
+from exactk.cli.options import words
+from exactk.cli.output import check_output, write_output
+from exactk.cli.reproduce import checksum, command_line, python_code
+from exactk.cli.row_groups import open_grouped
+from exactk.cli.score import ESTIMATORS
+from exactk.cli.sought import Sizing, Sought, search_options, size_options
+
+__all__ = ["report"]
+
+INTERRUPTED = 130
+
+
+@click.command()
+@table_options
+@click.option(
+    "-k",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    help="How many features to pick; without it the number is chosen, as by exactk path.",
+)
+@size_options
+@click.option(
+    "--methods",
+    "rivals",
+    multiple=True,
+    metavar="NAME,...",
+    callback=words,
+    help="What to compare with: methods, and selectkbest, rfe and l1 of scikit-learn, "
+    "which are the default; none leaves it out.",
+)
+@click.option(
+    "--estimator",
+    type=click.Choice(ESTIMATORS),
+    help="What is trained on the features; logistic for classes, ridge for numbers.",
+)
+@click.option(
+    "--scoring",
+    metavar="NAME",
+    help="A score of scikit-learn; accuracy for classes, r2 for numbers.",
+)
+@click.option(
+    "--certify",
+    "seconds",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to prove that there is nothing better, at most; 0 leaves it out.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Halves of the rows for stability; 0 leaves it out.",
+)
+@click.option(
+    "--permutations",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Shuffled targets for the permutation test; 0 leaves it out.",
+)
+@search_options
+@click.option(
+    "--record",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write the numbers behind the page there, too, as JSON.",
+)
+@click.option("-o", "--output", type=click.Path(), default="report.html", show_default=True,
+              metavar="FILE", help="The page.")  # fmt: skip
+def report(
+    given: Given,
+    k: int | None,
+    sizing: Sizing,
+    rivals: list[str],
+    estimator: str | None,
+    scoring: str | None,
+    seconds: float,
+    samples: int,
+    permutations: int,
+    sought: Sought,
+    record: str | None,
+    output: str,
+) -> int:
+    """Pick columns of TABLE and write one page on them: what, why, how sure, beside what.
+
+    The page is one HTML file that opens without a network: the features with what each is worth,
+    its best substitute, how often it is chosen on halves of the rows and its coefficients;
+    accuracy and objective against the number of features; what the choice is worth on rows held
+    out, beside the usual alternatives; whether any other set is better; what is odd about the
+    data; and how to make it again. Ctrl-C ends it with what is done. --time-limit is for all of
+    it.
+    """
+    from exactk.dossier import investigate
+    from exactk.dossier.inquiry import RIVALS
+    from exactk.evaluate.contenders import named_methods
+
+    options = sought.options()
+    if rivals == ["none"]:
+        rivals = []
+    elif rivals:
+        named_methods([sought.method, *rivals])
+    else:
+        rivals = list(RIVALS)
+    what, inputs = given.inputs
+    check_output(output, what, inputs)
+    if record is not None:
+        _check_record(record, output, what, inputs)
+    seed = options.pop("random_state", sought.seed)
+    with say_warnings(given.quiet):
+        problem, target, groups = open_grouped(given, sizing.row_groups)
+        found = investigate(
+            problem, k=k, k_max=sizing.k_max, criterion=sizing.criterion or "cv",
+            rule=sizing.rule or "one_se", cv=sizing.folds, groups=groups, method=sought.method,
+            methods=rivals, ridge=given.ridge, estimator=estimator, scoring=scoring,
+            certify=seconds, n_samples=samples, n_permutations=permutations,
+            time_limit=sought.time_limit, random_state=seed, verbose=given.verbose, target=target,
+            about={
+                "table": given.table or given.moments,
+                "command": command_line(click.get_current_context()),
+                "constraints": {name: _said(rule) for name, rule in given.constraints.items()},
+                "checksum": checksum(given.table),
+            },
+            **options,
+        )  # fmt: skip
+    certificate = found.record["certificate"]
+    improved = certificate is not None and certificate["improved"] and isfinite(seconds)
+    code = python_code(given, sought, sizing, k, seconds if improved else None)
+    found = replace(
+        found, record={**found.record, "asked": {**found.record["asked"], "code": code}}
+    )
+    write_output(found.to_html(), output)
+    if record is not None:
+        write_output(found.to_json(indent=2, ensure_ascii=False) + "\n", record)
+    left_out = [part for part in found.absent if "not asked for" not in found.absent[part]]
+    for part in left_out:
+        given.say(f"without {part}: {found.absent[part]}")
+    given.say(f"wrote {output}")
+    return INTERRUPTED if found.interrupted else 0
+
+
+def _said(rule: object) -> str:
+    """A constraint in a line."""
+    text = json.dumps(rule, ensure_ascii=False, default=str)
+    return text if len(text) <= 300 else f"{text[:297]}..."
+
+
+def _check_record(record: str, output: str, what: str, inputs: list[str]) -> None:
+    if Path(record).resolve() == Path(output).resolve():
+        raise click.UsageError(f"--record {record!r} is the page itself; give another name.")
+    check_output(record, what, inputs)

@@ -1,0 +1,405 @@
+"""From a problem to a dossier: every question that a choice may be asked, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from exactk.choose.frequencies import Frequencies, frequencies_by_size
+from exactk.choose.ridge import resolve_ridge
+from exactk.choose.searches import Clock
+from exactk.choose.sizes import SizeChoice, choose_k, largest_size
+from exactk.choose.stability import stability
+from exactk.dossier import pictures
+from exactk.dossier.asking import check_against, plain_about, settled
+from exactk.dossier.dossier import Dossier
+from exactk.dossier.members import (
+    dropped,
+    explained,
+    from_explanation,
+    member_rows,
+    near_part,
+    stability_part,
+)
+from exactk.dossier.remarks import class_rows, look_at
+from exactk.dossier.settings import Settings, Work, versions
+from exactk.dossier.worth import comparison_part, score_part, scored_sizes, sizes_part
+from exactk.errors import InputError
+from exactk.evaluate.comparison import Comparison
+from exactk.methods.base import Method
+from exactk.problem import Problem
+from exactk.proof.certificate import Certificate
+from exactk.proof.certify import certify as prove
+from exactk.result import Result, Status
+from exactk.solve import solve
+
+__all__ = ["RIVALS", "investigate"]
+
+# What people use when they do not use this.
+RIVALS = ("selectkbest", "rfe", "l1")
+# Sizes beyond the one that was asked for, so that one sees what more would bring.
+LEAST_SIZES = 10
+# Features of the map of frequencies over sizes.
+MAPPED = 30
+# Pieces of work among which a time limit is shared out.
+PARTS = 9
+
+
+def investigate(
+    X: Any,
+    y: Any = None,
+    k: int | None = None,
+    *,
+    k_max: int | None = None,
+    method: str | Method = "exchange",
+    ridge: str | float = "auto",
+    criterion: str = "cv",
+    rule: str = "one_se",
+    cv: Any = None,
+    groups: Any = None,
+    methods: Sequence[Any] = RIVALS,
+    estimator: Any = None,
+    scoring: Any = None,
+    certify: float = 60.0,
+    n_samples: int = 100,
+    n_permutations: int = 100,
+    effort: float | None = None,
+    time_limit: float | None = None,
+    random_state: int | None = None,
+    verbose: int = 0,
+    target: str | None = None,
+    about: Mapping[str, Any] | None = None,
+    sample_weight: Any = None,
+    task: Any = "auto",
+    **options: Any,
+) -> Dossier:
+    """Choose features and find out all that one may ask about the choice.
+
+    Which they are and what each is worth; what could stand in for them; whether there is any
+    better set; how stable they are; what other sizes would bring; what they are worth on rows held
+    out, beside the usual alternatives; and what is odd about the table. Ctrl-C ends it with the
+    parts that are done.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or frame of shape (n, d), or Problem
+        A `Problem` with its constraints, loss and weights in place of X, y, sample_weight and
+        task.
+    y : array-like of shape (n,) or (n, c), or None
+    k : int or None
+        How many features; None chooses the number.
+    k_max : int or None
+        The largest size that is tried or, where k is given, shown.
+    method : str or Method
+    ridge : "auto", "cv" or float
+        As in `TopKSelector`; of a `Problem` with a ridge of its own that counts unless another
+        number or "cv" is given.
+    criterion, rule, cv
+        How a number is chosen, as in `exactk.choose_k`; cv are the folds of all scores.
+    groups : array-like of shape (n,) or None
+        Rows that belong together, which no split parts.
+    methods : sequence of str or Method
+        What to compare with, as in `exactk.compare`; empty leaves the comparison out.
+    estimator, scoring
+        What is trained on the features and how it is scored, as in `exactk.score_selection`.
+    certify : float
+        Seconds for the proof that there is nothing better; 0 leaves it out.
+    n_samples : int
+        Halves of the rows for stability; 0 leaves it out.
+    n_permutations : int
+        Shuffled targets for the permutation test; 0 leaves it out.
+    effort : float or None
+        How hard the method searches.
+    time_limit : float or None
+        Seconds for all of it, shared out among the parts.
+    random_state : int or None
+        Seed of everything; None is a fixed seed.
+    verbose : int
+        1 shows progress.
+    target : str or None
+        What to call the target; None is the name of y, if it has one.
+    about : mapping or None
+        What the page says of where the table came from: ``table``, ``command``, ``code``,
+        ``constraints``, ``checksum``.
+    sample_weight, task
+        As in `Problem.from_arrays`.
+    **options
+        Parameters of a method that is given by name.
+
+    Returns
+    -------
+    Dossier
+        With `to_html` and `save` for the page, and the record behind it.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C before there is a choice.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> dossier = exactk.investigate(X, y, k=4, n_samples=20, n_permutations=0, methods=())
+    >>> dossier.result.selected
+    ('proline', 'color_intensity', 'flavanoids', 'alcohol')
+    >>> dossier.record["certificate"]["proven"], dossier.remarks["kind"]
+    (True, [])
+    """
+    asked = settled(
+        Settings(
+            k, k_max, criterion, rule, cv, groups, method, dict(options), certify, n_samples,
+            n_permutations, methods, estimator, scoring, random_state, verbose,
+        ),
+        effort, time_limit,
+    )  # fmt: skip
+    said = plain_about(about)
+    named = getattr(y, "name", None) if target is None else target
+    problem = _problem(X, y, sample_weight, task, ridge, asked)
+    work = Work(Clock(time_limit), PARTS)
+    result, choice, certificate = _choice(problem, asked, work)
+    problem = problem.with_ridge(result.ridge)
+    found = _parts(problem, result, choice, certificate, asked, work)
+    record = {
+        "format": "exactk-dossier",
+        "version": 1,
+        "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
+        "versions": versions(),
+        "asked": _asked(problem, asked, result, "y" if named is None else str(named), ridge, said),
+        "choice": _chosen(result, problem),
+        **found,
+        "remarks": [remark.to_dict() for remark in look_at(problem, result)],
+        "absent": work.absent,
+    }
+    return Dossier(result, record, work.stopped)
+
+
+def _problem(
+    X: Any, y: Any, sample_weight: Any, task: Any, ridge: str | float, asked: Settings
+) -> Problem:
+    """The problem, its rows in memory where they fit, with the ridge of all that follows."""
+    if isinstance(X, Problem):
+        if y is not None or sample_weight is not None or task != "auto":
+            raise InputError(
+                "y, sample_weight and task cannot be given beside a Problem, which has its own"
+            )
+        problem = X
+        if ridge == "auto" and X.ridge > 0:
+            ridge = X.ridge
+    elif y is None:
+        raise InputError("y is None: give the target beside X, or one Problem in place of both")
+    else:
+        problem = Problem.from_arrays(X, y, sample_weight=sample_weight, task=task)
+    if problem.stream is not None:
+        # Where they do not fit, what needs rows says so, part by part.
+        with suppress(InputError):
+            problem = problem.in_memory(verbose=asked.verbose)
+    check_against(asked, problem)
+    size = largest_size(problem, asked.k_max) if asked.k is None else asked.k
+    found = resolve_ridge(ridge, problem, size, random_state=asked.random_state)
+    return problem.with_ridge(found)
+
+
+def _choice(
+    problem: Problem, asked: Settings, work: Work
+) -> tuple[Result, SizeChoice | None, Certificate | None]:
+    """The features, how many by choice or by demand, proven if that can be done in time."""
+    choice = None
+    if asked.k is None:
+        choice = _sizes(problem, asked, asked.k_max, work)
+        result = choice.result
+    else:
+        result = solve(
+            problem, asked.k, asked.method, time_limit=work.seconds(), verbose=asked.verbose,
+            **asked.options,
+        )  # fmt: skip
+    work.left -= 1
+    if result.status == Status.INTERRUPTED:
+        # Whoever stops a search may want what it has found, but nothing more.
+        work.stopped = True
+    certificate = work.do("certificate", lambda: _proof(problem, result, asked, work))
+    if certificate is not None:
+        result = certificate.result
+    return result, choice, certificate
+
+
+def _proof(problem: Problem, result: Result, asked: Settings, work: Work) -> Certificate | None:
+    if asked.certify == 0:
+        raise InputError("a proof was not asked for")
+    share = work.seconds()
+    limit = asked.certify if share is None else min(share, asked.certify)
+    return prove(
+        problem, result, time_limit=None if np.isinf(limit) else limit, verbose=asked.verbose
+    )
+
+
+def _sizes(problem: Problem, asked: Settings, k_max: int | None, work: Work) -> SizeChoice:
+    return choose_k(
+        problem, k_max, criterion=asked.criterion, method=asked.method, **asked.by_folds,
+        time_limit=work.seconds(), verbose=asked.verbose,
+        **{"random_state": asked.random_state, **asked.options},
+    )  # fmt: skip
+
+
+def _shown_sizes(problem: Problem, asked: Settings, result: Result) -> int:
+    """The largest size of the figures: some more than were chosen."""
+    if asked.k_max is not None:
+        return asked.k_max
+    usual = largest_size(problem, None)
+    return usual if asked.k is None else max(min(usual, max(2 * result.k, LEAST_SIZES)), result.k)
+
+
+def _parts(
+    problem: Problem,
+    result: Result,
+    choice: SizeChoice | None,
+    certificate: Certificate | None,
+    asked: Settings,
+    work: Work,
+) -> dict[str, Any]:
+    """Everything that can be asked of the choice."""
+    seed, k_max = asked.random_state, _shown_sizes(problem, asked, result)
+    why = work.do("explanation", lambda: explained(problem, result, seed, work.seconds()))
+    stable = work.do("stability", lambda: _stability(problem, result, asked, work))
+    if choice is None:
+        choice = work.do("sizes", lambda: _sizes(problem, asked, k_max, work))
+    scored = work.do("scores", lambda: scored_sizes(problem, k_max, asked, work.seconds()))
+    mapped = work.do("frequencies", lambda: _frequencies(problem, k_max, asked, work))
+    score = work.do("score", lambda: score_part(problem, asked, work))
+    compared = work.do("comparison", lambda: _comparison(problem, result, asked, work))
+    losses = (
+        work.do("losses", lambda: dropped(problem, result))
+        if why is None
+        else from_explanation(why)
+    )
+    return {
+        "features": member_rows(problem, result, losses or {}, stable),
+        "coefficients": pictures.coefficients(problem, result.support, result.coef),
+        "near": None if why is None else near_part(why),
+        "certificate": None if certificate is None else _certificate(certificate),
+        "stability": None if stable is None else stability_part(stable),
+        "sizes": None if choice is None else sizes_part(choice, scored, result),
+        "frequencies": None if mapped is None else _map(mapped),
+        "score": None if score is None else score.to_dict(),
+        "comparison": None if compared is None else compared.to_dict(),
+        "correlations": pictures.correlations(problem, result.order),
+        "means": pictures.group_means(problem, result.order),
+    }
+
+
+def _stability(problem: Problem, result: Result, asked: Settings, work: Work) -> Any:
+    if asked.n_samples == 0:
+        raise InputError("half-samples were not asked for")
+    options = {name: value for name, value in asked.options.items() if name not in _SEARCH}
+    return stability(
+        problem, result.k, n_samples=asked.n_samples, method=asked.method, groups=asked.groups,
+        random_state=asked.random_state, time_limit=work.seconds(), verbose=asked.verbose,
+        **options,
+    )  # fmt: skip
+
+
+def _frequencies(problem: Problem, k_max: int, asked: Settings, work: Work) -> Frequencies:
+    if asked.n_samples == 0:
+        raise InputError("half-samples were not asked for")
+    options = {name: value for name, value in asked.options.items() if name not in _SEARCH}
+    return frequencies_by_size(
+        problem, k_max, n_samples=max(asked.n_samples // 2, 2), method=asked.method,
+        groups=asked.groups, random_state=asked.random_state, time_limit=work.seconds(),
+        verbose=asked.verbose, **options,
+    )  # fmt: skip
+
+
+# What half-samples are searched with is their own: greedy steps and swaps, and the seed.
+_SEARCH = ("effort", "random_state")
+
+
+def _comparison(problem: Problem, result: Result, asked: Settings, work: Work) -> Comparison:
+    if not asked.methods:
+        raise InputError("a comparison was not asked for")
+    return comparison_part(problem, result, asked, work)
+
+
+def _map(found: Frequencies) -> dict[str, Any]:
+    return {
+        "sizes": found.sizes,
+        "names": list(found.names[:MAPPED]),
+        "values": found.values[:, :MAPPED].tolist(),
+        "indices": [pictures.plain(index) for index in found.indices],
+        "n_samples": found.n_samples,
+    }
+
+
+def _certificate(found: Certificate) -> dict[str, Any]:
+    return {name: value for name, value in found.to_dict().items() if name != "result"}
+
+
+def _chosen(result: Result, problem: Problem) -> dict[str, Any]:
+    return {
+        "k": result.k,
+        "selected": list(result.selected),
+        "objective": result.objective,
+        "residual": result.residual,
+        "total": result.total,
+        "explained": result.explained,
+        "status": str(result.status),
+        "message": result.message,
+        "seconds": result.seconds,
+        "method": result.method,
+        "outputs": _outputs(result, problem),
+        "intercept": [pictures.plain(value) for value in result.intercept],
+    }
+
+
+def _outputs(result: Result, problem: Problem) -> list[str]:
+    if result.classes is not None:
+        return [str(label) for label in result.classes]
+    several = problem.n_outputs > 1
+    return [f"output {i}" for i in range(problem.n_outputs)] if several else ["coefficient"]
+
+
+def _asked(
+    problem: Problem,
+    asked: Settings,
+    result: Result,
+    target: str,
+    ridge: str | float,
+    about: Mapping[str, Any],
+) -> dict[str, Any]:
+    counts = class_rows(problem)
+    return {
+        "table": None,
+        "command": None,
+        "code": None,
+        "constraints": {},
+        "checksum": None,
+        **about,
+        "target": target,
+        "task": problem.task,
+        "loss": problem.loss.name,
+        "n_rows": problem.n_rows,
+        "n_features": len(problem.original_names),
+        "classes": None
+        if counts is None or problem.classes is None
+        else [
+            {"label": str(label), "rows": float(count)}
+            for label, count in zip(problem.classes, counts, strict=True)
+        ],
+        "k": asked.k,
+        "k_max": asked.k_max,
+        "method": result.method,
+        "options": {
+            name: value if isinstance(value, (int, float, str, bool)) else str(value)
+            for name, value in asked.options.items()
+            if value is not None
+        },
+        "ridge": result.ridge,
+        "ridge_rule": ridge if isinstance(ridge, str) else float(ridge),
+        "weighted": problem.row_weights is not None,
+        "grouped": asked.groups is not None,
+        "seed": asked.random_state,
+    }

@@ -1,0 +1,135 @@
+"""What an investigation was asked to do, and the time and patience that it has."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+from exactk._version import __version__
+from exactk.choose.searches import Clock
+from exactk.errors import InputError
+from exactk.methods.base import Method
+from exactk.result import Status
+
+__all__ = ["Settings", "Work", "versions"]
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of `exactk.investigate` that are not about making a problem.
+
+    Attributes
+    ----------
+    k : int or None
+        None has it chosen.
+    k_max, criterion, rule, cv, groups
+        As in `exactk.choose_k`.
+    method : str or Method
+    options : mapping
+        Parameters of a method that is given by name.
+    certify : float
+        Seconds for the proof.
+    n_samples, n_permutations : int
+    methods : sequence
+        What the method is compared with.
+    estimator, scoring
+        What is trained on the chosen features, and scored.
+    random_state : int or None
+    verbose : int
+    """
+
+    k: int | None
+    k_max: int | None
+    criterion: str
+    rule: str
+    cv: Any
+    groups: Any
+    method: str | Method
+    options: dict[str, Any]
+    certify: float
+    n_samples: int
+    n_permutations: int
+    methods: Sequence[Any]
+    estimator: Any
+    scoring: Any
+    random_state: int | None
+    verbose: int
+
+    @property
+    def by_folds(self) -> dict[str, Any]:
+        """What is said of folds, where there are any."""
+        if self.criterion != "cv":
+            return {"rule": self.rule}
+        return {"rule": self.rule, "cv": self.cv, "groups": self.groups}
+
+    @property
+    def method_name(self) -> str:
+        """Name of the method."""
+        method = self.method
+        return method if isinstance(method, str) else type(method).__name__.lower()
+
+
+@dataclass
+class Work:
+    """The parts of an investigation as they are done: what is left of the time, what is absent.
+
+    Attributes
+    ----------
+    clock : Clock
+    left : int
+        Parts still to do, among which the time is shared out.
+    absent : dict of str to str
+        Why a part is not there.
+    stopped : bool
+        Whether the user has stopped it.
+    """
+
+    clock: Clock
+    left: int
+    absent: dict[str, str] = field(default_factory=dict)
+    stopped: bool = False
+
+    def seconds(self, parts: int = 1) -> float | None:
+        """Return the time of the next part, or of one of so many pieces of it."""
+        share = self.clock.share(max(self.left, 1))
+        return None if share is None else share / parts
+
+    def do(self, part: str, call: Callable[[], Found]) -> Found | None:
+        """Do one part; None where it cannot be had, or the user has had enough."""
+        found = None
+        if self.stopped:
+            self.absent[part] = "stopped by the user before it was begun"
+        else:
+            try:
+                found = call()
+                self.stopped = _ended_early(found)
+            except KeyboardInterrupt:
+                self.stopped = True
+                self.absent[part] = "stopped by the user"
+            except InputError as error:
+                self.absent[part] = str(error)
+        self.left -= 1
+        return found
+
+
+def _ended_early(found: object) -> bool:
+    """Whether the user has stopped what gave this, which some then hand over as far as it is."""
+    by_status = getattr(found, "status", None) == Status.INTERRUPTED
+    return by_status or str(getattr(found, "message", "")).startswith("stopped by the user")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a result may hang on.
+
+    Examples
+    --------
+    >>> list(versions())
+    ['exactk', 'python', 'numpy', 'scipy', 'scikit-learn']
+    """
+    found = {"exactk": __version__, "python": platform.python_version()}
+    return found | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}

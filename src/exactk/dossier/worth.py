@@ -1,0 +1,106 @@
+"""What a choice is worth: at every size, on rows held out, and beside other methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exactk.choose.sizes import SizeChoice, choose_k
+from exactk.dossier.pictures import plain
+from exactk.dossier.settings import Settings, Work
+from exactk.evaluate.comparing import compare
+from exactk.evaluate.comparison import Comparison
+from exactk.evaluate.honest import SelectionScore, score_selection
+from exactk.problem import Problem
+from exactk.registry import create
+from exactk.result import Result
+from exactk.selector import TopKSelector
+
+__all__ = ["comparison_part", "score_part", "scored_sizes", "sizes_part"]
+
+
+def scored_sizes(
+    problem: Problem, k_max: int, asked: Settings, seconds: float | None
+) -> SizeChoice:
+    """Return the score on rows held out at every size: same folds and paths as by the error."""
+    scoring = asked.scoring
+    if scoring is None and asked.estimator is None:
+        scoring = "accuracy" if problem.task == "classification" else "r2"
+    return choose_k(
+        problem, k_max, method=asked.method, cv=asked.cv, groups=asked.groups, rule=asked.rule,
+        scoring=scoring, estimator=asked.estimator, verbose=asked.verbose, time_limit=seconds,
+        **{"random_state": asked.random_state, **asked.options, **_light(asked)},
+    )  # fmt: skip
+
+
+def _light(asked: Settings) -> dict[str, Any]:
+    """Search all rows without effort: the columns of this path are not shown."""
+    return {"effort": 0.0} if asked.method == "exchange" else {}
+
+
+def sizes_part(choice: SizeChoice, scored: SizeChoice | None, result: Result) -> dict[str, Any]:
+    """Return one row a size: objective, error and score on rows held out, and who came and went."""
+    scores = {} if scored is None else {row["k"]: row for row in scored.table}
+    rows = []
+    for row in choice.table:
+        here = row["k"] == result.k
+        score = scores.get(row["k"], {})
+        objective = result.objective if here else row["objective"]
+        rows.append(
+            {
+                "k": row["k"],
+                "objective": objective,
+                # Without any column all of the target is left.
+                "left": objective / result.total,
+                "criterion": plain(row["criterion"]),
+                "standard_error": plain(row["standard_error"]),
+                "score": _number(score.get("mean")),
+                "score_error": _number(score.get("standard_error")),
+                "features": list(result.selected) if here else row["features"],
+                "added": row["added"],
+                "removed": row["removed"],
+                "asked": here,
+            }
+        )
+    return {
+        "rows": rows,
+        "criterion": choice.criterion,
+        "rule": choice.rule,
+        "chosen": choice.k,
+        "n_folds": choice.n_folds,
+        "message": choice.message,
+        "scoring": None if scored is None else scored.scoring,
+        "score_chosen": None if scored is None else scored.k,
+    }
+
+
+def score_part(problem: Problem, asked: Settings, work: Work) -> SelectionScore:
+    """Return what selection and estimator are worth on rows that neither has seen."""
+    # A selection for all rows, one a fold, and one for each shuffled target.
+    pieces = asked.n_permutations + 7
+    selector = TopKSelector(
+        "auto" if asked.k is None else asked.k, method=_method(asked), k_max=asked.k_max,
+        criterion=asked.criterion, rule=asked.rule, time_limit=work.seconds(pieces),
+    )  # fmt: skip
+    return score_selection(
+        problem, selector=selector, estimator=asked.estimator, scoring=asked.scoring, cv=asked.cv,
+        groups=asked.groups, n_permutations=asked.n_permutations, random_state=asked.random_state,
+        verbose=asked.verbose,
+    )  # fmt: skip
+
+
+def comparison_part(problem: Problem, result: Result, asked: Settings, work: Work) -> Comparison:
+    """Return the same number of features by other methods, on the same folds."""
+    methods = [_method(asked), *asked.methods]
+    return compare(
+        problem, k=result.k, methods=methods, estimator=asked.estimator, scoring=asked.scoring,
+        cv=asked.cv, groups=asked.groups, random_state=asked.random_state, verbose=asked.verbose,
+        time_limit=work.seconds(6 * len(methods)),
+    )  # fmt: skip
+
+
+def _method(asked: Settings) -> Any:
+    return create(asked.method, **asked.options) if isinstance(asked.method, str) else asked.method
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else plain(value)

@@ -1,0 +1,60 @@
+"""What to know of the data, and how to come to the same page again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from exactk.report.choice.phrases import comma
+from exactk.report.markup import Markup, join, label, tag
+
+__all__ = ["made", "remarks"]
+
+Record = Mapping[str, Any]
+
+
+def remarks(record: Record) -> Markup:
+    """Return warnings about the data."""
+    found = record["remarks"]
+    if not found:
+        words = (
+            "Nothing to warn of: no constant, copied or collinear columns among those that "
+            "matter, no repeated rows, no tiny or very uneven classes."
+        )
+        return tag("p", words)
+    said = [
+        tag(
+            "li",
+            tag("strong", one["kind"]),
+            ": ",
+            label(one["text"]),
+            class_="serious" if one["serious"] else None,
+        )
+        for one in found
+    ]
+    return tag("ul", *said, class_="remarks")
+
+
+def made(record: Record) -> Markup:
+    """Return the command, the code, the versions and the fingerprint of the table."""
+    about = record["asked"]
+    parts = []
+    if about["command"]:
+        parts += [
+            tag("p", "This page:"),
+            tag("pre", tag("code", about["command"]), class_="command"),
+        ]
+    if about["code"]:
+        parts += [
+            tag("p", "The features, in Python:"),
+            tag("pre", tag("code", about["code"]), class_="command"),
+        ]
+    facts = [
+        *((name, found) for name, found in record["versions"].items()),
+        ("made", record["made"]),
+        ("seed", "fixed" if about["seed"] is None else str(about["seed"])),
+        ("rows", comma(about["n_rows"])),
+        ("SHA-256 of the table", about["checksum"]),
+    ]
+    entries = [tag("div", tag("dt", name), tag("dd", label(text))) for name, text in facts if text]
+    return join(*parts, tag("dl", *entries, class_="facts"))

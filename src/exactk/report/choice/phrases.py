@@ -1,0 +1,117 @@
+"""Words that several sections of the page use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import DASH, short
+
+__all__ = [
+    "MEASURES", "absent", "because", "comma", "figure_of", "names_of", "percent_of", "scoring_name",
+    "share_of",
+]  # fmt: skip
+
+# What a loss without columns is called.
+MEASURES = {"squared": "squared error", "logistic": "deviance", "poisson": "deviance"}
+CRITERIA = {
+    "cv": "the error on rows held out",
+    "bic": "BIC",
+    "ebic": "extended BIC",
+    "aicc": "corrected AIC",
+    "cp": "Mallows’ Cp",
+}
+
+
+def because(criterion: str) -> str:
+    """Return what a size was chosen by.
+
+    Examples
+    --------
+    >>> because("cv")
+    'the error on rows held out'
+    """
+    return CRITERIA.get(criterion, criterion)
+
+
+def comma(number: float) -> str:
+    """Return a whole number with its thousands apart.
+
+    Examples
+    --------
+    >>> comma(12345)
+    '12,345'
+    """
+    return f"{number:,}"
+
+
+def percent_of(share: float | None) -> str:
+    """Return a share in per cent, with the digits that one reads.
+
+    Examples
+    --------
+    >>> [percent_of(s) for s in (0.7861, 0.9996, 1.0, 0.00012, None)]
+    ['78.6 %', '99.96 %', '100 %', '0.012 %', '–']
+    """
+    if share is None:
+        return DASH
+    # Near none and near all the digits that count come later.
+    value = 100 * share
+    near = min(abs(value), abs(100 - value))
+    digits = 1 if near >= 1 or near == 0 else 2 if near >= 0.01 else 3
+    if abs(value) < 1 and value:
+        return f"{short(value, 2)} %"
+    text = f"{value:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %".replace(
+        "-", "\N{MINUS SIGN}"
+    )
+
+
+def share_of(share: float | None) -> str:
+    """Return a share in per cent for a column of a table: one decimal, more for small ones.
+
+    Examples
+    --------
+    >>> [share_of(s) for s in (0.08, 0.5961, 0.0, 0.0002)]
+    ['8.0 %', '59.6 %', '0 %', '0.02 %']
+    """
+    if share is None or share == 0 or abs(share) < 0.0005:
+        return percent_of(share)
+    return f"{100 * share:.1f} %".replace("-", "\N{MINUS SIGN}")
+
+
+def figure_of(score: float | None) -> str:
+    """Return a score with three decimals, as scores are compared.
+
+    Examples
+    --------
+    >>> figure_of(0.94312), figure_of(None)
+    ('0.943', '–')
+    """
+    return DASH if score is None else f"{score:.3f}".replace("-", "\N{MINUS SIGN}")
+
+
+def scoring_name(scoring: str) -> str:
+    """Return a score of scikit-learn as one says it.
+
+    Examples
+    --------
+    >>> scoring_name("balanced_accuracy"), scoring_name("r2")
+    ('balanced accuracy', 'R²')
+    """
+    return {"r2": "R²", "roc_auc": "area under the ROC curve"}.get(
+        scoring, scoring.replace("_", " ")
+    )
+
+
+def names_of(names: Any) -> Markup:
+    """Return names in a row; each keeps its own direction of writing."""
+    parts = [part for name in names for part in (", ", label(name))]
+    return join(*parts[1:])
+
+
+def absent(record: Mapping[str, Any], part: str, what: str) -> Markup:
+    """Say why a part of the page is not there."""
+    why = record["absent"].get(part, "it was not made")
+    return tag("p", f"{what} is missing: ", label(why), ".", class_="empty")

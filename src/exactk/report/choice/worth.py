@@ -1,0 +1,251 @@
+"""How far the choice can be trusted: on rows held out, beside other methods, by proof."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from exactk.report.choice.dots import Dot, dot_plot
+from exactk.report.choice.maps import heat_map
+from exactk.report.choice.phrases import (
+    absent,
+    comma,
+    figure_of,
+    names_of,
+    percent_of,
+    scoring_name,
+    share_of,
+)
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import DASH, finite, plural, short, signed
+from exactk.report.tables import cell, head, table
+
+__all__ = ["proof", "stability", "worth"]
+
+Record = Mapping[str, Any]
+
+
+def worth(record: Record) -> Markup:
+    """Return the honest score beside the naive one, and the comparison."""
+    return join(_score(record), _comparison(record))
+
+
+def _score(record: Record) -> Markup:
+    score = record["score"]
+    if score is None:
+        return absent(record, "score", "The score on rows held out")
+    name = scoring_name(score["scoring"])
+    how = (
+        "the number of features and the features are chosen"
+        if record["asked"]["k"] is None
+        else "the features are chosen"
+    )
+    lines = [
+        (
+            "chosen within each fold",
+            f"{figure_of(score['honest'])} ± {figure_of(score['standard_error'])}",
+            f"In each of {len(score['folds'])} folds {how} on the training rows alone, and "
+            f"{score['estimator']} is scored on the others. This is what to expect of new rows.",
+        ),
+        (
+            "chosen on all rows",
+            figure_of(score["naive"]),
+            "The same folds with the features of this page, which have seen the rows held out: "
+            "too good by the difference.",
+        ),
+        ("without features", figure_of(score["baseline"]), "The commonest class, or the mean."),
+    ]
+    if score["p_value"] is not None:
+        lines.append(
+            (
+                "p-value",
+                short(score["p_value"], 2),
+                f"How often the same search explains as much of a target that is shuffled over the "
+                f"rows ({plural(score['n_permutations'], 'shuffled target')}).",
+            )
+        )
+    body = [
+        tag("tr", tag("th", what, scope="row"), cell(figure), tag("td", words, class_="reason"))
+        for what, figure, words in lines
+    ]
+    heads = join(
+        tag("th", "features", scope="col"),
+        tag("th", label(name), scope="col", class_="number"),
+        tag("th", "what it means", scope="col"),
+    )
+    message = tag("p", label(score["message"]), ".", class_="caption") if score["message"] else ""
+    return join(table(body, heads, caption="What to expect of new rows"), message)
+
+
+def _comparison(record: Record) -> Markup:
+    found = record["comparison"]
+    title = tag("h3", "Beside the usual alternatives")
+    if found is None:
+        return join(title, absent(record, "comparison", "The comparison"))
+    name = scoring_name(found["scoring"])
+    rows = found["methods"]
+    about = "; ".join(f"{row['method']}: {figure_of(finite(row['mean']))}" for row in rows)
+    dots = [
+        Dot(
+            row["method"],
+            finite(row["mean"]),
+            finite(row["standard_error"]),
+            f"{row['method']}\n{name} {figure_of(finite(row['mean']))} ± "
+            f"{figure_of(finite(row['standard_error']))}",
+            slot=i,
+        )
+        for i, row in enumerate(rows)
+    ]
+    picture = dot_plot(
+        dots, f"{name} of each method on rows held out", about, name,
+        reference=finite(found["baseline"]),
+        reference_tip=f"without features: {figure_of(finite(found['baseline']))}",
+    )  # fmt: skip
+    most = finite(found["all_features"])
+    whole = "" if most is None else f", with all of them {figure_of(most)}"
+    note = (
+        f"{plural(found['k'], 'feature')} each, chosen within each of {found['n_folds']} folds; "
+        f"whisker: ± one standard error. Without any feature it would be "
+        f"{figure_of(finite(found['baseline']))}{whole}."
+    )
+    return join(
+        title,
+        tag("p", note, class_="caption"),
+        tag("div", tag("div", tag("figure", picture), class_="panels"), class_="figure one"),
+        _methods(found, name),
+        tag("p", label(found["message"]), ".", class_="caption") if found.get("message") else "",
+    )
+
+
+def _methods(found: Record, name: str) -> Markup:
+    heads = [
+        head("method", numeric=False), head(name), head("difference"), head("objective higher by"),
+        head("stability over folds"), head("seconds"), head("in common"),
+        head("features on all rows", numeric=False),
+    ]  # fmt: skip
+    body = []
+    for i, row in enumerate(found["methods"]):
+        mean, error = finite(row["mean"]), finite(row["standard_error"])
+        if mean is None:
+            reason = tag("td", label(row["note"] or row["status"]), colspan="7", class_="reason")
+            body.append(tag("tr", tag("th", label(row["method"]), scope="row"), reason))
+            continue
+        gap = finite(row["difference"]) if i else None
+        spread = finite(row["difference_error"])
+        apart = DASH
+        if gap is not None:
+            apart = signed(figure_of(gap)) + ("" if spread is None else f" ± {figure_of(spread)}")
+        names = tag("td", names_of(row["features"]), _note(row["note"]), class_="reason")
+        body.append(
+            tag(
+                "tr",
+                tag("th", label(row["method"]), scope="row"),
+                cell(f"{figure_of(mean)} ± {figure_of(error)}", mean),
+                cell(apart, gap),
+                cell(share_of(finite(row["excess"])), finite(row["excess"])),
+                cell(short(finite(row["stability"]), 2), finite(row["stability"])),
+                cell(short(finite(row["seconds"]), 2), finite(row["seconds"])),
+                cell(f"{row['shared']} of {found['k']}", row["shared"]),
+                names,
+            )
+        )
+    caption = (
+        "Difference: to the first, fold by fold. Objective: of the features chosen on all rows, "
+        "above the lowest. In common: with the first."
+    )
+    return table(body, join(*heads), caption=caption)
+
+
+def _note(note: str | None) -> Markup:
+    return tag("small", " ", label(note)) if note else Markup()
+
+
+def stability(record: Record) -> Markup:
+    """Return how often features are chosen on halves of the rows, at every size."""
+    found, mapped = record["stability"], record["frequencies"]
+    parts = []
+    if found is None:
+        parts.append(absent(record, "stability", "How often features are chosen on halves"))
+    else:
+        low, high = found["interval"]
+        parts.append(
+            tag(
+                "p",
+                f"On {found['n_samples']} random halves of the rows the same search chooses. "
+                f"Nogueira’s index of agreement is {short(found['index'], 2)} "
+                f"({short(low, 2)} to {short(high, 2)}): 1 if every half gives the same features, "
+                f"0 if chance would agree as well.",
+            )
+        )
+        parts += [
+            tag("p", f"{words} ({len(found[part])}): ", names_of(found[part][:30]))
+            for part, words in (
+                ("core", f"In at least {percent_of(found['threshold'])} of the halves"),
+                ("exchangeable", "Now and then, standing in for each other"),
+            )
+            if found[part]
+        ]
+        if found["message"]:
+            parts.append(tag("p", label(found["message"]), ".", class_="caption"))
+    if mapped is None:
+        parts.append(absent(record, "frequencies", "The map of frequencies over sizes"))
+    else:
+        parts.append(_map(record, mapped))
+    return join(*parts)
+
+
+def _map(record: Record, mapped: Record) -> Markup:
+    k = record["choice"]["k"]
+    seen = [i for i in range(len(mapped["names"])) if any(row[i] > 0 for row in mapped["values"])]
+    names = [mapped["names"][i] for i in seen]
+    values = [[row[i] for row in mapped["values"]] for i in seen]
+    marked = mapped["sizes"].index(k) if k in mapped["sizes"] else None
+    note = (
+        f"How often each feature (rows) is chosen at each size (columns), in % of "
+        f"{mapped['n_samples']} halves; the frame is k = {k}."
+    )
+    picture = heat_map(
+        names, [str(size) for size in mapped["sizes"]], values,
+        "Selection frequency over the number of features", note, what="chosen in",
+        per_cent=True, slanted=False, marked=marked,
+    )  # fmt: skip
+    return join(tag("h3", "Selection frequency over k"), tag("p", note, class_="caption"), picture)
+
+
+def proof(record: Record) -> Markup:
+    """Return what is proven of the choice, in plain words."""
+    found = record["certificate"]
+    if found is None:
+        why = record["absent"].get("certificate", "it was not tried")
+        return join(
+            tag("p", tag("strong", "Not proven"), ": ", label(why), "."),
+            tag("p", "The search found no better set, which is no proof that there is none."),
+        )
+    k = record["choice"]["k"]
+    if found["proven"]:
+        words = f": no. Every other set of {plural(k, 'feature')} was ruled out."
+        verdict = tag("p", tag("strong", "Proven"), words)
+    elif found["lower"] <= 0:
+        verdict = tag(
+            "p", tag("strong", "Not proven"),
+            ": perhaps. No bound on the best possible objective was found in the time given. The "
+            "search found nothing better, which is no proof.",
+        )  # fmt: skip
+    else:
+        verdict = tag(
+            "p", tag("strong", "Not proven"),
+            f": perhaps, but not by much. Whatever the best set is, its objective is at most "
+            f"{percent_of(found['gap'])} below that of this one. More time may close the gap.",
+        )  # fmt: skip
+    took = (
+        f"{comma(found['nodes'])} part{'s' if found['nodes'] != 1 else ''} of the space of all "
+        f"sets looked at in {short(found['seconds'], 3)} s."
+    )
+    better = (
+        tag("p", "The proof found these features: they are better than what the search had found.")
+        if found["improved"]
+        else ""
+    )
+    return join(
+        verdict, better, tag("p", label(found["summary"])), tag("p", took, class_="caption")
+    )
