@@ -81,7 +81,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.comparison --only speed memory --add
 
 clean:
-	rm -rf $(VENV) $(LOWEST) $(OMICS) docs/_build docs/api docs/methods build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(OMICS) docs/_build docs/api docs/methods docs/examples build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -f src/exactk/*/_native.so src/exactk/*/_native.dll
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -8,6 +8,8 @@ names in code type to what they name.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from tools.site.api import index_page
 from tools.site.commands import CommandHelp
 from tools.site.links import LinkNames, lead_home, lead_included_home
 from tools.site.methods import MethodTable, method_pages
+from tools.site.rst import heading
 
 __all__ = ["setup"]
 
@@ -71,16 +74,29 @@ def write_pages(app: Sphinx, config: Config) -> None:
     """Write the pages that are generated; those that have not changed are left alone."""
     docs = Path(app.srcdir)
     write_all(docs / "methods", method_pages(ROOT))
-    write_all(docs / "api", {"index": index_page()}, keep=True)
+    index = index_page()
+    # Sphinx makes the pages of the names that the index lists.
+    write_all(
+        docs / "api", {"index": index}, others=re.findall(r"^   (exactk[\w.]+)$", index, re.M)
+    )
+    write_all(docs / "examples", example_pages(ROOT))
 
 
-def write_all(folder: Path, pages: dict[str, str], *, keep: bool = False) -> None:
-    """Write pages by name; unless others are kept, a page of a method that is gone goes, too."""
+def example_pages(root: Path) -> dict[str, str]:
+    """Return a page for each script of the examples, which the page of examples links to."""
+    return {
+        script.stem: f":orphan:\n\n{heading(script.name, '=')}\n\n"
+        f".. literalinclude:: ../../examples/{script.name}\n   :language: python\n"
+        for script in sorted((root / "examples").glob("*.py"))
+    }
+
+
+def write_all(folder: Path, pages: dict[str, str], *, others: Collection[str] = ()) -> None:
+    """Write pages by name; a page of what is gone, neither here nor among the others, goes."""
     folder.mkdir(exist_ok=True)
-    if not keep:
-        for old in folder.glob("*.rst"):
-            if old.stem not in pages:
-                old.unlink()
+    for old in folder.glob("*.rst"):
+        if old.stem not in pages and old.stem not in others:
+            old.unlink()
     for name, text in pages.items():
         path = folder / f"{name}.rst"
         if not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 
 from exactk import losses
 from tools.site.rst import heading
@@ -16,9 +17,10 @@ GROUPS = {
     "Answers": ("Result", "Path", "Status"),
     "Decide": (
         "choose_k", "SizeChoice", "stability", "Stability", "explain", "Explanation",
-        "score_selection",
+        "score_selection", "compare", "Comparison",
     ),
     "Prove": ("certify", "certify_path", "best_sets", "Certificate", "CertifiedPath", "BestSets"),
+    "Hand on": ("investigate", "Dossier", "FrozenChoice"),
     "Errors": (
         "ExactkError", "InputError", "InfeasibleError", "UnknownMethodError", "UnknownOptionError",
     ),
@@ -50,14 +52,24 @@ def index_page() -> str:
         full = f"exactk.{module}"
         imported = import_module(full)
         about = (imported.__doc__ or "").strip().split("\n\n")[0]
-        listed = list(imported.__all__)
+        # What the package gives, too, has its page there.
+        above = [name for name in imported.__all__ if _same(imported, name)]
+        listed = [name for name in imported.__all__ if name not in above]
         parts += [heading(full), about, _summary(full, listed)]
+        if above:
+            parts.append("Here, too: " + ", ".join(f"`exactk.{name}`" for name in above) + ".")
         if module == "losses":
             classes = [losses.loss_class(name) for name in losses.names()]
             parts.append(_listing([f"{c.__module__}.{c.__name__}" for c in classes]))
     for title, listed_names in BESIDE.items():
         parts += [heading(title), _listing(listed_names)]
     return "\n\n".join(parts) + "\n"
+
+
+def _same(module: ModuleType, name: str) -> bool:
+    """Whether the package has the same object by the same name."""
+    package = import_module("exactk")
+    return name in package.__all__ and getattr(package, name) is getattr(module, name)
 
 
 def _summary(module: str, names: list[str]) -> str:

@@ -45,12 +45,15 @@ def page_of(file: str) -> str | None:
 
     Examples
     --------
-    >>> page_of("benchmarks/README.md"), page_of("docs/proof.md"), page_of("LICENSE")
-    ('benchmarks', 'proof', None)
+    >>> page_of("benchmarks/README.md"), page_of("docs/proof.md"), page_of("examples/demo.py")
+    ('benchmarks', 'proof', 'examples/demo')
+    >>> page_of("LICENSE")
     """
     if file in SHOWN:
         return SHOWN[file]
     path = PurePosixPath(file)
+    if path.parts[:1] == ("examples",) and path.suffix == ".py" and (ROOT / file).is_file():
+        return str(path.with_suffix(""))
     if path.parts[:1] == ("docs",) and path.suffix == ".md" and (ROOT / file).is_file():
         return str(path.relative_to("docs").with_suffix(""))
     return None
@@ -71,7 +74,10 @@ def resolved(text: str, file: str) -> str:
         if "://" in target or not path:
             return match[0]
         page = page_of(normpath(PurePosixPath(file).parent / path))
-        return f"[{words}](/{page}.md{hash_sign}{part})" if page else words
+        if page is None:
+            return words
+        kind = "rst" if page.startswith("examples/") else "md"
+        return f"[{words}](/{page}.{kind}{hash_sign}{part})"
 
     return LINK.sub(lead, text)
 
