@@ -51,6 +51,8 @@ html_static_path = ["_static"]
 html_css_files = ["exactk.css"]
 html_copy_source = False
 html_show_sourcelink = False
+# Excerpts would be fetched, which a browser refuses for files.
+html_show_search_summary = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "tango"

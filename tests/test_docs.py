@@ -17,6 +17,7 @@ from urllib.parse import unquote
 import pytest
 
 from exactk import registry
+from tests.unit.report.browsing import CHROMIUM, NEEDS_BROWSER
 
 ROOT = Path(__file__).resolve().parents[1]
 # One build serves all tests, so they stay in one process.
@@ -176,6 +177,28 @@ def test_files_of_the_repository_are_linked_as_pages(pages: dict[str, Page]) -> 
     assert "examples/demo.html" in pages["examples.html"].links
     for name, page in pages.items():
         assert [link for link in page.links if ".md" in link] == [], name
+
+
+@NEEDS_BROWSER[0]
+@NEEDS_BROWSER[1]
+def test_no_page_is_wider_than_a_phone(site: Path, pages: dict[str, Page]) -> None:
+    from playwright.sync_api import sync_playwright
+
+    asked: list[str] = []
+    wide = []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        view = browser.new_page(viewport={"width": 390, "height": 800})
+        view.on("request", lambda request: asked.append(request.url))
+        for name in pages:
+            view.goto((site / name).as_uri())
+            if view.evaluate("document.documentElement.scrollWidth") > 390:
+                wide.append(name)
+        view.goto((site / "search.html").as_uri() + "?q=certify")
+        view.wait_for_selector("#search-results li a")
+        browser.close()
+    assert wide == []
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
 
 @pytest.mark.parametrize(
