@@ -123,36 +123,41 @@ def report(record: Record) -> str:
     return markdown(head, rows)
 
 
-def verdict(record: Record, ours: str) -> str:
-    """How often and by how much one of ours is ahead of each of the others, in a sentence."""
-    parts = []
-    for other in METHODS:
-        if other in OURS:
-            continue
-        pairs = [
-            (found[ours]["mean"], found[other]["mean"])
-            for found in map(scores, record["cells"])
-            if other in found
-        ]
-        ahead = sum(mine > theirs + SAME for mine, theirs in pairs)
-        level = sum(abs(mine - theirs) <= SAME for mine, theirs in pairs)
-        gap = 100 * sum(mine - theirs for mine, theirs in pairs) / len(pairs)
-        parts.append(
-            f"{LABELS[other]} {gap:+.1f} points (ahead in {ahead}, level in {level} of "
-            f"{len(pairs)})"
-        )
-    return ", ".join(parts)
+def ahead(record: Record, ours: str, other: str) -> str:
+    """By how many points one of ours is ahead in the mean, and in how many cells."""
+    pairs = [
+        (found[ours]["mean"], found[other]["mean"])
+        for found in map(scores, record["cells"])
+        if other in found
+    ]
+    more = sum(mine > theirs + SAME for mine, theirs in pairs)
+    level = sum(abs(mine - theirs) <= SAME for mine, theirs in pairs)
+    gap = 100 * sum(mine - theirs for mine, theirs in pairs) / len(pairs)
+    return f"{gap:+.1f} (ahead in {more}, level in {level} of {len(pairs)})"
+
+
+def verdict(record: Record) -> str:
+    """A table: ours against each of the others."""
+    others = [method for method in METHODS if method not in OURS]
+    rows = [[LABELS[ours], *(ahead(record, ours, other) for other in others)] for ours in OURS]
+    return markdown(["points of accuracy above", *(LABELS[other] for other in others)], rows)
+
+
+def setting(record: Record) -> str:
+    """What was compared, in a sentence."""
+    sets = len({cell["data"] for cell in record["cells"]})
+    return (
+        f"Accuracy of a logistic regression on rows held out; every method chooses k columns "
+        f"within the training rows of the same five folds. {sets} data sets, k = "
+        f"{', '.join(map(str, SIZES))}"
+    )
 
 
 def readme_section(record: Record) -> str:
     """What the README says of it; a test holds it to the record."""
-    sets = len({cell["data"] for cell in record["cells"]})
     return (
-        f"Accuracy of a logistic regression on rows held out, every method choosing within the "
-        f"training rows of the same five folds. On {sets} data sets at k = "
-        f"{', '.join(map(str, SIZES))}, in the mean over all, accuracy is above that of "
-        f'{verdict(record, "exchange")}; with `loss="logistic"`, of '
-        f"{verdict(record, 'logistic')} ([all figures](docs/measured.md#the-usual-alternatives))."
+        f"{setting(record)} ([all figures](docs/measured.md#the-usual-alternatives)):"
+        f"\n\n{verdict(record)}"
     )
 
 
@@ -160,13 +165,11 @@ def page_section(record: Record) -> str:
     """The part of the page of figures; a test holds it to the record."""
     return "\n\n".join(
         [
-            f"{record['date']}, one run of `python -m benchmarks.alternatives`: accuracy in per "
-            f"cent of a logistic regression on rows held out, mean ± standard error over five "
-            f"folds. Every method chooses k columns on the training rows of each fold; a selection "
-            f"may take {record['limit']:g} s.",
+            f"{setting(record)}; {record['date']}, `python -m benchmarks.alternatives`. A "
+            f"selection may take {record['limit']:g} s.",
+            verdict(record),
+            "Accuracy in per cent, mean ± standard error over the folds:",
             report(record),
-            f"In the mean over all cells, accuracy is above that of {verdict(record, 'exchange')}; "
-            f"with logistic loss, of {verdict(record, 'logistic')}.",
         ]
     )
 

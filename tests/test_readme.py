@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from benchmarks import decide, growth, likelihood_report, losses_report, proof_report
+from benchmarks import alternatives, decide, growth, likelihood_report, losses_report, proof_report
 from benchmarks.verdict import readme_section
 from exactk.bench.cells import cells
 from exactk.bench.protocols import run_cell
@@ -90,6 +90,21 @@ def test_figures_are_those_of_the_record() -> None:
         text = (ROOT / page).read_text(encoding="utf-8")
         shown = text.split("<!-- measured: begin -->")[1].split("<!-- measured: end -->")[0]
         assert shown.strip() == readme_section(record).strip(), page
+
+
+def test_the_alternatives_are_those_of_the_record() -> None:
+    record = alternatives.kept()
+    assert len(record["cells"]) > 20
+    page = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
+    for text, shows in ((README, alternatives.readme_section), (page, alternatives.page_section)):
+        shown = text.split("<!-- alternatives: begin -->")[1].split("<!-- alternatives: end -->")[0]
+        assert shown.strip() == shows(record).strip()
+    drawn = alternatives.FIGURE.read_text(encoding="utf-8")
+    assert drawn.strip() == alternatives.figure(record).strip()
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) < 200
 
 
 def test_growth_is_that_of_the_record() -> None:
