@@ -15,26 +15,28 @@ from exactk.errors import InputError
 __all__ = ["check_output", "write_output"]
 
 
-def check_output(output: str, what: str, inputs: Sequence[str]) -> None:
+def check_output(output: str, what: str, inputs: Sequence[str], option: str = "--output") -> None:
     """Refuse a place that cannot be written, or is an input, before the work and not after it.
 
     Parameters
     ----------
     output : str
-        Given as --output.
+        Where to write.
     what : str
         What the inputs are, in one word.
     inputs : sequence of str
         Files, folders or patterns.
+    option : str
+        What the place was given by.
     """
     place = Path(output)
     if place.is_dir():
-        raise InputError(f"--output {output!r} is a folder; give a file name")
+        raise InputError(f"{option} {output!r} is a folder; give a file name")
     if place.exists():
         if any(place.samefile(file) for file in _files(inputs)):
-            raise InputError(f"--output {output!r} is the {what} itself; give another name")
+            raise InputError(f"{option} {output!r} is the {what} itself; give another name")
         if not os.access(place, os.W_OK):
-            raise InputError(f"--output {output!r} cannot be written: no permission")
+            raise InputError(f"{option} {output!r} cannot be written: no permission")
         if not place.is_file():
             # Pipes and devices are written to and not replaced.
             return
@@ -42,13 +44,13 @@ def check_output(output: str, what: str, inputs: Sequence[str]) -> None:
     for name in inputs:
         if Path(name).is_dir() and Path(os.path.realpath(name)) in (folder, *folder.parents):
             raise InputError(
-                f"--output {output!r} lies in {name!r}, which is read: the next time it would be "
+                f"{option} {output!r} lies in {name!r}, which is read: the next time it would be "
                 f"taken for a part of the table; give another place"
             )
     if not folder.is_dir():
-        raise InputError(f"--output {output!r} cannot be written: its folder does not exist")
+        raise InputError(f"{option} {output!r} cannot be written: its folder does not exist")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"--output {output!r} cannot be written: no permission in its folder")
+        raise InputError(f"{option} {output!r} cannot be written: no permission in its folder")
 
 
 def _files(inputs: Sequence[str]) -> list[str]:
@@ -59,7 +61,7 @@ def _files(inputs: Sequence[str]) -> list[str]:
     return found
 
 
-def write_output(text: str, output: str | None) -> None:
+def write_output(text: str, output: str | None, option: str = "--output") -> None:
     """Print a text, or write it to a file."""
     if output is None:
         click.echo(text, nl=False)
@@ -67,4 +69,4 @@ def write_output(text: str, output: str | None) -> None:
     try:
         replace_text(output, text)
     except OSError as error:
-        raise InputError(f"--output {output!r} cannot be written: {error.strerror}") from error
+        raise InputError(f"{option} {output!r} cannot be written: {error.strerror}") from error

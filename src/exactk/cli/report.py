@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -19,6 +20,7 @@ from exactk.cli.score import ESTIMATORS
 from exactk.cli.sought import Sizing, Sought, search_options, size_options
 
 if TYPE_CHECKING:
+    from exactk.dossier import Dossier
     from exactk.methods.base import Method
 
 __all__ = ["report"]
@@ -160,12 +162,18 @@ def report(
     )
     write_output(found.to_html(), output)
     if record is not None:
-        write_output(found.to_json(indent=2, ensure_ascii=False) + "\n", record)
+        write_output(_json(found), record, "--record")
     left_out = [part for part in found.absent if "not asked for" not in found.absent[part]]
     for part in left_out:
         given.say(f"without {part}: {found.absent[part]}")
     given.say(f"wrote {output}")
     return INTERRUPTED if found.interrupted else 0
+
+
+def _json(found: Dossier) -> str:
+    """The record, with a name of a file that is no text as an escape of JSON."""
+    text = found.to_json(indent=2, ensure_ascii=False)
+    return re.sub("[\ud800-\udfff]", lambda one: f"\\u{ord(one[0]):04x}", text) + "\n"
 
 
 def _said(rule: object) -> str:
@@ -177,4 +185,4 @@ def _said(rule: object) -> str:
 def _check_record(record: str, output: str, what: str, inputs: list[str]) -> None:
     if Path(record).resolve() == Path(output).resolve():
         raise click.UsageError(f"--record {record!r} is the page itself; give another name.")
-    check_output(record, what, inputs)
+    check_output(record, what, inputs, "--record")
