@@ -33,7 +33,7 @@ def here(tmp_path, monkeypatch):
 
 
 def page_and_record(run, *args):
-    result = run("report", *args, "--record", "record.json", "-o", "page.html")
+    result = run("report", "--record", "record.json", "-o", "page.html", *args)
     assert (result.code, result.out, result.err) == (0, "", "")
     with open("page.html", encoding="utf-8") as file:
         page = file.read()
@@ -215,12 +215,17 @@ def test_names_of_files(run, here, wine_csv, name):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
-def test_a_name_that_is_no_text(run, here, wine_csv):
-    name = os.fsdecode(b"caf\xe9.csv")
+def test_names_that_are_no_text(run, here, wine_csv):
+    name, place = os.fsdecode(b"caf\xe9.csv"), os.fsdecode(b"caf\xe9.html")
     (here / name).write_bytes(wine_csv.read_bytes())
-    page, record = page_and_record(run, name, *DROPPED, "-k", 2, *QUICK)
-    assert "caf\ufffd.csv" in page
-    assert record["asked"]["table"] == name
+    result = run("report", name, *DROPPED, "-k", 2, *QUICK)
+    assert result.code == 2
+    assert "is not UTF-8; rename the file" in result.err
+    args = ["wine.csv", *DROPPED, "-k", 2, *QUICK, "--record", "r.json", "-o", place]
+    assert run("report", *args).code == 0
+    assert "caf\ufffd.html" in (here / place).read_text("utf-8")
+    record = json.loads((here / "r.json").read_text("utf-8"))
+    assert shlex.split(record["asked"]["command"])[-1] == place
 
 
 def test_hostile_columns_and_classes(run, here):
