@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exactk.cli.given import Given, say_warnings, table_options
-from exactk.cli.options import words
+from exactk.cli.options import size_or_auto, words
 from exactk.cli.output import check_output, write_output
 from exactk.cli.reproduce import checksum, command_line, python_code
 from exactk.cli.row_groups import open_grouped
@@ -32,9 +32,11 @@ INTERRUPTED = 130
 @table_options
 @click.option(
     "-k",
-    type=click.IntRange(min=1),
-    metavar="NUMBER",
-    help="How many features to pick; without it the number is chosen, as by exactk path.",
+    callback=size_or_auto,
+    default="auto",
+    show_default=True,
+    metavar="NUMBER|auto",
+    help="How many features to pick; auto chooses the number, as exactk path does.",
 )
 @size_options
 @click.option(

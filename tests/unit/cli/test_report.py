@@ -90,8 +90,6 @@ TABLES = {
 }
 ASKED = {
     "k": ["-k", 3],
-    "chosen": [],
-    "chosen by bic": ["--k-max", 6, "--criterion", "bic"],
     "folds": ["--folds", 3, "--rule", "best", "--seed", 4],
 }
 
@@ -110,7 +108,7 @@ def tables(here, wine_csv, sites):
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("asked", ["k", "folds"])
+@pytest.mark.parametrize("asked", ASKED)
 def test_the_code_of_the_page_prints_its_features(run, tables, table, asked):
     page, record = page_and_record(
         run, *TABLES[table], *DROPPED, "--drop", "site", *ASKED[asked], *QUICK
@@ -122,6 +120,7 @@ def test_the_code_of_the_page_prints_its_features(run, tables, table, asked):
 
 OPTIONS = {
     "chosen": [],
+    "auto": ["-k", "auto"],
     "chosen by bic": ["--k-max", 6, "--criterion", "bic"],
     "weights": ["-k", 3, "--weights", "copies"],
     "columns": ["-k", 2, "--columns", "hue,ash,proline,alcohol"],
@@ -262,6 +261,7 @@ MISTAKES = {
     "option": (["-O", "lam=1"], "'exchange' has no option 'lam'"),
     "score": (["--scoring", "nix"], "scoring"),
     "estimator": (["--estimator", "ridge"], "estimator 'ridge' is not for classification"),
+    "no k": (["-k", "many"], "'many' is neither 'auto' nor a whole number"),
     "k": (["-k", "99"], "k=99 is more than the 13 usable columns"),
     "k-max": (["-k", "4", "--k-max", "3"], "--k-max 3 is less than k=4"),
     "k-max above columns": (["-k", "2", "--k-max", "30"], "from 1 to 13"),
