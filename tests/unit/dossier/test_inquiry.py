@@ -362,6 +362,8 @@ def test_names_and_what_is_said_of_the_table(table, tmp_path):
     assert dossier.record["asked"]["table"] == str(tmp_path / "t.csv")
     assert repr(dossier) == "Dossier(2 of 6 features for '0': a, b)"
     assert investigate(X, y, 2, target="sold", **NONE).record["asked"]["target"] == "sold"
+    one = investigate(X, pd.DataFrame({"sold": y}), 2, **NONE)
+    assert one.record["asked"]["target"] == "sold"
 
 
 def test_pairs_of_rows_are_gone_through_by_every_part(table):
