@@ -22,6 +22,7 @@ TORCH_BUILD := torch==2.13.0$(if $(filter Linux,$(shell uname -s)),+cpu)
 
 VENV := .venv
 LOWEST := .venv-lowest
+OMICS := .venv-omics
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check -q
 # One process a core, each with one thread: small products do not gain by more.
@@ -31,7 +32,7 @@ SINGLE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # What an installation is made of besides Python files, which are read in place.
 SETUP := pyproject.toml $(wildcard hatch_build.py src/exactk/*.h src/exactk/*/*.h src/exactk/*/*.c)
 
-.PHONY: demo test lint bench test-lowest clean
+.PHONY: demo test lint bench test-lowest test-omics clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.base
@@ -43,10 +44,10 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint test-lowest $(VENV)/.torch
+test: lint test-lowest test-omics $(VENV)/.torch
 	@echo "== newest versions"
 # With SCIPY_ARRAY_API scikit-learn also runs its array API check of the selector.
-	@SCIPY_ARRAY_API=1 EXACTK_BROWSER=$(BROWSER) EXACTK_SPARK=$(SPARK) $(SINGLE) $(BIN)/python $(PYTEST)
+	@SCIPY_ARRAY_API=1 EXACTK_BROWSER=$(BROWSER) EXACTK_SPARK=$(SPARK) $(SINGLE) $(BIN)/python $(PYTEST) -m "not omics"
 	@[ -e $(VENV)/.torch ] || echo "left out: the deep methods, $(TORCH_BUILD) could not be installed" \
 		"(PIP_EXTRA_INDEX_URL may name an index that has it)"
 ifeq ($(PYTHON_LOWEST),)
@@ -63,13 +64,19 @@ test-lowest: $(LOWEST)/.test
 	@EXACTK_SPARK=$(SPARK) $(SINGLE) $(LOWEST)/bin/python $(PYTEST) -m "not slow" -W default::DeprecationWarning -W default::FutureWarning
 endif
 
+# The newest anndata may hold other packages back, pandas above all; the tests of the newest
+# versions are not to suffer from that.
+test-omics: $(OMICS)/.test
+	@echo "== anndata"
+	@$(SINGLE) $(OMICS)/bin/python $(PYTEST) -m omics
+
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.compare
 	$(BIN)/python -m benchmarks.limits
 	$(BIN)/python -m benchmarks.comparison --only speed memory --add
 
 clean:
-	rm -rf $(VENV) $(LOWEST) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(OMICS) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -f src/exactk/*/_native.so src/exactk/*/_native.dll
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -104,5 +111,11 @@ $(LOWEST)/bin/python:
 
 $(LOWEST)/.test: $(SETUP) tools/lowest.py | $(LOWEST)/bin/python
 	@$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/constraints.txt
-	@$(LOWEST)/bin/python $(PIP) install -e ".[test]" -c $(LOWEST)/constraints.txt
+	@$(LOWEST)/bin/python $(PIP) install -e ".[test,omics]" -c $(LOWEST)/constraints.txt
+	@touch $@
+
+$(OMICS)/.test: $(SETUP) | $(BIN)/python
+	@echo "making $(OMICS)"
+	@$(PYTHON) -m venv $(OMICS)
+	@$(OMICS)/bin/python $(PIP) install -e ".[test,omics]"
 	@touch $@

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.figures import grid
 from benchmarks.harness import geometric_mean, markdown
 from exactk.report import svg
-from exactk.report.markup import Markup, join, tag
 from exactk.report.scales import Scale, linear
-from exactk.report.styles import key as key_of
 
 Record = dict[str, Any]
 
@@ -35,15 +34,6 @@ SHOWN_SIZE = 10
 SHOWN = ("GSR-FS 5.1, 200 rows", "genes", "srbct", "isolet")
 APART = 0.018
 FIGURE = Path(__file__).resolve().parents[1] / "docs" / "img" / "losses_noise.svg"
-STYLE = """
-text { font: 11px system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; fill: #5a6472; }
-.head { font-size: 13px; font-weight: 600; fill: #1b1f24; }
-.grid { stroke: #e6e9ed; fill: none; } .axis { stroke: #5a6472; fill: none; }
-.line { fill: none; stroke: currentColor; stroke-width: 1.7; stroke-linejoin: round; }
-.pt { fill: currentColor; stroke: #fff; stroke-width: 0.6; }
-.whisker { fill: none; stroke: currentColor; stroke-width: 1; }
-.c0 { color: #0072b2; } .c1 { color: #009e73; } .c2 { color: #c98a00; } .c3 { color: #d55e00; }
-"""
 
 
 def seconds(value: float) -> str:
@@ -259,26 +249,9 @@ def order(loss: str) -> float:
 def figure(cells: Sequence[Record], names: Sequence[str] = SHOWN) -> str:
     """Panels two by two, with one legend."""
     names = [name for name in names if name in unique(cells, "data")]
-    top, gap = 30.0, 22.0
-    height = top + -(-len(names) // 2) * (svg.HEIGHT + gap)
-    drawn: list[Markup] = []
-    for i, name in enumerate(names):
-        place = f"translate({i % 2 * svg.WIDTH:g} {top + i // 2 * (svg.HEIGHT + gap) + gap:g})"
-        head = tag("text", name, class_="head", x="4", y="-2")
-        plot = panel(name, [cell for cell in cells if cell["data"] == name])
-        drawn.append(tag("g", head, *plot.parts, transform=place))
-    legend: list[Markup] = [tag("text", "wrong rows:", x="4", y="19")]
-    for slot, level in enumerate(unique(cells, "level")):
-        left = 76 + 78 * slot
-        sample = key_of(slot).replace("<svg", f'<svg x="{left}" y="8" width="34" height="14"', 1)
-        legend += [Markup(sample), tag("text", percent(level), x=f"{left + 38}", y="19")]
-    title = "Order r of the loss against wrong labels"
-    return tag(
-        "svg", tag("title", title), tag("style", Markup(STYLE)),
-        tag("rect", width="100%", height="100%", fill="#fff"), join(*legend, *drawn),
-        viewBox=f"0 0 {2 * svg.WIDTH:g} {height:g}", xmlns="http://www.w3.org/2000/svg",
-        role="img", aria_label=title,
-    )  # fmt: skip
+    panels = [(name, panel(name, [c for c in cells if c["data"] == name])) for name in names]
+    levels = [percent(level) for level in unique(cells, "level")]
+    return grid("Order r of the loss against wrong labels", panels, levels, "wrong rows:")
 
 
 def write_figure(cells: Sequence[Record], path: Path = FIGURE) -> Path:

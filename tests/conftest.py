@@ -28,17 +28,23 @@ def shared_data() -> Path:
     return folder
 
 
+# Before marks are looked at.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    no_torch = find_spec("torch") is None
+    no_torch, no_anndata = find_spec("torch") is None, find_spec("anndata") is None
     for item in items:
-        if no_torch and isinstance(item, pytest.DoctestItem) and _trains(item.path):
+        if no_torch and isinstance(item, pytest.DoctestItem) and _imports(item.path, "torch"):
             item.add_marker(pytest.mark.skip(reason="torch is absent (examples)"))
+        if isinstance(item, pytest.DoctestItem) and _imports(item.path, "anndata"):
+            item.add_marker("omics")
+        if no_anndata and item.get_closest_marker("omics"):
+            item.add_marker(pytest.mark.skip(reason="anndata is absent"))
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker("shared_data")
 
 
-def _trains(module: Path) -> bool:
-    return "import torch" in module.read_text(encoding="utf-8")
+def _imports(module: Path, library: str) -> bool:
+    return f"import {library}" in module.read_text(encoding="utf-8")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 # Not deep: its lower bound is the one version that `make test` installs anyway.
-EXTRAS = ("cli", "pandas", "polars", "arrow", "dask", "spark", "plots")
+EXTRAS = ("cli", "pandas", "polars", "arrow", "dask", "spark", "plots", "omics")
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 

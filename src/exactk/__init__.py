@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from exactk.evaluate.comparing import compare
     from exactk.evaluate.comparison import Comparison
     from exactk.evaluate.honest import score_selection
+    from exactk.frozen import FrozenChoice
     from exactk.selector import TopKSelector
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Dossier",
     "ExactkError",
     "Explanation",
+    "FrozenChoice",
     "InfeasibleError",
     "InputError",
     "Moments",
@@ -82,6 +84,7 @@ __all__ = [
 _LATE = {
     "Comparison": "exactk.evaluate.comparison",
     "Dossier": "exactk.dossier",
+    "FrozenChoice": "exactk.frozen",
     "TopKClassifier": "exactk.estimators",
     "TopKRegressor": "exactk.estimators",
     "TopKSelector": "exactk.selector",

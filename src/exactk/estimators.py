@@ -36,13 +36,6 @@ LEAST_WITHIN = 1e-13
 class _TopKModel(TopKSelector):
     """What both estimators share: predictions by the fit on the selected features."""
 
-    def _finish(self, problem: Problem) -> None:
-        chosen = np.flatnonzero(self.support_).tolist()
-        coded = {category.column: category for category in problem.categories}
-        self._coding = {at: coded[j] for at, j in enumerate(chosen) if j in coded}
-        # Columns of `coef_` that the selected features are coded as, in their order.
-        self._columns = np.flatnonzero(np.isin(problem.origins, chosen))
-
     def _linear(self, X: Any) -> Floats:
         """Return the predictions of the linear fit, one column an output."""
         check_is_fitted(self)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.accumulate import BENIGN_RATIO
+from exactk.annotated import Annotated
 from exactk.columns import UnitColumns, column_scales, usable_columns
 from exactk.copies import find_copies
 from exactk.doors import Doors, reading
@@ -55,11 +56,12 @@ VISIBLE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(Doors, Ruled, Lossy):
+class Problem(Doors, Annotated, Ruled, Lossy):
     """The problem (P): pick k columns with the least ``‖HY − HX_S W‖² + ridge·‖W‖²``.
 
-    Make one with `from_arrays`, of a table too large for that with `from_files`, `from_parquet`,
-    `from_dask` or `from_spark`, or with `from_moments`; it is not changed by anything afterwards.
+    Make one with `from_arrays` or `from_anndata`, of a table too large for that with `from_files`,
+    `from_parquet`, `from_dask` or `from_spark`, or with `from_moments`; it is not changed by
+    anything afterwards.
     Columns are standardised (mean 0, standard deviation 1 with n − 1) unless ``scale=False``;
     constant columns are never candidates. In the notation of the docs, A = XᵀHX with the ridge
     on its diagonal and B = XᵀHY, both of standardised columns.

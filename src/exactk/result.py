@@ -12,10 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError
+from exactk.tidy import Tidy
 
 __all__ = ["Answer", "Path", "Result", "Status"]
 
 Floats = npt.NDArray[np.float64]
+
+PATH_COLUMNS = (
+    "k", "features", "support", "objective", "explained", "added", "removed", "status",
+)  # fmt: skip
 
 
 class Status(StrEnum):
@@ -113,6 +118,8 @@ class Result:
         What was minimised on the columns: "squared", unless the problem has another loss. Then
         `objective`, `residual` and `total` are of that loss, with and without its ridge term and
         without columns, and `coef` and `intercept` minimise it.
+    origins : tuple of int
+        Column of the user's table behind each of `support`: the same, unless text is coded.
 
     Examples
     --------
@@ -146,12 +153,15 @@ class Result:
     selected: tuple[str, ...] = ()
     k: int = 0
     loss: str = "squared"
+    origins: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Lock the arrays: a result does not change."""
         if not self.selected:
             names = dict(zip(self.support.tolist(), self.feature_names, strict=True))
             object.__setattr__(self, "selected", tuple(names[p] for p in self.order.tolist()))
+        if not self.origins:
+            object.__setattr__(self, "origins", tuple(self.support.tolist()))
         if not self.k:
             object.__setattr__(self, "k", len(self.support))
         for name in ("support", "order", "coef", "intercept"):
@@ -176,6 +186,44 @@ class Result:
         return self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays, as an ndarray does
+
+    @property
+    def table(self) -> Tidy:
+        """One row a chosen column, in order of entry: rank, index, feature, score, coefficients.
+
+        ``index`` is the column of the user's table; ``score`` is there where the method scores.
+        Coefficients are one column an output: ``coef``, ``coef:0`` and so on of several numbers,
+        ``coef:label`` of classes.
+        """
+        names = ["coef"]
+        if self.classes is not None:
+            names = [f"coef:{label}" for label in self.classes]
+        elif len(self.coef) != 1:
+            names = [f"coef:{output}" for output in range(len(self.coef))]
+        scored = [] if self.scores is None else ["score"]
+        rows = []
+        for rank, p in enumerate(self.order.tolist(), start=1):
+            at = int(np.searchsorted(self.support, p))
+            score = [] if self.scores is None else [self.scores[p]]
+            own = (rank, self.origins[at], self.feature_names[at])
+            rows.append((*own, *score, *self.coef[:, at]))
+        return Tidy(["rank", "index", "feature", *scored, *names], rows)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `table` as a frame of pandas, or of ``library="polars"``.
+
+        Examples
+        --------
+        >>> import exactk
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> result = exactk.solve(exactk.Problem.from_arrays(X, y), 2)
+        >>> result.to_frame().iloc[:, :4].round(3)
+           rank  index           feature  coef:0
+        0     1      3  petal width (cm)  -0.478
+        1     2      1  sepal width (cm)   0.349
+        """
+        return self.table.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON."""
@@ -205,7 +253,8 @@ class Result:
     def from_dict(cls, values: dict[str, Any]) -> Result:
         """Read what `to_dict` gave; keys that a Result does not have are ignored."""
         # These came later than the first results that were written.
-        values = {"scores": None, "selected": (), "k": 0, "loss": "squared", **values}
+        values = {"scores": None, "selected": (), "k": 0, "loss": "squared", "origins": (),
+                  **values}  # fmt: skip
         missing = [part.name for part in fields(cls) if part.name not in values]
         if missing:
             raise InputError(f"not a Result: it lacks {', '.join(missing)}")
@@ -221,6 +270,7 @@ class Result:
         known["trace"] = tuple(known["trace"])
         known["feature_names"] = tuple(known["feature_names"])
         known["selected"] = tuple(known["selected"])
+        known["origins"] = tuple(known["origins"])
         known["classes"] = None if known["classes"] is None else tuple(known["classes"])
         return cls(**known)
 
@@ -259,6 +309,29 @@ class Path(Sequence[Result]):
     def objectives(self) -> Floats:
         """Objective for k = 1, 2 and so on."""
         return np.array([result.objective for result in self._results])
+
+    @property
+    def table(self) -> Tidy:
+        """One row a size: k, names, columns of the user's table, objective, share explained.
+
+        ``added`` and ``removed`` are names, since the row before.
+        """
+        rows: list[Sequence[Any]] = []
+        before: tuple[str, ...] = ()
+        for result in self._results:
+            added = [name for name in result.selected if name not in before]
+            removed = [name for name in before if name not in result.selected]
+            columns = sorted(set(result.origins))
+            rows.append(
+                (result.k, result.selected, columns, result.objective, result.explained, added,
+                 removed, str(result.status))
+            )  # fmt: skip
+            before = result.selected
+        return Tidy(PATH_COLUMNS, rows)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `table` as a frame of pandas, or of ``library="polars"``."""
+        return self.table.to_frame(library)
 
     @overload
     def __getitem__(self, index: int) -> Result: ...

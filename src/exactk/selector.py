@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactk.choose.asked import Asked
 from exactk.errors import InputError
+from exactk.frozen import FrozenChoice
 from exactk.losses.base import Loss
 from exactk.methods.base import Method
 from exactk.problem import Problem
@@ -378,6 +380,58 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             return problem.with_ridge(self.ridge_)
         return asked.with_ridge(problem, problem.check_k(asked.largest(problem)))
 
+    def freeze(self, path: str | os.PathLike[str] | None = None) -> FrozenChoice:
+        """Return what was chosen as plain values, for production without exactk.
+
+        Parameters
+        ----------
+        path : path-like or None
+            Where to write it, as JSON.
+
+        Returns
+        -------
+        FrozenChoice
+
+        Raises
+        ------
+        NotFittedError
+            There is no choice yet.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> choice = TopKSelector(k=2).fit(*load_iris(return_X_y=True)).freeze()
+        >>> choice.names, choice.order
+        (('x1', 'x3'), ('x3', 'x1'))
+        """
+        check_is_fitted(self)
+        choice = FrozenChoice.of_selector(self)
+        if path is not None:
+            choice.save(path)
+        return choice
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return the selected features as a frame, most useful first; see `Result.to_frame`.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}
+
+        Returns
+        -------
+        pandas or polars DataFrame
+            Rank, index in X, name, and coefficients of each.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> TopKSelector(k=2).fit(X, y).to_frame()["feature"].tolist()
+        ['petal width (cm)', 'sepal width (cm)']
+        """
+        check_is_fitted(self)
+        return self.result_.to_frame(library)
+
     def transform(self, X: Any) -> Any:
         """Reduce a table to the selected features.
 
@@ -440,8 +494,13 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         return
 
     def _finish(self, problem: Problem) -> None:
-        """Do what an estimator made of this one has to do with the problem, once it is solved."""
-        return
+        """Note how the selected features are coded; estimators made of this one do more."""
+        chosen = np.flatnonzero(self.support_).tolist()
+        coded = {category.column: category for category in problem.categories}
+        self._coding = {at: coded[j] for at, j in enumerate(chosen) if j in coded}
+        # Columns of `coef_` that the selected features are coded as, in their order.
+        self._columns = np.flatnonzero(np.isin(problem.origins, chosen))
+        self._task = problem.task
 
     def _note_proof(self, certificate: Certificate | None) -> None:
         """Set what a proof shows, or take that of an earlier fit away."""

@@ -348,6 +348,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
         classes=None if problem.classes is None else tuple(problem.classes.tolist()),
         scores=answer.scores,
         loss=problem.loss.name,
+        origins=tuple(problem.origins[support].tolist()),
     )
 
 

@@ -18,6 +18,8 @@ __all__ = ["Tidy"]
 # Rows shown at either end of a long table, and characters of a long value.
 SHOWN_ROWS = 30
 SHOWN_WIDTH = 48
+# A browser breaks lines.
+SHOWN_WIDTH_HTML = 240
 MISSING = 'this needs {0}: pip install "exactk[{0}]"'
 
 
@@ -130,6 +132,29 @@ class Tidy(Sequence[dict[str, Any]]):
             raise MissingExtraError(MISSING.format("polars")) from error
         return pl.DataFrame({name: self[name] for name in self.columns}, strict=False)
 
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a frame of pandas or polars.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}
+
+        Raises
+        ------
+        MissingExtraError
+            The library is not installed.
+
+        Examples
+        --------
+        >>> Tidy(["k", "error"], [(1, 0.5), (2, 0.25)]).to_frame()
+           k  error
+        0  1   0.50
+        1  2   0.25
+        """
+        if library not in ("pandas", "polars"):
+            raise InputError(f"library must be 'pandas' or 'polars', not {library!r}")
+        return self.to_pandas() if library == "pandas" else self.to_polars()
+
     def to_text(self, rows: int | None = None, width: int | None = SHOWN_WIDTH) -> str:
         """Return aligned columns for the eye.
 
@@ -162,7 +187,9 @@ class Tidy(Sequence[dict[str, Any]]):
         shown, left_out = self._shown(SHOWN_ROWS)
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_for_eye(value))}</td>" for value in row) + "</tr>"
+            "<tr>"
+            + "".join(f"<td>{escape(_for_eye(value, SHOWN_WIDTH_HTML))}</td>" for value in row)
+            + "</tr>"
             for row in shown
         )
         more = f"<p>and {left_out} rows more</p>" if left_out else ""

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from exactk.errors import InputError, listing
 from exactk.tidy import Tidy
 
 __all__ = ["Explanation"]
 
 Indices = npt.NDArray[np.intp]
 
+TABLES = ("members", "outside", "why_not", "alternatives", "pairs")
 # Columns outside that a reader is shown.
 NEAREST = 5
 
@@ -67,9 +69,21 @@ class Explanation:
     pairs: Tidy
     message: str = ""
 
+    def to_frame(self, library: str = "pandas", *, table: str = "members") -> Any:
+        """Return one of the tables as a frame of pandas, or of ``library="polars"``.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}
+        table : {"members", "outside", "why_not", "alternatives", "pairs"}
+        """
+        if table not in TABLES:
+            raise InputError(f"table must be one of {listing(TABLES)}, not {table!r}")
+        chosen: Tidy = getattr(self, table)
+        return chosen.to_frame(library)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON."""
-        tables = ("members", "outside", "why_not", "alternatives", "pairs")
         return {
             "selected": list(self.selected),
             "support": self.support.tolist(),
@@ -78,7 +92,7 @@ class Explanation:
             "tolerance": self.tolerance,
             "is_complete": self.is_complete,
             "message": self.message,
-            **{name: json.loads(getattr(self, name).to_json()) for name in tables},
+            **{name: json.loads(getattr(self, name).to_json()) for name in TABLES},
         }
 
     def to_json(self, **options: Any) -> str:

@@ -89,6 +89,10 @@ class SizeChoice:
         """Return one line."""
         return f"SizeChoice(k={self.k} of 1..{self.k_max}, {self.criterion}, {self.rule})"
 
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `table` as a frame of pandas, or of ``library="polars"``."""
+        return self.table.to_frame(library)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON: the result and the table, not the whole path.
 

@@ -140,6 +140,10 @@ class Stability:
             f"never, {self.n_samples} half-samples)"
         )
 
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `table` as a frame of pandas, or of ``library="polars"``."""
+        return self.table.to_frame(library)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON: the table, and not each support."""
         named = ("k", "index", "level", "jaccard", "threshold", "negligible", "expected_false",

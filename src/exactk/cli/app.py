@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import click
 
 from exactk._version import __version__
+from exactk.cli.apply import apply
 from exactk.cli.bench import bench
 from exactk.cli.certify import certify
+from exactk.cli.compare import compare
 from exactk.cli.datasets import datasets
 from exactk.cli.explain import explain
 from exactk.cli.losses import losses
@@ -42,9 +44,11 @@ app.add_command(select)
 app.add_command(path)
 app.add_command(stability)
 app.add_command(score)
+app.add_command(compare)
 app.add_command(explain)
 app.add_command(certify)
 app.add_command(report)
+app.add_command(apply)
 app.add_command(stats)
 app.add_command(methods)
 app.add_command(losses)

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["Earlier", "read_result", "result_option"]
 
 # What a file says of its table, and the options that say it.
-OPTIONS = {"columns": "--columns", "drop": "--drop", "weights": "--weights"}
+OPTIONS = {
+    "columns": "--columns", "drop": "--drop", "weights": "--weights", "layer": "--layer",
+    "gene_names": "--gene-names",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,15 @@ class Earlier:
         stored = {
             "columns": self.facts.get("columns") or [],
             "drop": tuple(dropped),
-            "weights": self.facts.get("weights"),
+            **{name: self.facts.get(name) for name in ("weights", "layer", "gene_names")},
         }
         taken: dict[str, Any] = {}
         for name, value in stored.items():
             now = getattr(given, name)
-            if now and sorted(now) != sorted(value or ()):
+            same = (
+                now == value if isinstance(now, str) else sorted(now or ()) == sorted(value or ())
+            )
+            if now and not same:
                 raise self._differs(OPTIONS[name])
             taken[name] = now or value
         constraints = self.facts.get("constraints", {})
@@ -53,7 +59,8 @@ class Earlier:
         task = self.facts.get("task", "auto") if given.task == "auto" else given.task
         if given.moments is not None:
             # Moments know their task and have no rows.
-            task, taken["weights"] = "auto", None
+            task = "auto"
+            taken |= {"weights": None, "layer": None, "gene_names": None}
         return replace(given, constraints=constraints, ridge=self.result.ridge, task=task, **taken)
 
     def _differs(self, what: str) -> click.UsageError:

@@ -17,6 +17,8 @@ from exactk.cli.options import (
     classes_option,
     columns_option,
     drop_option,
+    gene_names_option,
+    layer_option,
     memory_option,
     only_one,
     weights_option,
@@ -49,6 +51,8 @@ class Given:
     loss: Loss
     class_weight: str | None
     classes: list[str]
+    layer: str | None
+    gene_names: str | None
     memory_limit: int | None
     quiet: bool
     constraints: dict[str, Any]
@@ -95,6 +99,8 @@ class Given:
                 self.weights,
                 task_of(self.loss, self.task),
                 self.classes,
+                self.layer,
+                self.gene_names,
             )
             problem = open_problem(
                 self.table, parts, quiet=self.quiet, memory_limit=self.memory_limit
@@ -102,6 +108,7 @@ class Given:
             return problem, self.target
         rows = {
             "--weights": self.weights, "--task": self.task != "auto", "--classes": self.classes,
+            "--layer": self.layer, "--gene-names": self.gene_names,
         }  # fmt: skip
         _refuse_rows(rows, self.ridge)
         return _from_moments(str(self.moments), self.columns, self.drop, self.memory_limit)
@@ -115,6 +122,8 @@ class Given:
             "weights": self.weights,
             "columns": self.columns or None,
             "dropped": list(self.drop),
+            **({"layer": self.layer} if self.layer else {}),
+            **({"gene_names": self.gene_names} if self.gene_names else {}),
             **({"constraints": self.constraints} if self.constraints else {}),
             "ridge_rule": self.ridge,
             "loss_options": self.loss.get_params(),
@@ -147,7 +156,7 @@ def _options() -> list[Callable[..., Any]]:
         click.option("--from-moments", "moments", type=click.Path(), is_eager=True, metavar="FILE",
                      help="Moments made by exactk stats, in place of TABLE and --target."),
         click.option("--target", multiple=True, metavar="COLUMN", callback=_target,
-                     help="Column to predict."),
+                     help="Column to predict; of an .h5ad table a column of obs."),
         click.option("--ridge", callback=_ridge, metavar="auto|cv|NUMBER", default="auto",
                      show_default=True, help="Penalty, relative to the size of the columns."),
         columns_option,
@@ -163,6 +172,8 @@ def _options() -> list[Callable[..., Any]]:
         click.option("--class-weight", type=click.Choice(["balanced"]),
                      help="Make all classes weigh the same."),
         classes_option,
+        layer_option,
+        gene_names_option,
         memory_option,
         *constraint_options(),
         click.option("--quiet", is_flag=True, help="No progress bar, no warnings."),

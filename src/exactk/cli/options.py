@@ -14,6 +14,8 @@ __all__ = [
     "classes_option",
     "columns_option",
     "drop_option",
+    "gene_names_option",
+    "layer_option",
     "list_format",
     "memory_option",
     "only_one",
@@ -121,6 +123,14 @@ classes_option = click.option(
     metavar="LABEL,...",
     callback=words,
     help="The labels, where they are known, and no others; repeatable.",
+)
+layer_option = click.option(
+    "--layer", metavar="NAME", help="Layer of an .h5ad table that is taken in place of X."
+)
+gene_names_option = click.option(
+    "--gene-names",
+    metavar="COLUMN",
+    help="Column of var in an .h5ad table that names the genes; else its var_names do.",
 )
 memory_option = click.option(
     "--memory-limit",

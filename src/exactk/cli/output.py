@@ -21,13 +21,12 @@ def check_output(output: str, what: str, inputs: Sequence[str], option: str = "-
     Parameters
     ----------
     output : str
-        Where to write.
     what : str
         What the inputs are, in one word.
     inputs : sequence of str
         Files, folders or patterns.
     option : str
-        What the place was given by.
+        What the place was given as.
     """
     place = Path(output)
     if place.is_dir():

@@ -68,8 +68,16 @@ def _read_groups(given: Given, column: str, feature: str) -> npt.NDArray[np.gene
     """The values of a column, in the order in which the rows are read.
 
     It is read as a target of labels is, beside one feature, so that files of every kind give
-    their rows in the same order as before.
+    their rows in the same order as before; the cells of an AnnData have it beside them.
     """
+    from exactk.sources.anndata import obs_column
+    from exactk.sources.h5ad import is_h5ad, read_h5ad
+
+    if is_h5ad(str(given.table)):
+        adata = read_h5ad(str(given.table), backed=True)
+        values = obs_column(adata, column, "--groups")
+        adata.file.close()
+        return values
     try:
         problem = open_problem(
             str(given.table),

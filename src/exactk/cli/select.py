@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from exactk.cli.output import check_output, write_output
 from exactk.cli.render import render
 from exactk.cli.row_groups import open_grouped
 from exactk.cli.sought import Sizing, Sought, search_options, size_options
+from exactk.errors import InputError
 
 if TYPE_CHECKING:
     from exactk.problem import Problem
@@ -42,6 +44,9 @@ INTERRUPTED = 130
               help="Then prove that no other K features are better, for so long at most; a better "
               "set that is found takes their place. See: exactk certify.")  # fmt: skip
 @optimal_option
+@click.option("--freeze", type=click.Path(), metavar="FILE",
+              help="Write the choice and its linear fit there, too, as JSON for production. See: "
+              "exactk apply.")  # fmt: skip
 @style_option
 @output_option
 def select(
@@ -51,13 +56,15 @@ def select(
     sought: Sought,
     seconds: float | None,
     require_optimal: bool,
+    freeze: str | None,
     style: str,
     output: str | None,
 ) -> int:
     """Pick exactly K columns of TABLE that predict the target best.
 
     TABLE is a file, a folder or a quoted pattern: CSV or TSV (.gz too), Parquet, Arrow or
-    Feather. Every column that is not the target, the weights or dropped is a feature: numbers, or
+    Feather; or one .h5ad file, whose genes are the features and whose other columns are those of
+    obs. Every column that is not the target, the weights or dropped is a feature: numbers, or
     text of few kinds, which is coded and counts as one. Large tables and folders are not read into
     memory but passed over, and must be numeric. In place of TABLE and --target, --from-moments
     takes what exactk stats has made of them, or of many tables.
@@ -68,8 +75,7 @@ def select(
     if k is not None and sizing.given:
         raise click.UsageError(f"{sizing.given[0]} goes with -k auto: here k is given.")
     options, choice = sought.options(), None
-    if output is not None:
-        check_output(output, *given.inputs)
+    _check_places(output, freeze, given)
     with say_warnings(given.quiet):
         problem, target, groups = open_grouped(given, sizing.row_groups)
         if k is None:
@@ -99,12 +105,34 @@ def select(
     if certificate is not None:
         facts["certificate"] = certificate
     write_output(render(result, problem, style, facts), output)
+    if freeze is not None:
+        _freeze(problem, result, certificate, target, freeze)
     if ended.status == "interrupted":
         return INTERRUPTED
     is_proven = result.status == "optimal" if certificate is None else certificate.proven
     if require_optimal and not is_proven and seconds is None:
         given.say("not proven: --certify SECONDS tries to")
     return OPEN if require_optimal and not is_proven else 0
+
+
+def _check_places(output: str | None, freeze: str | None, given: Given) -> None:
+    """Refuse places that cannot be written, or are the same, before any work."""
+    if output is not None:
+        check_output(output, *given.inputs)
+    if freeze is None:
+        return
+    check_output(freeze, *given.inputs, option="--freeze")
+    if output is not None and os.path.realpath(freeze) == os.path.realpath(output):
+        raise InputError(f"--freeze {freeze!r} and --output are the same file; give another name")
+
+
+def _freeze(
+    problem: Problem, result: Result, certificate: Certificate | None, target: str, place: str
+) -> None:
+    from exactk.frozen import FrozenChoice
+
+    choice = FrozenChoice.of(problem, result, certificate, target=target)
+    write_output(choice.to_json(indent=2, ensure_ascii=False) + "\n", place, "--freeze")
 
 
 def _proof(

@@ -13,20 +13,21 @@ from exactk.cli.options import (
     classes_option,
     columns_option,
     drop_option,
+    gene_names_option,
+    layer_option,
     list_format,
     memory_option,
     only_one,
     weights_option,
 )
 from exactk.cli.output import check_output
-from exactk.cli.tables import settle_labels
+from exactk.cli.tables import Parts, open_stream, settle_labels
 from exactk.errors import InputError, listing
 
 if TYPE_CHECKING:
     from exactk.archive import Header
     from exactk.moments import Moments
     from exactk.streams import Stream
-    from exactk.streams.files import FileStream
     from exactk.targets import Task
 
 __all__ = ["stats"]
@@ -76,6 +77,8 @@ def stats() -> None:
     help="What the target is; auto goes by its values, or by those added to.",
 )
 @classes_option
+@layer_option
+@gene_names_option
 @memory_option
 @click.option(
     "--add-to",
@@ -93,17 +96,18 @@ def build(
     weights: str | None,
     task: Task,
     classes: list[str],
+    layer: str | None,
+    gene_names: str | None,
     memory_limit: int | None,
     add_to: str | None,
     quiet: bool,
 ) -> None:
     """Make the moments of TABLE in one pass and bounded memory.
 
-    TABLE is a file, a folder or a pattern: CSV or TSV (.gz too), Parquet, Arrow or Feather. A part
-    of a table in which only one class occurs needs --task classification.
+    TABLE is a file, a folder or a pattern: CSV or TSV (.gz too), Parquet, Arrow or Feather; or one
+    .h5ad file. A part of a table in which only one class occurs needs --task classification.
     """
     from exactk.doors import STREAM_LIMIT, check_width
-    from exactk.streams.files import open_files
 
     inputs = [*tables, *([add_to] if add_to is not None else [])]
     check_output(output, "input", inputs)
@@ -112,16 +116,15 @@ def build(
         # Read twice rather than held during the pass, and before it, to see that it is whole.
         _load(add_to)
         task = _task_of(add_to, added, task)
-    stream = open_files(
-        list(tables), target, columns=columns or None, drop=drop, weights=weights, task=task
-    )
-    check_width(stream, STREAM_LIMIT if memory_limit is None else memory_limit)
+    parts = Parts(target, columns, drop, weights, task, layer=layer, gene_names=gene_names)
+    opened = open_stream(tables, parts)
+    check_width(opened, STREAM_LIMIT if memory_limit is None else memory_limit)
     known = None if added is None else added.get("classes")
     if add_to is not None and added is not None:
-        _check_columns(add_to, added, "the table", _facts(stream))
-    stream, labels = settle_labels(stream, classes, [] if known is None else known["labels"])
+        _check_columns(add_to, added, "the table", _facts(opened))
+    stream, labels = settle_labels(opened, classes, [] if known is None else known["labels"])
     if add_to is not None and known is not None:
-        _check_kind(add_to, known["labels"][0], stream)
+        _check_kind(add_to, known["labels"][0], stream.y_kind, opened.widen)
     moments = _pass(stream, task, labels, quiet)
     if add_to is not None:
         moments = _merged(_load(add_to), moments, f"the table and {add_to!r}")
@@ -241,11 +244,11 @@ def _task_of(add_to: str, added: dict[str, Any], task: Task) -> Task:
     return held
 
 
-def _check_kind(add_to: str, label: Any, stream: FileStream) -> None:
+def _check_kind(add_to: str, label: Any, y_kind: str, widen: bool) -> None:
     """Raise for labels that cannot be merged, before the pass if they can be known."""
     kind = {str: "text", bool: "true or false"}.get(type(label), "numbers")
-    new = {"text": "text", "bool": "true or false"}.get(stream.y_kind, "numbers")
-    if kind != new and (new == "text" or not stream.widen):
+    new = {"text": "text", "bool": "true or false"}.get(y_kind, "numbers")
+    if kind != new and (new == "text" or not widen):
         raise InputError(
             f"the target of the table holds {new}, and the classes of {add_to!r} are {kind}; make "
             f"them the same in both"

@@ -13,13 +13,24 @@ from exactk.errors import InputError, listing
 
 if TYPE_CHECKING:
     from exactk.problem import Problem
+    from exactk.streams import Stream
+    from exactk.streams.anndata import CellStream
     from exactk.streams.files import FileStream
     from exactk.targets import Task
 
-__all__ = ["Parts", "is_passed_over", "labels_of", "open_problem", "settle_labels"]
+__all__ = [
+    "Parts",
+    "is_passed_over",
+    "labels_of",
+    "open_problem",
+    "open_stream",
+    "settle_labels",
+]
 
 # A table of more bytes, were it float64 in memory, is passed over.
 LARGE_TABLE = 2**28
+# The matrix of an AnnData stays sparse in memory; passed over, each of its blocks is dense.
+LARGE_CELLS = 2**31
 # A value in text takes two bytes or more, with what stands between, and 8 in memory.
 TEXT_GROWTH = 4
 # Bytes of text that a byte of gzip stands for, at least about.
@@ -28,7 +39,11 @@ UNPACKED = 4
 
 @dataclass(frozen=True)
 class Parts:
-    """Which columns of a table are what, and what its target holds."""
+    """Which columns of a table are what, and what its target holds.
+
+    The target and the weights of an AnnData are columns of its `obs`, all others are genes; it
+    alone has a layer, and a column of `var` that names the genes.
+    """
 
     target: str
     columns: Sequence[str] = ()
@@ -36,6 +51,8 @@ class Parts:
     weights: str | None = None
     task: Task = "auto"
     classes: Sequence[str] = ()
+    layer: str | None = None
+    gene_names: str | None = None
 
 
 def open_problem(
@@ -45,40 +62,89 @@ def open_problem(
     from exactk.problem import Problem
 
     limit: dict[str, Any] = {} if memory_limit is None else {"memory_limit": memory_limit}
-    columns = parts.columns or None
     if parts.classes or is_passed_over(table):
-        from exactk.streams.files import open_files
-
-        stream = open_files(
-            table, parts.target, columns=columns, drop=parts.drop, weights=parts.weights,
-            task=parts.task,
-        )  # fmt: skip
-        stream, classes = settle_labels(stream, parts.classes, [])
+        stream, classes = settle_labels(open_stream([table], parts), parts.classes, [])
         return Problem.from_stream(
             stream, task=parts.task, classes=classes, verbose=0 if quiet else 1, **limit
         )
+    from exactk.sources.h5ad import is_h5ad
+
+    if is_h5ad(table):
+        adata = _open_cells(table, parts, backed=False)
+        return Problem.from_anndata(
+            adata, parts.target, layer=parts.layer, names=parts.gene_names, weights=parts.weights,
+            task=parts.task, **limit,
+        )  # fmt: skip
     from exactk.sources.files import read_table, split_table
 
+    _refuse_cells(table, parts)
     split = split_table(
-        read_table(table), parts.target, columns=columns, weights=parts.weights, drop=parts.drop,
-        text=True,
+        read_table(table), parts.target, columns=parts.columns or None, weights=parts.weights,
+        drop=parts.drop, text=True,
     )  # fmt: skip
     return Problem.from_arrays(
         split.features, split.target, sample_weight=split.weights, task=parts.task, **limit
     )
 
 
+def open_stream(tables: Sequence[str], parts: Parts) -> FileStream | CellStream:
+    """Open files, folders and patterns, or one AnnData, to be passed over."""
+    from exactk.sources.h5ad import is_h5ad
+
+    if len(tables) == 1 and is_h5ad(tables[0]) and os.path.isfile(tables[0]):
+        from exactk.sources.anndata import take_apart
+        from exactk.streams.anndata import CellStream
+
+        adata = _open_cells(tables[0], parts, backed=is_passed_over(tables[0]))
+        cells = take_apart(
+            adata, parts.target, layer=parts.layer, names=parts.gene_names, weights=parts.weights
+        )
+        return CellStream(cells, parts.task, tables[0])
+    from exactk.streams.files import open_files
+
+    _refuse_cells(tables[0], parts)
+    return open_files(
+        list(tables), parts.target, columns=parts.columns or None, drop=parts.drop,
+        weights=parts.weights, task=parts.task,
+    )  # fmt: skip
+
+
 def is_passed_over(table: str) -> bool:
     """Whether a table is a folder or a pattern, or too large to be read into memory."""
+    from exactk.sources.h5ad import is_h5ad, stored_bytes
     from exactk.streams.folders import is_pattern
 
     if os.path.isdir(table) or is_pattern(table):
         return True
+    if is_h5ad(table):
+        return stored_bytes(table) > LARGE_CELLS
     try:
         size = Path(table).stat().st_size
     except OSError:
         return False
     return _bytes_in_memory(table, size) > LARGE_TABLE
+
+
+def _open_cells(table: str, parts: Parts, *, backed: bool) -> Any:
+    """Open an AnnData with the genes that are features; its layers are always read."""
+    from exactk.sources.anndata import gene_names, keep_genes
+    from exactk.sources.h5ad import read_h5ad
+
+    for role, column in (
+        ("weights", parts.weights),
+        *(("columns", name) for name in parts.columns),
+    ):
+        if column == parts.target:
+            raise InputError(f"--target {column!r} is among --{role}, too; give it one part")
+    adata = read_h5ad(table, backed=backed)
+    return keep_genes(adata, gene_names(adata.var, parts.gene_names), parts.columns, parts.drop)
+
+
+def _refuse_cells(table: str, parts: Parts) -> None:
+    """Raise for what only an AnnData has."""
+    for option, value in (("--layer", parts.layer), ("--gene-names", parts.gene_names)):
+        if value is not None:
+            raise InputError(f"{option} {value!r} is for .h5ad tables, and {table!r} is none")
 
 
 def _bytes_in_memory(table: str, size: int) -> float:
@@ -125,8 +191,8 @@ def labels_of(words: Sequence[str], kind: str) -> list[Any] | None:
 
 
 def settle_labels(
-    stream: FileStream, words: Sequence[str], known: Sequence[Any]
-) -> tuple[FileStream, list[Any] | None]:
+    stream: FileStream | CellStream, words: Sequence[str], known: Sequence[Any]
+) -> tuple[Stream, list[Any] | None]:
     """Read the labels of a CSV file as text where others are: its own may all look like numbers."""
     from exactk.streams.files import FileStream
 
@@ -137,6 +203,6 @@ def settle_labels(
         except InputError:
             if not stream.widen:
                 raise
-    if stream.widen:
+    if isinstance(stream, FileStream) and stream.widen:
         stream = FileStream(stream.files, replace(stream.layout, y_kind="text"))
     return stream, list(words) or None

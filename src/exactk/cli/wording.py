@@ -56,6 +56,9 @@ _WORDS = (
     (r"\bother than exclude\b", "other than --exclude"),
     (r"(?<![-\w])(include|exclude) (?=\0)", r"--\1 "),
     (r"^(tolerance|effort|gap|within)(?= must)", r"--\1"),
+    (r"^layer (?=\0)", "--layer "),
+    (r"^names(?=: | \0)", "--gene-names"),
+    (r"\bleave names out\b", "leave --gene-names out"),
     (r"^(chosen|result)(?=:| must| has)", "--features"),
 )
 

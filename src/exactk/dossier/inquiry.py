@@ -44,8 +44,10 @@ __all__ = ["RIVALS", "investigate"]
 RIVALS = ("selectkbest", "rfe", "l1")
 # Sizes beyond the one that was asked for, so that one sees what more would bring.
 LEAST_SIZES = 10
-# Features of the map of frequencies over sizes.
+# Features of the map of frequencies over sizes, and seconds that it may take where no time limit
+# is given: a map of fewer halves is a map.
 MAPPED = 30
+PATIENCE = 60.0
 # Pieces of work among which a time limit is shared out.
 PARTS = 9
 
@@ -319,10 +321,12 @@ def _frequencies(problem: Problem, k_max: int, asked: Settings, work: Work) -> F
     if asked.n_samples == 0:
         raise InputError("half-samples were not asked for")
     options = {name: value for name, value in asked.options.items() if name not in _SEARCH}
+    share = work.seconds()
     return frequencies_by_size(
         problem, k_max, n_samples=max(asked.n_samples // 2, 2), method=asked.method,
-        groups=asked.groups, random_state=asked.random_state, time_limit=work.seconds(),
-        verbose=asked.verbose, **options,
+        groups=asked.groups, random_state=asked.random_state,
+        time_limit=PATIENCE if share is None else min(share, PATIENCE), verbose=asked.verbose,
+        **options,
     )  # fmt: skip
 
 

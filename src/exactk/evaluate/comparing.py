@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from math import nan
@@ -93,8 +92,8 @@ def compare(
         Of the objective, as in `TopKSelector`. A `Problem` with a ridge above 0 keeps it where
         this is "auto".
     time_limit : float or None
-        Seconds for each selection. A method of exactk gives the best found by then, an
-        alternative no answer.
+        Seconds for each selection, if it does not end sooner by itself. A method of exactk then
+        gives the best found, an alternative no answer.
     random_state : int, Generator or None
         Seed of the folds and of the methods; None is a fixed seed.
     verbose : int
@@ -138,7 +137,7 @@ def compare(
     seed = search_seed(random_state)
     chooser = TopKSelector(k=k, ridge=ridge, time_limit=limit, random_state=seed, **options)
     given = _given(X, y, sample_weight, chooser, groups)
-    given.problem.check_k(k)
+    k = given.problem.check_k(k)
     listed = contenders(named, given, seed, limit)
     splits = make_splits(given, cv, random_state)
     trial = make_trial(given, estimator, scoring)
@@ -235,9 +234,7 @@ def _tried(
     splits: list[Split],
     count: Callable[[int], None],
 ) -> Outcome:
-    start = time.perf_counter()
     whole = contender.choose(given.all_rows)
-    seconds = time.perf_counter() - start
     fit = graded.refit(whole.support)
     if fit.interrupted:
         raise KeyboardInterrupt
@@ -255,7 +252,8 @@ def _tried(
         method=contender.name, status=whole.status, note="; ".join(notes),
         scores=tuple(scores), chosen=tuple(given.names_of(found.support) for found in picked),
         features=given.names_of(whole.support), objective=fit.objective,
-        stability=contender.stability([found.support for found in picked]), seconds=seconds,
+        stability=contender.stability([found.support for found in picked]), seconds=whole.seconds,
+        keeps_rules=contender.keeps_rules,
     )  # fmt: skip
 
 

@@ -33,11 +33,12 @@ class Comparison:
         standard_error of its honest scores; difference of the mean to that of the first method,
         and difference_error, its standard error over the folds, fold by fold; objective of the
         features chosen on all rows, by the problem, ridge term included; excess, by how much that
-        is above the least of the table, as a share of it; stability, Nogueira's index of the
-        choices of the folds; seconds that choosing on all rows took, from the table on; shared,
-        how many of its features are among those of the first method; features, chosen on all
-        rows; status; note. A method that gave no answer has status "refused", "time_limit" or
-        "error", nan for its figures, and the reason as its note.
+        is above the least of those that keep the constraints, as a share of it (below it, where
+        it does not keep them); stability, Nogueira's index of the choices of the folds; seconds
+        that choosing on all rows took, with all that is made of the table for it; shared, how
+        many of its features are among those of the first method; features, chosen on all rows;
+        status; note. A method that gave no answer has status "refused", "time_limit" or "error",
+        nan for its figures, and the reason as its note.
     folds : Tidy
         One row a method and fold: method, fold, score, features.
     k : int
@@ -123,7 +124,7 @@ def _shown(row: dict[str, Any], is_first: bool) -> list[str]:
         "reference" if is_first else difference,
         excess,
         f"{row['stability']:.3f}" if isfinite(row["stability"]) else "",
-        f"{row['seconds']:.2g}",
+        f"{row['seconds']:.2g}" if row["seconds"] < 10 else f"{row['seconds']:.0f}",
         shared,
     ]
 
@@ -149,6 +150,8 @@ class Outcome:
     features : tuple of str
         Chosen on all rows, as the three below.
     objective, stability, seconds : float
+    keeps_rules : bool
+        Whether the features keep the rules of the problem.
     """
 
     method: str
@@ -160,6 +163,7 @@ class Outcome:
     objective: float = nan
     stability: float = nan
     seconds: float = nan
+    keeps_rules: bool = True
 
 
 def tabulate(outcomes: Sequence[Outcome]) -> tuple[Tidy, Tidy]:
@@ -175,7 +179,9 @@ def tabulate(outcomes: Sequence[Outcome]) -> tuple[Tidy, Tidy]:
     a       0.625  0           0                 0       1
     b       0.625  0           0.25              0.5     1
     """
-    least = min((one.objective for one in outcomes if one.scores), default=nan)
+    done = [one for one in outcomes if one.scores]
+    keeping = [one for one in done if one.keeps_rules] or done
+    least = min((one.objective for one in keeping), default=nan)
     rows = [_row(one, outcomes[0], least) for one in outcomes]
     folds = [
         (one.method, number, score, names)

@@ -33,17 +33,26 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Picked:
-    """Columns of the problem, and how the choice of them ended."""
+    """Columns of the problem, how the choice of them ended, and how long it took."""
 
     support: Indices
     status: str
-    note: str = ""
+    note: str
+    seconds: float
 
 
 class Contender(ABC):
-    """Something that chooses k columns by some rows."""
+    """Something that chooses k columns by some rows.
+
+    Attributes
+    ----------
+    name : str
+    keeps_rules : bool
+        Whether what it chooses keeps the rules of the problem.
+    """
 
     name: str
+    keeps_rules: bool = True
 
     @abstractmethod
     def choose(self, rows: Indices) -> Picked:
@@ -61,11 +70,12 @@ class Ours(Contender):
         self.name, self._given, self._asked = name, given, asked
 
     def choose(self, rows: Indices) -> Picked:
+        clock = Monitor()
         with warnings.catch_warnings():
             # The status and its message say the same.
             warnings.simplefilter("ignore")
             result = self._given.solve(rows, self._asked)
-        return Picked(result.support, str(result.status), result.message)
+        return Picked(result.support, str(result.status), result.message, clock.seconds)
 
     def stability(self, supports: Sequence[Indices]) -> float:
         return stability_of(supports, self._given.problem)
@@ -80,10 +90,10 @@ class Theirs(Contender):
         self.name, self._run, self._given = name, run, given
         self._seed, self._limit = seed, time_limit
         self._note = _unkept(given.problem)
+        self.keeps_rules = not self._note
 
     def choose(self, rows: Indices) -> Picked:
         given, problem, k = self._given, self._given.problem, self._given.asked.k
-        monitor = Monitor(self._limit)
         columns = np.setdiff1d(given.usable_in(rows), _excluded(problem))
         if k > len(columns):
             raise InputError(f"k={k} is more than the {len(columns)} columns that can be chosen")
@@ -93,14 +103,17 @@ class Theirs(Contender):
         y = target.values if target.codes is None else target.codes
         assert y is not None
         weights = None if problem.weights is None else problem.weights[rows]
-        sheet = Sheet(x, y[rows], weights, problem.task, self._seed, monitor)
+        # The clock starts with an array, which is what scikit-learn would be given.
+        clock = Monitor(self._limit)
+        sheet = Sheet(x, y[rows], weights, problem.task, self._seed, clock)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             support = columns[self._run(sheet, k)]
+        seconds = clock.seconds
         unfinished = any(issubclass(one.category, ConvergenceWarning) for one in caught)
         words = ["a fit ended before it converged"] if unfinished else []
         status = Status.MAX_ITER if unfinished else Status.CONVERGED
-        return Picked(support, str(status), "; ".join([*self._note, *words]))
+        return Picked(support, str(status), "; ".join([*self._note, *words]), seconds)
 
     def stability(self, supports: Sequence[Indices]) -> float:
         if len(supports) < 2:
@@ -198,9 +211,16 @@ def contenders(
         if isinstance(method, str) and method in RIVALS:
             found.append(Theirs(name, RIVALS[method], given, seed or 0, time_limit))
             continue
-        asked = replace(given.asked, method_given=method)
-        cls = registry.method_class(method) if isinstance(method, str) else type(method)
-        if "effort" not in cls.option_names():
-            asked = replace(asked, effort=None)
+        effort = _effort(method, given.asked.effort, time_limit)
+        asked = replace(given.asked, method_given=method, effort=effort)
         found.append(Ours(name, given, asked.checked()))
     return found
+
+
+def _effort(method: str | Method, effort: Any, time_limit: float | None) -> Any:
+    """How hard a method searches: where the time limit is but a guard, it ends by itself."""
+    made = registry.create(method) if isinstance(method, str) else method
+    if "effort" not in made.option_names():
+        return None
+    own = made.get_params(deep=False)["effort"]
+    return 1.0 if effort is None and own is None and time_limit is not None else effort

@@ -132,6 +132,10 @@ class SelectionScore:
             [(name, getattr(self, name), self._error(name)) for name in FIGURES],
         )
 
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `folds` as a frame of pandas, or of ``library="polars"``."""
+        return self.folds.to_frame(library)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; nan becomes None."""
         figures = {

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from html import escape
 from math import ceil, floor, log10
 from typing import Any, Self
 
 from exactk.errors import InputError
 from exactk.result import Result, Status
+from exactk.tidy import Tidy
 
-__all__ = ["Certificate", "at_least", "at_most", "from_mapping"]
+__all__ = ["TABLE_COLUMNS", "Certificate", "at_least", "at_most", "from_mapping"]
 
+# What a row of a table of certificates holds.
+TABLE_COLUMNS = ("k", "objective", "lower", "gap", "proven", "selected")
 # How a proof ended before its end, in the words of a summary.
 ENDS = {
     Status.TIME_LIMIT: " before the time limit",
@@ -90,6 +94,10 @@ class Certificate:
         """Return the summary."""
         return self.summary
 
+    def _repr_html_(self) -> str:
+        """Return the columns and the summary for a notebook."""
+        return f"<p>{escape(', '.join(self.result.selected))}</p><p>{escape(self.summary)}</p>"
+
     @property
     def summary(self) -> str:
         """What is known, in a few plain sentences."""
@@ -135,6 +143,23 @@ class Certificate:
     def _noun(self) -> str:
         noun = "column" if len(self.result.support) == self.k else "feature"
         return noun if self.k == 1 else f"{noun}s"
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """Its row in a table of certificates, under `TABLE_COLUMNS`."""
+        return (self.k, self.upper, self.lower, self.gap, self.proven, self.result.selected)
+
+    @property
+    def table(self) -> Tidy:
+        """One row: k, objective, lower bound, gap, whether it is proven, and the names.
+
+        The columns one by one, with their coefficients, are in ``result.table``.
+        """
+        return Tidy(TABLE_COLUMNS, [self.row])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `table` as a frame of pandas, or of ``library="polars"``."""
+        return self.table.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON; the summary is among them."""

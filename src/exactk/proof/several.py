@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from html import escape
 from typing import Any, Self, overload
 
 from exactk.errors import InputError
-from exactk.proof.certificate import Certificate, at_least, from_mapping
+from exactk.proof.certificate import TABLE_COLUMNS, Certificate, at_least, from_mapping
 from exactk.result import Path, Status
 from exactk.tidy import Tidy
 
@@ -76,14 +77,11 @@ class CertifiedPath(Sequence[Certificate]):
     @property
     def table(self) -> Tidy:
         """One row a size: k, objective, lower bound, gap, whether it is proven, and the names."""
-        columns = ["k", "objective", "lower", "gap", "proven", "selected"]
-        return Tidy(
-            columns,
-            [
-                (one.k, one.upper, one.lower, one.gap, one.proven, one.result.selected)
-                for one in self._certificates
-            ],
-        )
+        return Tidy(TABLE_COLUMNS, [one.row for one in self._certificates])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `table` as a frame of pandas, or of ``library="polars"``."""
+        return self.table.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON."""
@@ -133,6 +131,10 @@ class CertifiedPath(Sequence[Certificate]):
         """Return one line."""
         proven = sum(one.proven for one in self._certificates)
         return f"CertifiedPath({len(self)} sizes, {proven} proven)"
+
+    def _repr_html_(self) -> str:
+        """Return the table for a notebook."""
+        return self.table._repr_html_()
 
 
 @dataclass(frozen=True)
@@ -213,6 +215,10 @@ class BestSets:
         ]
         return Tidy(["rank", "objective", "excess", "features"], rows)
 
+    def _repr_html_(self) -> str:
+        """Return the table and the summary for a notebook."""
+        return f"{self.table._repr_html_()}<p>{escape(self.summary)}</p>"
+
     @property
     def summary(self) -> str:
         """What is known, in a few plain sentences."""
@@ -229,6 +235,10 @@ class BestSets:
             said = f"Not proven: other {these} may belong in this list of {len(self.sets)}{bound}."
         rest = f" Assumed: {'; '.join(self.assumptions)}." if self.assumptions else ""
         return said + rest
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `table` as a frame of pandas, or of ``library="polars"``."""
+        return self.table.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON; the summary is among them."""

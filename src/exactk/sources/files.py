@@ -22,6 +22,7 @@ from exactk.sources.arrow import (
     plain,
     plain_type,
 )
+from exactk.sources.h5ad import is_h5ad
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,6 +125,12 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
     file = Path(path)
     name = file.name.lower()
     suffix = next((known for known in KINDS if name.endswith(known)), None)
+    if is_h5ad(name):
+        raise InputError(
+            f"table {str(path)!r} is an AnnData, which commands take one at a time; in Python: "
+            f"Problem.from_anndata(anndata.read_h5ad(path), target), or of several "
+            f"anndata.concat"
+        )
     if suffix is None:
         shown = f"the suffix {file.suffix!r}" if file.suffix else "no suffix"
         raise InputError(f"table {str(path)!r} has {shown}; give {spell_suffixes()}")

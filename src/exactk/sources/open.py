@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from exactk.errors import InputError, listing
+from exactk.sources.anndata import is_anndata
 from exactk.sources.base import Rows
 from exactk.sources.categories import Category
 from exactk.sources.dense import DenseRows
@@ -98,11 +99,16 @@ def _library(X: Any) -> str:
 
 
 def _refuse_elsewhere(X: Any) -> None:
-    """Raise for tables whose rows are not in memory, and name the door that takes them."""
+    """Raise for tables that come in by other doors, and name the one that takes them."""
     if is_dask(X):
         raise InputError(
             f"X is a dask {type(X).__name__}, whose rows are not in memory; use "
             f"Problem.from_dask(X, y), or TopKSelector"
+        )
+    if is_anndata(X):
+        raise InputError(
+            f"X is an {type(X).__name__} of anndata; use Problem.from_anndata(adata, target), or "
+            f"give the parts: X=adata.X, y=adata.obs[target]"
         )
     if _library(X) == "pyspark":
         raise InputError(

@@ -22,7 +22,7 @@ from exactk.streams.text import WIDER, OtherKindError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FileStream", "open_files"]
+__all__ = ["FileStream", "folder_columns", "open_files", "refuse_repeated"]
 
 Part = TypeVar("Part")
 
@@ -140,8 +140,8 @@ def open_files(
     files = [file for file, _ in looked]
     schemas = [schema for _, schema in looked]
     for file, schema in looked:
-        _check_names(file.path, schema)
-    extra = _folder_columns(found, schemas[0])
+        refuse_repeated(file.path, schema)
+    extra = folder_columns(found, schemas[0])
     files = [
         replace(file, constants={name: values[i] for name, values in extra.items()})
         for i, file in enumerate(files)
@@ -156,7 +156,8 @@ def open_files(
     return FileStream(files, layout, widen=guessed)
 
 
-def _check_names(path: str, schema: pa.Schema) -> None:
+def refuse_repeated(path: str, schema: pa.Schema) -> None:
+    """Raise for a file without columns, or with two of one name."""
     if not schema.names:
         raise InputError(f"table {path!r} has no columns")
     repeated = [name for name, count in Counter(schema.names).items() if count > 1]
@@ -166,7 +167,7 @@ def _check_names(path: str, schema: pa.Schema) -> None:
         )
 
 
-def _folder_columns(found: Sequence[Found], schema: pa.Schema) -> dict[str, list[Any]]:
+def folder_columns(found: Sequence[Found], schema: pa.Schema) -> dict[str, list[Any]]:
     """Columns that the names of the folders spell out: whole numbers if all values are."""
     names = found[0].folders
     for one in found:

@@ -22,7 +22,7 @@ from exactk.streams.text import text_batches, text_schema, truths_in
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TableFile", "examine", "windows_of"]
+__all__ = ["TableFile", "arrow_batches", "examine", "windows_of"]
 
 # A row group is read column by column into its blocks where these take no more bytes than this, or
 # than pages and dictionaries would, were all columns read in step: of each column all of them, or
@@ -136,7 +136,7 @@ def windows_of(
     with unreadable(file.path):
         batches: Iterable[pa.RecordBatch]
         if file.kind == "Arrow":
-            batches = _arrow_batches(file, names)
+            batches = arrow_batches(file, names)
         else:
             batches = text_batches(file.path, layout, names, file.truths, widen=widen)
         for group in cut(batches, repeat(rows)):
@@ -152,7 +152,8 @@ def windows_of(
             place = Place(place.source, part, place.first_row + n_rows)
 
 
-def _arrow_batches(file: TableFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def arrow_batches(file: TableFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Give some columns of an Arrow file in the batches that it has."""
     # A batch may be as large as the file: mapped, no more of it is in memory than is in use. To
     # touch what was cut off meanwhile would end the process, hence the looks at the file.
     reader = open_arrow(file.path, names, mapped=True)

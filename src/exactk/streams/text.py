@@ -14,7 +14,14 @@ from exactk.streams.arrow import Layout
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["WIDER", "OtherKindError", "text_batches", "text_schema", "truths_in"]
+__all__ = [
+    "WIDER",
+    "OtherKindError",
+    "text_batches",
+    "text_schema",
+    "truths_in",
+    "typed_batches",
+]
 
 # Text that is read at once: more only fills the memory.
 BLOCK_BYTES = 2**22
@@ -30,7 +37,9 @@ _CONVERSION = re.compile(
 
 
 class OtherKindError(InputError):
-    """The target turned out to hold another kind of values than its first ones."""
+    """A column turned out to hold another kind of values than its first ones."""
+
+    column: str
 
 
 def text_schema(path: str) -> pa.Schema:
@@ -46,6 +55,7 @@ def _opened(
     note: Any = None,
     *,
     serial: bool = False,
+    nulls: bool = True,
 ) -> Any:
     from pyarrow import csv
 
@@ -59,7 +69,7 @@ def _opened(
         ),
         csv.ParseOptions(delimiter=delimiter, invalid_row_handler=note),
         # Otherwise the text "NA" would quietly become a class of its own.
-        csv.ConvertOptions(column_types=types, include_columns=names, strings_can_be_null=True),
+        csv.ConvertOptions(column_types=types, include_columns=names, strings_can_be_null=nulls),
     )
 
 
@@ -97,12 +107,36 @@ def text_batches(
     widen : bool
         Whether a target of another kind than the layout says is an `OtherKindError`.
     """
+    may_widen = layout.targets if widen and layout.y_kind in WIDER else ()
+    yield from typed_batches(path, _types(layout, truths), names, widen=may_widen)
+
+
+def typed_batches(
+    path: str,
+    types: dict[str, Any],
+    names: Sequence[str],
+    *,
+    widen: Collection[str] = (),
+    nulls: bool = True,
+) -> Iterator[pa.RecordBatch]:
+    """Read some columns of a file of text in batches, each as a given type.
+
+    Parameters
+    ----------
+    path : str
+    types : dict of str to pyarrow.DataType
+    names : sequence of str
+        The columns to read.
+    widen : collection of str
+        Columns of which a value of another kind is an `OtherKindError`.
+    nulls : bool
+        Whether text such as "NA" is a missing value.
+    """
     import pyarrow as pa
 
-    types = _types(layout, truths)
     ragged: list[Any] = []
     try:
-        with _opened(path, types, names, _noting(ragged)) as reader:
+        with _opened(path, types, names, _noting(ragged), nulls=nulls) as reader:
             for batch in reader:
                 if ragged:
                     break
@@ -113,8 +147,10 @@ def text_batches(
             if flaw is None:
                 raise
             name = text_schema(path).names[int(flaw["column"])]
-            if widen and name in layout.targets and layout.y_kind in WIDER:
-                raise OtherKindError(f"target column {name!r} is not {layout.y_kind}") from error
+            if name in widen:
+                other = OtherKindError(f"column {name!r} is not {types[name]}")
+                other.column = name
+                raise other from error
             raise _refused(path, name, _with_row(path, types, names, flaw)) from error
     if ragged:
         refuse_ragged(path, _with_number(path, types, names, ragged[0]))

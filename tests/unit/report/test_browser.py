@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import struct
 import zlib
-from importlib.util import find_spec
 
 import pytest
 
 from exactk.report import write_page
 from tests.unit.report import stores
+from tests.unit.report.browsing import NEEDS_BROWSER, background, shown
 
-REQUIRED = os.environ.get("EXACTK_BROWSER") == "required"
-CHROMIUM = (
-    os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-)
-pytestmark = [
-    pytest.mark.skipif(find_spec("playwright") is None, reason="playwright is absent (the page)"),
-    pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="chromium is absent (the page)"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
-        yield browser
-        browser.close()
+pytestmark = NEEDS_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -43,30 +22,6 @@ def files(tmp_path_factory):
         name: write_page(stores.through_json(records), folder / f"{name}.html").as_uri()
         for name, records in made.items()
     }
-
-
-@pytest.fixture
-def visit(browser, files):
-    """Open a page; at the end there must have been no complaint and no request."""
-    troubles: list[str] = []
-    contexts = []
-
-    def opened(name, address="", **options):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        contexts.append(context)
-        view = context.new_page()
-        view.on("console", lambda message: troubles.append(message.text))
-        view.on("pageerror", lambda error: troubles.append(str(error)))
-        view.on("request", lambda request: troubles.append(request.url))
-        view.goto(files[name] + address)
-        # The page itself is the only thing that may be asked for.
-        assert troubles.pop(0).startswith(files[name])
-        return view
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert troubles == []
 
 
 def pixels(png: bytes) -> set[bytes]:
@@ -104,18 +59,6 @@ def pixels(png: bytes) -> set[bytes]:
         before = bytes(line)
         seen |= {before[i : i + channels] for i in range(0, stride, channels)}
     return seen
-
-
-def shown(view, selector):
-    """How many of these take room on the screen."""
-    return view.evaluate(
-        "s => [...document.querySelectorAll(s)].filter(e => e.getClientRects().length).length",
-        selector,
-    )
-
-
-def background(view):
-    return view.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
 def box(view, kind, name):

@@ -21,7 +21,7 @@ from exactk.moments import Moments
 from exactk.sources.files import read_table
 from exactk.streams import formats, lanes
 from exactk.streams.coding import Coding
-from exactk.streams.files import _folder_columns, open_files
+from exactk.streams.files import folder_columns, open_files
 from exactk.streams.folders import Found
 from exactk.streams.moments import stream_moments
 from exactk.streams.resample import Resample, SampledStream
@@ -377,7 +377,7 @@ def test_folders_that_spell_out_a_column(tmp_path: Path) -> None:
 def test_folders_whose_values_are_text(tmp_path: Path, value: str) -> None:
     X, y = data(20)
     found = [Found(f"{i}", "Parquet", {"month": text}) for i, text in enumerate(["1", value])]
-    assert _folder_columns(found, as_table(X, y).schema) == {"month": ["1", value]}
+    assert folder_columns(found, as_table(X, y).schema) == {"month": ["1", value]}
 
 
 def test_folders_whose_values_are_the_last_whole_numbers(tmp_path: Path) -> None:

@@ -51,7 +51,11 @@ def _cards(record: Record) -> Markup:
 
 def _card(name: str, figure: str, words: object) -> Markup:
     return tag(
-        "div", tag("h3", name), tag("p", figure, class_="figure-of"), tag("p", words), class_="card"
+        "div",
+        tag("p", name, class_="card-name"),
+        tag("p", figure, class_="figure-of"),
+        tag("p", words),
+        class_="card",
     )
 
 

@@ -68,8 +68,11 @@ def _score(record: Record) -> Markup:
         tag("tr", tag("th", what, scope="row"), cell(figure), tag("td", words, class_="reason"))
         for what, figure, words in lines
     ]
-    heads = join(tag("th", "", scope="col"), tag("th", label(name), scope="col", class_="number"),
-                 tag("th", "", scope="col"))  # fmt: skip
+    heads = join(
+        tag("th", "features", scope="col"),
+        tag("th", label(name), scope="col", class_="number"),
+        tag("th", "what it means", scope="col"),
+    )
     message = tag("p", label(score["message"]), ".", class_="caption") if score["message"] else ""
     return join(table(body, heads, caption="What to expect of new rows"), message)
 

@@ -1,0 +1,210 @@
+"""What is usually used, beside exactk: accuracy on rows held out at the same number of features.
+
+Every method chooses within the training rows of the same five folds (`exactk.compare`), and the
+same logistic regression is trained on what it chose.
+
+    python -m benchmarks.alternatives [--data digits isolet] [--k 5 10 20] [--limit 300] [--add]
+    python -m benchmarks.alternatives --draw      # the table and the figure of the record alone
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import grid
+from benchmarks.harness import RESULTS, circumstances, markdown, pin_threads, write_record
+from exactk.report import svg
+from exactk.report.scales import linear, whole_numbers
+
+NAME = "alternatives"
+DATA = ("digits", "isolet", "semeion", "srbct", "colon", "carcinom", "warppie10p", "orl")
+SHOWN = ("digits", "isolet", "srbct", "warppie10p")
+SIZES = (5, 10, 20, 40)
+# The methods of a cell: what they are called, and the loss by which exactk's choose.
+LABELS = {
+    "exchange": "exactk", "logistic": "exactk, logistic loss", "selectkbest": "SelectKBest",
+    "rfe": "RFE", "l1": "L1 (lasso)",
+}  # fmt: skip
+METHODS = tuple(LABELS)
+OURS = ("exchange", "logistic")
+COLUMNS = ("method", "mean", "standard_error", "excess", "seconds", "status")
+# Scores that differ by rounding are level.
+SAME = 1e-9
+FIGURE = Path(__file__).resolve().parents[1] / "docs" / "img" / "alternatives.svg"
+
+Record = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--data", nargs="+", default=list(DATA))
+    parser.add_argument("--k", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds for each selection")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--add",
+        action="store_true",
+        help="keep the cells of the record, and measure those that it lacks",
+    )
+    parser.add_argument("--draw", action="store_true", help="draw the record and measure nothing")
+    given = parser.parse_args()
+    pin_threads(given.threads)
+    if not given.draw:
+        run(given.data, given.k, given.limit, given.threads, given.add)
+    record = kept()
+    FIGURE.write_text(figure(record) + "\n", encoding="utf-8")
+    print(report(record))
+
+
+def kept() -> Record:
+    """The record of earlier runs."""
+    file = RESULTS / f"{NAME}.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"cells": []}
+
+
+def run(names: Sequence[str], sizes: Sequence[int], limit: float, threads: int, add: bool) -> None:
+    """Compare on one data set and size after the other; each cell is kept as soon as it is done."""
+    import exactk
+    from benchmarks.data import available, load
+
+    cells = kept()["cells"] if add else []
+    for name in available(names)[0]:
+        data = load(name)
+        for k in sizes:
+            if any((cell["data"], cell["k"]) == (name, k) for cell in cells):
+                continue
+            squared = exactk.compare(
+                data.X, data.y, k, [m for m in METHODS if m != "logistic"], time_limit=limit
+            )
+            # The same folds: they go by the seed and the classes.
+            logistic = exactk.compare(
+                data.X, data.y, k, ["exchange"], loss="logistic", time_limit=limit
+            )
+            rows = [{part: row[part] for part in COLUMNS} for row in squared.table]
+            # Its objective is a deviance, and not to be compared.
+            own = {part: logistic.table[0][part] for part in COLUMNS if part != "excess"}
+            rows.insert(1, {**own, "method": "logistic"})
+            cells.append({
+                "data": name, "rows": data.X.shape[0], "columns": data.X.shape[1], "k": k,
+                "baseline": squared.baseline, "methods": rows,
+            })  # fmt: skip
+            order = sorted(cells, key=lambda cell: (DATA.index(cell["data"]), cell["k"]))
+            write_record(NAME, {**circumstances(threads), "limit": limit, "cells": order})
+            print(name, k, {row["method"]: round(row["mean"], 3) for row in rows}, flush=True)
+
+
+def scores(cell: Record) -> dict[str, Record]:
+    """The rows of a cell that have a score, by method."""
+    return {row["method"]: row for row in cell["methods"] if row["mean"] == row["mean"]}
+
+
+def report(record: Record) -> str:
+    """The record as Markdown: accuracy of each method in per cent, the best of a row in bold."""
+    rows = []
+    for cell in record["cells"]:
+        found = scores(cell)
+        best = max(round(100 * row["mean"], 1) for row in found.values())
+        shown = []
+        for method in METHODS:
+            if method not in found:
+                shown.append("no answer in time")
+                continue
+            value = round(100 * found[method]["mean"], 1)
+            text = f"{value:.1f} ± {100 * found[method]['standard_error']:.1f}"
+            shown.append(f"**{text}**" if value == best else text)
+        rows.append(
+            [cell["data"], f"{cell['rows']:,} × {cell['columns']:,}", str(cell["k"]), *shown]
+        )
+    head = ["data", "rows × columns", "k", *(LABELS[method] for method in METHODS)]
+    return markdown(head, rows)
+
+
+def verdict(record: Record, ours: str) -> str:
+    """How often and by how much one of ours is ahead of each of the others, in a sentence."""
+    parts = []
+    for other in METHODS:
+        if other in OURS:
+            continue
+        pairs = [
+            (found[ours]["mean"], found[other]["mean"])
+            for found in map(scores, record["cells"])
+            if other in found
+        ]
+        ahead = sum(mine > theirs + SAME for mine, theirs in pairs)
+        level = sum(abs(mine - theirs) <= SAME for mine, theirs in pairs)
+        gap = 100 * sum(mine - theirs for mine, theirs in pairs) / len(pairs)
+        parts.append(
+            f"{LABELS[other]} {gap:+.1f} points (ahead in {ahead}, level in {level} of "
+            f"{len(pairs)})"
+        )
+    return ", ".join(parts)
+
+
+def readme_section(record: Record) -> str:
+    """What the README says of it; a test holds it to the record."""
+    sets = len({cell["data"] for cell in record["cells"]})
+    return (
+        f"Accuracy of a logistic regression on rows held out, every method choosing within the "
+        f"training rows of the same five folds. On {sets} data sets at k = "
+        f"{', '.join(map(str, SIZES))}, in the mean over all, accuracy is above that of "
+        f'{verdict(record, "exchange")}; with `loss="logistic"`, of '
+        f"{verdict(record, 'logistic')} ([all figures](docs/measured.md#the-usual-alternatives))."
+    )
+
+
+def page_section(record: Record) -> str:
+    """The part of the page of figures; a test holds it to the record."""
+    return "\n\n".join(
+        [
+            f"{record['date']}, one run of `python -m benchmarks.alternatives`: accuracy in per "
+            f"cent of a logistic regression on rows held out, mean ± standard error over five "
+            f"folds. Every method chooses k columns on the training rows of each fold; a selection "
+            f"may take {record['limit']:g} s.",
+            report(record),
+            f"In the mean over all cells, accuracy is above that of {verdict(record, 'exchange')}; "
+            f"with logistic loss, of {verdict(record, 'logistic')}.",
+        ]
+    )
+
+
+def panel(name: str, cells: Sequence[Record]) -> svg.Plot:
+    """One data set: accuracy against k, a line a method."""
+    lines = []
+    for method in METHODS:
+        points = []
+        for cell in cells:
+            row = scores(cell).get(method)
+            mean = None if row is None else 100 * row["mean"]
+            spread = None if row is None else 100 * row["standard_error"]
+            points.append(svg.Point(cell["k"], mean, spread, f"{LABELS[method]}, k = {cell['k']}"))
+        lines.append(points)
+    x = whole_numbers([cell["k"] for cell in cells], svg.LEFT, svg.RIGHT)
+    y = linear(svg.y_range([point for line in lines for point in line]), svg.BOTTOM, svg.TOP)
+    plot = svg.Plot(x, y, f"{name}: accuracy on rows held out, %")
+    plot.axes("number of features", "accuracy on rows held out, %")
+    # Ours is drawn last, over the others.
+    for slot in reversed(range(len(METHODS))):
+        plot.series(lines[slot], slot, None, spread="bars", heavy=slot == 0)
+    return plot
+
+
+def figure(record: Record) -> str:
+    """Four of the data sets, with one legend."""
+    panels = []
+    for name in SHOWN:
+        cells = [cell for cell in record["cells"] if cell["data"] == name]
+        if cells:
+            size = f"{cells[0]['rows']:,} rows, {cells[0]['columns']:,} columns"
+            panels.append((f"{name}: {size}", panel(name, cells)))
+    return grid(
+        "Accuracy on rows held out against the number of features", panels,
+        [LABELS[method] for method in METHODS],
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

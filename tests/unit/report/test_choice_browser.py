@@ -1,0 +1,223 @@
+"""The page on a choice in a real browser: no complaints, no requests, for eye, hand and ear."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_wine
+
+import exactk
+from exactk.report.choice import write_choice_page
+from tests.unit.report.browsing import NEEDS_BROWSER, background, shown
+
+pytestmark = [
+    *NEEDS_BROWSER,
+    pytest.mark.skipif(
+        find_spec("axe_playwright_python") is None, reason="axe-playwright-python is absent"
+    ),
+]
+
+HOSTILE = (
+    "<script>window.hacked = 1</script>",
+    '"><img src=x onerror="window.hacked = 2">',
+    "</title><script>window.hacked = 3</script>",
+    "javascript:window.hacked = 4",
+    "' onmouseover='window.hacked = 5",
+    "\u202edesrever <b>",
+)
+QUICK = {"n_samples": 10, "n_permutations": 9, "certify": 10.0}
+
+
+def wine():
+    data = load_wine(as_frame=True)
+    return exactk.investigate(data.data, data.target.map("cultivar {}".format), k=4, **QUICK)
+
+
+def diabetes():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    return exactk.investigate(X, y, task="regression", **QUICK)
+
+
+def hostile():
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.normal(size=(90, 6)) + y[:, None] * np.linspace(2, 0, 6)
+    X[:, 5] = X[:, 0]
+    labels = np.array(["<script>window.hacked = 6</script>", "<img src=x>", "&amp;<i>"])[y]
+    problem = exactk.Problem.from_arrays(X, labels, feature_names=HOSTILE)
+    return exactk.investigate(
+        problem.with_constraints(include=[HOSTILE[1]]), k=3, target="<svg onload=alert(1)>",
+        about={"table": "<script>.csv", "command": "exactk report '<script>.csv'",
+               "code": "print('</script>')", "constraints": {"include": HOSTILE[1]}},
+        **QUICK,
+    )  # fmt: skip
+
+
+def many():
+    rng = np.random.default_rng(1)
+    y = np.arange(400) % 25
+    X = rng.normal(size=(400, 60))
+    X[:, :25] += 3 * np.eye(25)[y]
+    names = [f"a rather long name of column number {j}" for j in range(60)]
+    problem = exactk.Problem.from_arrays(X, y, feature_names=names)
+    return exactk.investigate(problem, k=20, k_max=30, methods=("fisher",), **QUICK)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("choices")
+    found = {}
+    for make in (wine, diabetes, hostile, many):
+        # As a program would come by it later.
+        record = json.loads(json.dumps(make().record))
+        page = write_choice_page(record, folder / f"{make.__name__}.html")
+        found[make.__name__] = page.as_uri()
+    return found
+
+
+def unfold(view):
+    view.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["wine", "diabetes", "hostile", "many"])
+def test_nothing_stands_in_the_way_of_anybody(visit, name, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    view = visit(name, color_scheme=scheme)
+    unfold(view)
+    found = Axe().run(view).response
+    assert len(found["passes"]) > 20
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_numbers_on_a_map_can_be_read_on_their_colours(visit, scheme):
+    view = visit("wine", color_scheme=scheme)
+    worst = view.evaluate("""() => {
+      const parts = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
+      const light = (rgb) => {
+        const [r, g, b] = rgb.map((c) => c / 255)
+          .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const paper = parts(getComputedStyle(document.body).backgroundColor);
+      let least = Infinity;
+      let count = 0;
+      for (const text of document.querySelectorAll('svg .on-cell')) {
+        const cell = text.previousElementSibling;
+        const share = Number(cell.getAttribute('fill-opacity'));
+        const fill = parts(getComputedStyle(cell).fill);
+        const seen = fill.map((c, i) => share * c + (1 - share) * paper[i]);
+        const pair = [light(parts(getComputedStyle(text).fill)), light(seen)].sort((a, b) => b - a);
+        least = Math.min(least, (pair[0] + 0.05) / (pair[1] + 0.05));
+        count += 1;
+      }
+      return [least, count];
+    }""")
+    assert worst[1] > 30
+    assert worst[0] >= 4.5
+
+
+@pytest.mark.parametrize("width", [360, 760, 1600])
+@pytest.mark.parametrize("name", ["wine", "diabetes", "hostile", "many"])
+def test_the_page_is_not_wider_than_the_screen(visit, name, width):
+    view = visit(name, viewport={"width": width, "height": 800})
+    unfold(view)
+    assert view.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_hostile_names_do_not_run_and_can_be_read(visit):
+    view = visit("hostile")
+    unfold(view)
+    for picture in view.locator("main svg[role=img]").all():
+        picture.scroll_into_view_if_needed()
+        picture.hover(force=True, position={"x": 5, "y": 5})
+    for heading in view.locator("th button").all():
+        heading.click()
+    assert view.evaluate("window.hacked") is None
+    assert view.locator("script").count() == 1
+    assert view.locator("main img").count() == 0
+    table = view.locator("#chosen table").first.inner_text()
+    assert HOSTILE[1] in table
+    assert "<script>window.hacked = 6</script>" in view.locator("#asked").inner_text()
+    assert "'<script>.csv'" in view.locator("#made").inner_text()
+
+
+def test_every_picture_says_what_it_shows(visit):
+    view = visit("wine")
+    names = view.evaluate(
+        "[...document.querySelectorAll('main svg[role=img]')].map(e => "
+        "[e.getAttribute('aria-label'), e.querySelector(':scope > desc')?.textContent])"
+    )
+    assert len(names) > 8
+    assert all(name and about for name, about in names)
+    assert len({name for name, _ in names}) == len(names)
+
+
+def test_the_table_of_features_sorts_by_mouse_and_by_key(visit):
+    view = visit("wine")
+    table = view.locator("#chosen table").first
+    heading = table.locator("th").filter(has_text="worse without it")
+    at = heading.evaluate("e => e.cellIndex")
+    values = f"t => [...t.tBodies[0].rows].map(r => Number(r.cells[{at}].dataset.v))"
+    before = table.evaluate(values)
+    heading.get_by_role("button").click()
+    assert table.evaluate(values) == sorted(before)
+    heading.get_by_role("button").press("Enter")
+    assert table.evaluate(values) == sorted(before, reverse=True)
+    assert sorted(before) != before
+
+
+def test_a_point_and_a_cell_say_their_values(visit):
+    view = visit("wine")
+    point = view.locator("#sizes figure svg .pt").first
+    point.scroll_into_view_if_needed()
+    point.hover(force=True)
+    assert "k = 1" in view.locator("#tip").inner_text()
+    cell = view.locator("#stability svg .hot").first
+    cell.scroll_into_view_if_needed()
+    cell.hover(force=True)
+    assert "chosen in: " in view.locator("#tip").inner_text()
+    view.mouse.move(0, 0)
+    assert not view.locator("#tip").is_visible()
+
+
+def test_the_choice_is_marked_in_every_curve(visit):
+    view = visit("diabetes")
+    assert view.locator("#sizes figure").count() == 3
+    assert view.locator("#sizes figure .ring").count() == 3
+    sentence = view.locator("#sizes p").first.inner_text()
+    k = view.locator("h1").inner_text().split()[0]
+    assert f"held out is {k}." in sentence
+    assert view.locator("#sizes figure").nth(1).locator(".value").text_content() == f"k = {k}"
+
+
+def test_dark_by_choice_and_paper_is_white(visit):
+    view = visit("wine", color_scheme="light")
+    view.get_by_role("button", name="Dark").click()
+    assert background(view) == "rgb(20, 23, 27)"
+    pictures = shown(view, "main svg[role=img]")
+    view.emulate_media(media="print")
+    assert background(view) == "rgb(255, 255, 255)"
+    assert shown(view, "main svg[role=img]") == pictures
+    assert not view.locator("nav").is_visible()
+    assert len(view.pdf(format="A4")) > 10_000
+
+
+def test_sections_are_reached_from_the_side(visit):
+    view = visit("wine")
+    view.get_by_role("link", name="Is there anything better?").click()
+    top = view.locator("#proof").evaluate("e => e.getBoundingClientRect().top")
+    assert 0 <= top < 900
+    assert "at=proof" in view.evaluate("location.hash")
+
+
+def test_it_is_a_page_without_a_script(visit):
+    view = visit("wine", java_script_enabled=False)
+    assert view.locator("#chosen table").first.is_visible()
+    assert view.locator("#sizes figure svg").first.is_visible()
+    assert not view.locator("#controls").is_visible()
