@@ -18,6 +18,7 @@ from exactk.cli.reproduce import checksum, command_line, python_code
 from exactk.cli.row_groups import open_grouped
 from exactk.cli.score import ESTIMATORS
 from exactk.cli.sought import Sizing, Sought, search_options, size_options
+from exactk.cli.wording import as_options
 
 if TYPE_CHECKING:
     from exactk.dossier import Dossier
@@ -159,9 +160,10 @@ def report(
     code = python_code(
         given, sought, sizing, k, seconds=seconds if improved else None, column=held or None
     )
-    found = replace(
-        found, record={**found.record, "asked": {**found.record["asked"], "code": code}}
-    )
+    # Who reads the page has given options, and knows of no parameters.
+    reasons = {part: as_options(why) for part, why in found.absent.items()}
+    asked = {**found.record["asked"], "code": code}
+    found = replace(found, record={**found.record, "asked": asked, "absent": reasons})
     write_output(found.to_html(), output)
     if record is not None:
         write_output(_json(found), record, "--record")

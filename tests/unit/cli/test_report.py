@@ -181,6 +181,8 @@ def test_moments(run, tables):
     assert record["choice"]["selected"] == list(investigate(problem, k=3, **FEW).result.selected)
     with open("page.html", encoding="utf-8") as file:
         assert printed(shown_code(file.read())[1]) == record["choice"]["selected"]
+    # On the page, too, in the words of the command.
+    assert "in place of --from-moments" in record["absent"]["score"]
     result = run("report", "--from-moments", "m.npz", *QUICK)
     assert result.code == 2
     assert "--criterion ebic" in result.err
