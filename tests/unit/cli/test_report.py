@@ -256,6 +256,21 @@ def test_hostile_columns_and_classes(run, here):
     assert printed(shown_code(page)[1]) == record["choice"]["selected"]
 
 
+def test_the_word_none_is_a_label_and_a_level(run, here):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    frame["garage"] = ["None", "one", "two"] * 20
+    frame["gaps"] = [None, 1.5] * 30
+    score = frame["a"] + (frame["garage"] == "None")
+    frame["fence"] = np.where(score > 0.5, "None", "wood")
+    frame.to_csv("t.csv", index=False)
+    page, record = page_and_record(
+        run, "t.csv", "--target", "fence", "--drop", "gaps", "-k", 2, *QUICK
+    )
+    assert set(record["choice"]["selected"]) == {"garage", "a"}
+    assert printed(shown_code(page)[1]) == record["choice"]["selected"]
+
+
 def test_comparison(run, here, wine_csv):
     args = ["wine.csv", *DROPPED, "-k", 2, *QUICK[:6], "--quiet"]
     _, record = page_and_record(run, *args)
