@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -11,14 +12,16 @@ from typing import TYPE_CHECKING
 import click
 
 from exactk.cli.given import Given, say_warnings, table_options
-from exactk.cli.options import words
+from exactk.cli.options import size_or_auto, words
 from exactk.cli.output import check_output, write_output
 from exactk.cli.reproduce import checksum, command_line, python_code
 from exactk.cli.row_groups import open_grouped
 from exactk.cli.score import ESTIMATORS
 from exactk.cli.sought import Sizing, Sought, search_options, size_options
+from exactk.cli.wording import as_options
 
 if TYPE_CHECKING:
+    from exactk.dossier import Dossier
     from exactk.methods.base import Method
 
 __all__ = ["report"]
@@ -30,9 +33,11 @@ INTERRUPTED = 130
 @table_options
 @click.option(
     "-k",
-    type=click.IntRange(min=1),
-    metavar="NUMBER",
-    help="How many features to pick; without it the number is chosen, as by exactk path.",
+    callback=size_or_auto,
+    default="auto",
+    show_default=True,
+    metavar="NUMBER|auto",
+    help="How many features to pick; auto chooses the number, as exactk path does.",
 )
 @size_options
 @click.option(
@@ -155,17 +160,24 @@ def report(
     code = python_code(
         given, sought, sizing, k, seconds=seconds if improved else None, column=held or None
     )
-    found = replace(
-        found, record={**found.record, "asked": {**found.record["asked"], "code": code}}
-    )
+    # Who reads the page has given options, and knows of no parameters.
+    reasons = {part: as_options(why) for part, why in found.absent.items()}
+    asked = {**found.record["asked"], "code": code}
+    found = replace(found, record={**found.record, "asked": asked, "absent": reasons})
     write_output(found.to_html(), output)
     if record is not None:
-        write_output(found.to_json(indent=2, ensure_ascii=False) + "\n", record)
+        write_output(_json(found), record, "--record")
     left_out = [part for part in found.absent if "not asked for" not in found.absent[part]]
     for part in left_out:
         given.say(f"without {part}: {found.absent[part]}")
     given.say(f"wrote {output}")
     return INTERRUPTED if found.interrupted else 0
+
+
+def _json(found: Dossier) -> str:
+    """The record, with a name of a file that is no text as an escape of JSON."""
+    text = found.to_json(indent=2, ensure_ascii=False)
+    return re.sub("[\ud800-\udfff]", lambda one: f"\\u{ord(one[0]):04x}", text) + "\n"
 
 
 def _said(rule: object) -> str:
@@ -177,4 +189,4 @@ def _said(rule: object) -> str:
 def _check_record(record: str, output: str, what: str, inputs: list[str]) -> None:
     if Path(record).resolve() == Path(output).resolve():
         raise click.UsageError(f"--record {record!r} is the page itself; give another name.")
-    check_output(record, what, inputs)
+    check_output(record, what, inputs, "--record")

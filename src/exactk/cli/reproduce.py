@@ -20,11 +20,15 @@ __all__ = ["checksum", "command_line", "python_code"]
 
 # A larger file is read once more only for its checksum, which nobody waits for.
 MOST_BYTES = 2**30
+# Nothing is missing in a table that was accepted, and to pandas the word None would be.
+CSV, TSV = (
+    "pd.read_csv({}, keep_default_na=False)",
+    "pd.read_csv({}, sep='\\t', keep_default_na=False)",
+)
 READERS = {
     ".parquet": "pd.read_parquet({})", ".pq": "pd.read_parquet({})",
     ".feather": "pd.read_feather({})", ".arrow": "pd.read_feather({})",
-    ".csv": "pd.read_csv({})", ".tsv": "pd.read_csv({}, sep='\\t')",
-    ".csv.gz": "pd.read_csv({})", ".tsv.gz": "pd.read_csv({}, sep='\\t')",
+    ".csv": CSV, ".csv.gz": CSV, ".tsv": TSV, ".tsv.gz": TSV,
 }  # fmt: skip
 
 

@@ -162,7 +162,7 @@ def investigate(
         effort, time_limit,
     )  # fmt: skip
     said = plain_about(about)
-    named = getattr(y, "name", None) if target is None else target
+    named = _name_of(y) if target is None else str(target)
     problem = _problem(X, y, sample_weight, task, asked)
     if asked.ridge == "auto" and problem.ridge > 0:
         asked = replace(asked, ridge=problem.ridge)
@@ -175,13 +175,20 @@ def investigate(
         "version": 1,
         "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "versions": versions(),
-        "asked": _asked(problem, asked, result, "y" if named is None else str(named), said),
+        "asked": _asked(problem, asked, result, named, said),
         "choice": _chosen(result, problem),
         **found,
         "remarks": [remark.to_dict() for remark in look_at(problem, result)],
         "absent": work.absent,
     }
     return Dossier(result, record, work.stopped)
+
+
+def _name_of(y: Any) -> str:
+    """What a series, or a frame of one column, calls itself."""
+    columns = list(getattr(y, "columns", ()))
+    name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
+    return "y" if name is None else str(name)
 
 
 def _problem(X: Any, y: Any, sample_weight: Any, task: Any, asked: Settings) -> Problem:

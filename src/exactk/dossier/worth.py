@@ -25,8 +25,9 @@ def scored_sizes(
     if scoring is None and asked.estimator is None:
         scoring = "accuracy" if problem.task == "classification" else "r2"
     return choose_k(
-        problem, k_max, method=asked.method, cv=asked.cv, groups=asked.groups, rule=asked.rule,
-        scoring=scoring, estimator=asked.estimator, verbose=asked.verbose, time_limit=seconds,
+        problem.in_memory(), k_max, method=asked.method, cv=asked.cv, groups=asked.groups,
+        rule=asked.rule, scoring=scoring, estimator=asked.estimator, verbose=asked.verbose,
+        time_limit=seconds,
         **{"random_state": asked.random_state, **asked.options, **_light(asked)},
     )  # fmt: skip
 

@@ -246,7 +246,8 @@ def test_a_stream_that_fits_and_one_that_does_not(table, tmp_path):
     passed = checked(investigate(replace(problem, memory_limit=1000), k=2, **QUICK))
     assert passed.record["asked"]["in_memory"] is False
     assert passed.result.support.tolist() == held.result.support.tolist()
-    assert {"scores", "score", "comparison"} <= set(passed.absent)
+    assert set(passed.absent) == {"scores", "score", "comparison"}
+    assert all("more than memory_limit (1,000)" in why for why in passed.absent.values())
     assert passed.record["means"]["features"][0]["means"] == pytest.approx(
         held.record["means"]["features"][0]["means"]
     )
@@ -362,6 +363,8 @@ def test_names_and_what_is_said_of_the_table(table, tmp_path):
     assert dossier.record["asked"]["table"] == str(tmp_path / "t.csv")
     assert repr(dossier) == "Dossier(2 of 6 features for '0': a, b)"
     assert investigate(X, y, 2, target="sold", **NONE).record["asked"]["target"] == "sold"
+    one = investigate(X, pd.DataFrame({"sold": y}), 2, **NONE)
+    assert one.record["asked"]["target"] == "sold"
 
 
 def test_pairs_of_rows_are_gone_through_by_every_part(table):
@@ -462,6 +465,20 @@ def test_ctrl_c_among_permutations_and_methods(table, monkeypatch):
     dossier = checked(investigate(*table, 2, **QUICK))
     assert dossier.interrupted is True
     assert [row["method"] for row in dossier.record["comparison"]["methods"]] == ["exchange"]
+
+
+def test_ctrl_c_in_the_fits_without_a_feature(table, monkeypatch):
+    """Losses that read rows fit once more for each feature, which may take long."""
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(inquiry, "dropped", stop)
+    dossier = checked(investigate(Problem.from_arrays(*table, loss="logistic"), k=2, **QUICK))
+    assert dossier.interrupted is True
+    assert dossier.absent["losses"] == "stopped by the user"
+    assert dossier.record["features"][0]["share"] is None
+    assert dossier.record["comparison"] is not None
 
 
 def test_ctrl_c_before_there_is_a_choice(table, monkeypatch):
