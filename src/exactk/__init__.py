@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from exactk.estimators import TopKClassifier, TopKRegressor
     from exactk.evaluate.comparing import compare
     from exactk.evaluate.comparison import Comparison
-    from exactk.evaluate.honest import score_selection
+    from exactk.evaluate.honest import SelectionScore, score_selection
     from exactk.frozen import FrozenChoice
     from exactk.selector import TopKSelector
 
@@ -54,6 +54,7 @@ __all__ = [
     "Path",
     "Problem",
     "Result",
+    "SelectionScore",
     "SizeChoice",
     "Stability",
     "Status",
@@ -85,6 +86,7 @@ _LATE = {
     "Comparison": "exactk.evaluate.comparison",
     "Dossier": "exactk.dossier",
     "FrozenChoice": "exactk.frozen",
+    "SelectionScore": "exactk.evaluate.honest",
     "TopKClassifier": "exactk.estimators",
     "TopKRegressor": "exactk.estimators",
     "TopKSelector": "exactk.selector",

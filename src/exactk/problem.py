@@ -127,6 +127,8 @@ class Problem(Doors, Annotated, Ruled, Lossy):
     loss: Loss = field(default_factory=Squared)
     # Weights before those of classes, in a list of one; empty where classes have none.
     unweighed: tuple[Floats | None, ...] = ()
+    # What those of classes were asked to be, one after the other.
+    class_weights: tuple[Any, ...] = ()
 
     @classmethod
     def from_arrays(
@@ -191,7 +193,7 @@ class Problem(Doors, Annotated, Ruled, Lossy):
             rows, target, weighed, ridge=ridge, scale=scale, gram=gram, memory_limit=memory_limit
         ).with_loss(loss)
         if class_weight is not None:
-            problem = replace(problem, unweighed=(weights,))
+            problem = replace(problem, unweighed=(weights,), class_weights=(class_weight,))
         groups = problem.category_groups
         return problem.under(Rules(groups=groups)) if groups else problem
 
@@ -419,6 +421,14 @@ class Problem(Doors, Annotated, Ruled, Lossy):
     def row_weights(self) -> Floats | None:
         """Weights of the rows as they were given, without those of their classes."""
         return self.unweighed[0] if self.unweighed else self.weights
+
+    def weights_of(self, rows: Indices) -> Floats | None:
+        """Weights of some rows as if there were no others: classes are balanced among these."""
+        weights = None if self.row_weights is None else self.row_weights[rows]
+        for class_weight in self.class_weights:
+            assert self.target is not None
+            weights = weigh_classes(class_weight, self.target.subset(rows), weights)
+        return weights
 
     def like(self, other: Problem) -> Problem:
         """Return the same problem with the rules and the loss of one that has the same columns."""

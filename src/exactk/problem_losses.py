@@ -127,7 +127,10 @@ class Lossy:
             held.rows, held.target, weights, ridge=problem.ridge, scale=problem.scaled,
             memory_limit=problem.memory_limit,
         )  # fmt: skip
-        return replace(weighed.like(problem), unweighed=(held.row_weights,))
+        return replace(
+            weighed.like(problem), unweighed=(held.row_weights,),
+            class_weights=(*held.class_weights, class_weight),
+        )  # fmt: skip
 
     @property
     def squared(self) -> Problem:

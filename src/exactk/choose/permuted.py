@@ -1,7 +1,8 @@
 """Problems whose target is shuffled over the rows: what a search finds where there is nothing.
 
 XᵀX does not know of the target, so all of them share one Gram matrix, with whatever of it has been
-read. Only B = XᵀHY changes, and the table is passed over once for many targets side by side.
+read. Only B = XᵀHY changes, and the table is passed over once for many targets side by side. Weights
+of classes go with the labels, and then each has a Gram matrix of its own.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import numpy.typing as npt
 
 from exactk.checks import Whole
 from exactk.choose.splits import row_groups
+from exactk.gram import WholeGram
 from exactk.methods.base import generator
 from exactk.problem import Problem
 from exactk.sources.base import offset_columns
+from exactk.targets import weigh_classes
 
 __all__ = ["permuted_problems"]
 
@@ -36,7 +39,8 @@ def permuted_problems(
 
     The Gram matrix is shared, and so are ridge and rules. One row keeps all its outputs: a label,
     or several numbers together. With weights the rows keep theirs, and targets go round among rows
-    of weight above zero, so that each of them can meet each weight.
+    of weight above zero, so that each of them can meet each weight. What classes weigh follows
+    the labels.
 
     Parameters
     ----------
@@ -69,7 +73,26 @@ def permuted_problems(
     rng = generator(seed)
     problem = problem.in_memory()
     shuffle = _shuffle(problem, groups)
-    return _problems(problem, (shuffle(rng) for _ in range(n)))
+    make = _weighed_anew if problem.class_weights else _problems
+    return make(problem, (shuffle(rng) for _ in range(n)))
+
+
+def _weighed_anew(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:
+    """The same by tables of their own: weights that stay where the labels were would tell."""
+    assert problem.rows is not None
+    assert problem.target is not None
+    for order in orders:
+        target, weights = problem.target.subset(order), problem.row_weights
+        for class_weight in problem.class_weights:
+            weights = weigh_classes(class_weight, target, weights)
+        made = Problem.from_rows(
+            problem.rows, target, weights, ridge=problem.ridge, scale=problem.scaled,
+            gram="auto" if isinstance(problem.gram, WholeGram) else "columns",
+            memory_limit=problem.memory_limit,
+        )  # fmt: skip
+        yield replace(
+            made.like(problem), unweighed=problem.unweighed, class_weights=problem.class_weights
+        )
 
 
 def _problems(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:

@@ -41,10 +41,16 @@ def apply(choice: str, table: str, keep: list[str], predict: bool, output: str |
     its size. The ending of --output says what is written; without it, CSV goes to stdout.
     """
     from exactk.frozen import FrozenChoice
+    from exactk.sources.h5ad import is_h5ad
     from exactk.streams.columns import open_columns, wider
     from exactk.streams.text import OtherKindError
 
     kind_of_output(output)
+    if is_h5ad(table):
+        raise InputError(
+            f"table {table!r} is an AnnData, which apply does not write; in Python: "
+            f"adata[:, list(exactk.FrozenChoice.load({choice!r}).names)]"
+        )
     if output is not None:
         check_output(output, "table or the choice", [table, choice])
     job = _Job.of(FrozenChoice.load(choice), open_columns(table), table, keep, predict)

@@ -58,7 +58,7 @@ def compare(
     cv: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
-    ridge: str | float = "auto",
+    ridge: str | float | None = None,
     time_limit: float | None = None,
     random_state: Any = None,
     verbose: int = 0,
@@ -88,9 +88,8 @@ def compare(
         exchange and the three.
     estimator, scoring, cv, groups, sample_weight
         As in `exactk.score_selection`; weights reach every method, the alternatives too.
-    ridge : "auto", "cv" or float
-        Of the objective, as in `TopKSelector`. A `Problem` with a ridge above 0 keeps it where
-        this is "auto".
+    ridge : "auto", "cv", float or None
+        Of the objective, as in `TopKSelector`. None is "auto", or the ridge that a `Problem` has.
     time_limit : float or None
         Seconds for each selection, if it does not end sooner by itself. A method of exactk then
         gives the best found, an alternative no answer.
@@ -135,6 +134,8 @@ def compare(
     limit = check_time_limit(time_limit)
     _check_options(options)
     seed = search_seed(random_state)
+    if ridge is None:
+        ridge = X.ridge if isinstance(X, Problem) else "auto"
     chooser = TopKSelector(k=k, ridge=ridge, time_limit=limit, random_state=seed, **options)
     given = _given(X, y, sample_weight, chooser, groups)
     k = given.problem.check_k(k)
@@ -146,7 +147,8 @@ def compare(
     graded = given.asked.with_ridge(given.problem, k)
     outcomes, message = _run(listed, given, graded, trial, splits, verbose)
     whole = nan if message else _all_features(given, trial, splits)
-    table, folds = tabulate(outcomes)
+    total = graded.total if graded.loss.by_moments else graded.without_columns[1]
+    table, folds = tabulate(outcomes, total)
     return Comparison(
         table=table, folds=folds, k=k, ridge=graded.ridge, baseline=float(np.mean(baseline)),
         all_features=whole, scoring=trial.scoring, estimator=estimator_name(trial.estimator),
@@ -172,8 +174,6 @@ def _given(X: Any, y: Any, sample_weight: Any, chooser: TopKSelector, groups: An
         return GivenArrays(X, y, sample_weight, chooser, groups)
     if y is not None or sample_weight is not None:
         raise InputError("y and sample_weight cannot be given beside a Problem, which has its own")
-    if chooser.ridge == "auto" and X.ridge > 0:
-        chooser.set_params(ridge=X.ridge)
     return GivenProblem(X, chooser, groups)
 
 
@@ -266,8 +266,8 @@ def _all_features(given: Given, trial: Trial, splits: list[Split]) -> float:
         return nan
     try:
         return float(np.mean([score_columns(trial, given, split, columns) for split in splits]))
-    except (InputError, KeyboardInterrupt):
-        # No more than a figure beside those that were asked for.
+    except (Exception, KeyboardInterrupt):
+        # No more than a figure beside those that were asked for, whatever an estimator raises.
         return nan
 
 

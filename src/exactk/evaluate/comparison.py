@@ -20,6 +20,8 @@ COLUMNS = (
     "stability", "seconds", "shared", "features", "status", "note",
 )  # fmt: skip
 FOLD_COLUMNS = ("method", "fold", "score", "features")
+# An objective below this share of the one without columns is rounding, and no more than another.
+ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +33,16 @@ class Comparison:
     table : Tidy
         One row a method, in the order in which they were asked for: method; mean and
         standard_error of its honest scores; difference of the mean to that of the first method,
-        and difference_error, its standard error over the folds, fold by fold; objective of the
+        and difference_error, its standard error over the folds, fold by fold (folds share
+        training rows, so that both errors are a guide and no test); objective of the
         features chosen on all rows, by the problem, ridge term included; excess, by how much that
         is above the least of those that keep the constraints, as a share of it (below it, where
-        it does not keep them); stability, Nogueira's index of the choices of the folds; seconds
-        that choosing on all rows took, with all that is made of the table for it; shared, how
-        many of its features are among those of the first method; features, chosen on all rows;
-        status; note. A method that gave no answer has status "refused", "time_limit" or "error",
-        nan for its figures, and the reason as its note.
+        it does not keep them; infinite, where the least is nothing but rounding); stability,
+        Nogueira's index of the choices of the folds; seconds that choosing on all rows took, with
+        all that is made of the table for it; shared, how many of its features are among those of
+        the first method; features, chosen on all rows; status; note. A method that gave no answer
+        has status "refused", "time_limit" or "error", nan for its figures, and the reason as its
+        note.
     folds : Tidy
         One row a method and fold: method, fold, score, features.
     k : int
@@ -72,6 +76,10 @@ class Comparison:
     n_folds: int
     message: str
     splits: list[Split] = field(repr=False)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `table` as a frame of pandas, or of ``library="polars"``."""
+        return self.table.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; nan becomes None."""
@@ -115,21 +123,22 @@ def _shown(row: dict[str, Any], is_first: bool) -> list[str]:
     """The cells of a method, in words."""
     if not isfinite(row["mean"]):
         return [row["method"], row["status"], "", "", "", "", ""]
-    excess = "" if not isfinite(row["excess"]) else f"{row['excess']:.2%}"
-    difference = _with_error(row["difference"], row["difference_error"], "+.3f")
+    excess = "∞" if row["excess"] == inf else f"{row['excess']:z.2%}"
+    difference = _with_error(row["difference"], row["difference_error"], "+z.3f")
     shared = "" if row["shared"] is None else f"{row['shared']} of {len(row['features'])}"
     return [
         row["method"],
         _with_error(row["mean"], row["standard_error"]),
         "reference" if is_first else difference,
         excess,
-        f"{row['stability']:.3f}" if isfinite(row["stability"]) else "",
+        # Without a sign where nothing is left but a zero.
+        f"{row['stability']:z.3f}" if isfinite(row["stability"]) else "",
         f"{row['seconds']:.2g}" if row["seconds"] < 10 else f"{row['seconds']:.0f}",
         shared,
     ]
 
 
-def _with_error(value: float, error: float, style: str = ".3f") -> str:
+def _with_error(value: float, error: float, style: str = "z.3f") -> str:
     if not isfinite(value):
         return ""
     return f"{value:{style}} ± {error:.3f}" if isfinite(error) else f"{value:{style}}"
@@ -166,8 +175,14 @@ class Outcome:
     keeps_rules: bool = True
 
 
-def tabulate(outcomes: Sequence[Outcome]) -> tuple[Tidy, Tidy]:
+def tabulate(outcomes: Sequence[Outcome], total: float = 0.0) -> tuple[Tidy, Tidy]:
     """Return the table of the methods and that of the folds; the first method is the reference.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+    total : float
+        The objective without any column.
 
     Examples
     --------
@@ -182,7 +197,7 @@ def tabulate(outcomes: Sequence[Outcome]) -> tuple[Tidy, Tidy]:
     done = [one for one in outcomes if one.scores]
     keeping = [one for one in done if one.keeps_rules] or done
     least = min((one.objective for one in keeping), default=nan)
-    rows = [_row(one, outcomes[0], least) for one in outcomes]
+    rows = [_row(one, outcomes[0], least, ROUNDING * total) for one in outcomes]
     folds = [
         (one.method, number, score, names)
         for one in outcomes
@@ -191,11 +206,11 @@ def tabulate(outcomes: Sequence[Outcome]) -> tuple[Tidy, Tidy]:
     return Tidy(COLUMNS, rows), Tidy(FOLD_COLUMNS, folds)
 
 
-def _row(one: Outcome, first: Outcome, least: float) -> list[Any]:
+def _row(one: Outcome, first: Outcome, least: float, nothing: float) -> list[Any]:
     mean, error, difference, difference_error, excess, shared = nan, nan, nan, nan, nan, None
     if one.scores:
         mean, error = _mean(one.scores)
-        excess = one.objective / least - 1.0 if least > 0 else _above_nothing(one.objective)
+        excess = _excess(one.objective, least, nothing)
     if one.scores and first.scores:
         pairs = zip(one.scores, first.scores, strict=True)
         difference, difference_error = _mean([own - other for own, other in pairs])
@@ -206,9 +221,11 @@ def _row(one: Outcome, first: Outcome, least: float) -> list[Any]:
     ]  # fmt: skip
 
 
-def _above_nothing(objective: float) -> float:
-    """The share by which an objective is above zero."""
-    return inf if objective > 0 else 0.0
+def _excess(objective: float, least: float, nothing: float) -> float:
+    """The share by which an objective is above the least, which may be none but for rounding."""
+    if least > nothing:
+        return objective / least - 1.0
+    return inf if objective > nothing else 0.0
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float]:

@@ -102,10 +102,9 @@ class Theirs(Contender):
         assert target is not None
         y = target.values if target.codes is None else target.codes
         assert y is not None
-        weights = None if problem.weights is None else problem.weights[rows]
         # The clock starts with an array, which is what scikit-learn would be given.
         clock = Monitor(self._limit)
-        sheet = Sheet(x, y[rows], weights, problem.task, self._seed, clock)
+        sheet = Sheet(x, y[rows], problem.weights_of(rows), problem.task, self._seed, clock)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             support = columns[self._run(sheet, k)]
@@ -149,7 +148,8 @@ def _values(problem: Problem, rows: Indices, columns: Indices) -> Floats:
     if size > problem.memory_limit:
         raise InputError(
             f"needs {len(rows):,} rows and {len(columns):,} columns as an array of "
-            f"{size / 2**30:.1f} GiB, more than memory_limit={problem.memory_limit}; raise it"
+            f"{size / 2**30:.1f} GiB, more than memory_limit={problem.memory_limit}; raise it, "
+            f"as in Problem.from_arrays(memory_limit=...)"
         )
     assert problem.rows is not None
     return np.asarray(problem.rows.take(rows).columns(columns), dtype=np.float64)

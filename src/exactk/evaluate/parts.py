@@ -88,8 +88,8 @@ class Given:
             return None
         if isinstance(self._groups, Mapping):
             raise InputError(
-                "groups names the group of each row here; groups of features go to "
-                "selector=TopKSelector(groups=...)"
+                "groups names the group of each row here; groups of features go into a Problem: "
+                "problem.with_constraints(groups=...)"
             )
         return row_groups(self._groups, len(self.y))
 
@@ -122,8 +122,7 @@ class Given:
         assert whole.rows is not None
         assert whole.target is not None
         part = Problem.from_rows(
-            whole.rows.take(rows), whole.target.subset(rows),
-            None if whole.weights is None else whole.weights[rows],
+            whole.rows.take(rows), whole.target.subset(rows), whole.weights_of(rows),
             scale=whole.scaled, gram=asked.gram, memory_limit=whole.memory_limit,
         )  # fmt: skip
         result, _ = asked.solve(part.like(whole), self.groups_of(rows))

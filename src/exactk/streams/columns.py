@@ -82,7 +82,9 @@ class TableColumns:
         if pa.types.is_null(one):
             return other
         if is_number(one) and is_number(other) and pa.bool_() not in (one, other):
-            return pa.float64()
+            # Numbers of rows and of people may have more digits than a float.
+            whole = pa.types.is_integer(one) and pa.types.is_integer(other)
+            return pa.int64() if whole and pa.uint64() not in (one, other) else pa.float64()
         if is_text(one) and is_text(other):
             return pa.large_string()
         if self.is_text:

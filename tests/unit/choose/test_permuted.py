@@ -57,6 +57,25 @@ def test_same_as_a_table_with_the_permuted_target(kind, weighted):
         assert not np.allclose(other.cross, problem.cross)
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic", "optimal_scoring"])
+@pytest.mark.parametrize("class_weight", ["balanced", {"a": 3.0, "b": 0.5}])
+def test_weights_of_classes_go_with_the_labels(class_weight, loss):
+    X, y = _table("classes")
+    y = np.where(np.arange(40) < 30, "a", y)
+    weights = np.arange(40) % 4 + 0.5
+    options = {"sample_weight": weights, "class_weight": class_weight, "ridge": 0.2, "loss": loss}
+    problem = Problem.from_arrays(X, y, **options)
+    for other in permuted_problems(problem, 3, 1):
+        again = Problem.from_arrays(X, _target(other), **options)
+        np.testing.assert_allclose(other.weights, again.weights)
+        np.testing.assert_array_equal(other.row_weights, weights)
+        assert not np.allclose(other.weights, problem.weights)
+        ours, theirs = solve(other, 3), solve(again, 3)
+        assert ours.support.tolist() == theirs.support.tolist()
+        assert ours.objective == pytest.approx(theirs.objective, rel=1e-9)
+        assert ours.total == pytest.approx(theirs.total, rel=1e-9)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_targets_are_permuted_as_whole_rows(kind):
     X, y = _table(kind)

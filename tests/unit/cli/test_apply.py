@@ -132,6 +132,25 @@ def test_a_column_that_changes_its_kind_on_the_way(run, chosen, tmp_path, monkey
     assert not out.exists()
 
 
+def test_whole_numbers_of_several_widths_stay_whole(run, chosen, frame, tmp_path) -> None:
+    folder, out = tmp_path / "parts", tmp_path / "small.parquet"
+    folder.mkdir()
+    numbers = {"a": pa.array(range(len(frame)), pa.int32()),
+               "b": pa.array([2**60 + i for i in range(len(frame))], pa.int64())}  # fmt: skip
+    at = frame.column_names.index("id")
+    for name, column in numbers.items():
+        pq.write_table(frame.set_column(at, "id", column), folder / f"{name}.parquet")
+    done = run("apply", chosen, folder, "--keep", "id", "-o", out)
+    assert done.code == 0, done.err
+    assert read(out)["id"].to_pylist() == [n for part in numbers.values() for n in part.to_pylist()]
+
+
+def test_an_anndata_is_refused_with_a_way_out(run, chosen, tmp_path) -> None:
+    done = run("apply", chosen, tmp_path / "cells.h5ad")
+    assert done.code == 2
+    assert "is an AnnData, which apply does not write; in Python: adata[:, list(" in done.err
+
+
 def test_missing_columns_are_named(run, chosen, frame, tmp_path) -> None:
     names = FrozenChoice.load(chosen).names
     pq.write_table(frame.drop_columns([names[0], names[2]]), tmp_path / "less.parquet")

@@ -18,7 +18,7 @@ WINE = ["--target", "cultivar", "--drop", "id", "--drop", "copies", "-k", 3]
 @pytest.fixture
 def expected(wine):
     X, labels, names, _ = wine
-    return compare(Problem.from_arrays(X, labels, feature_names=names), k=3)
+    return compare(Problem.from_arrays(X, labels, feature_names=names), k=3, ridge="auto")
 
 
 def test_text(run, wine_csv, expected):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from exactk import (
     score_selection,
 )
 from exactk.evaluate import contenders, rivals
+from exactk.evaluate.comparison import Outcome, tabulate
 from exactk.evaluate.measures import nogueira
 from exactk.evaluate.parts import Given
 from exactk.evaluate.rivals import RIVALS, Sheet
@@ -147,6 +149,20 @@ def test_the_objective_is_that_of_the_problem_and_no_rival_is_below_enumeration(
     assert max(found.table["excess"]) > 0
 
 
+def test_a_problem_keeps_its_ridge_as_everywhere_unless_another_is_given():
+    X, y = _classes()
+    for own in (0.0, 0.2):
+        problem = Problem.from_arrays(X, y, ridge=own)
+        found = compare(problem, k=3, methods=["exchange"], cv=3)
+        honest = score_selection(problem, k=3, cv=3, n_permutations=0)
+        assert found.ridge == own
+        assert set(found.table[0]["features"]) == set(exactk.solve(problem, 3).selected)
+        assert _scores(found, "exchange") == honest.folds["honest"]
+        by_rule = compare(problem, k=3, methods=["exchange"], cv=3, ridge="auto")
+        assert by_rule.ridge == exactk.resolve_ridge("auto", problem, 3)
+    assert compare(X, y, 3, ["exchange"], cv=3).ridge == by_rule.ridge
+
+
 def test_stability_of_rivals_is_nogueiras_index():
     X, y = _classes()
     found = compare(X, y, 4, ["l1", "rfe"])
@@ -245,6 +261,37 @@ def test_weights_of_classes_reach_the_choice_of_rivals():
         sheet = _sheet(X, codes, (1.0 / counts)[codes] * len(y) / len(labels), "classification")
         assert row["features"] == [f"x{j}" for j in RIVALS[row["method"]](sheet, 8)]
     assert plain.table["features"] != found.table["features"]
+
+
+@pytest.mark.parametrize("made", ["table", "problem"])
+def test_classes_are_balanced_by_the_training_rows_alone(made):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 60)), np.arange(100) % 2
+    # Hard folds: of one class the first has next to none in its test rows.
+    test = np.r_[np.flatnonzero(y == 0)[:30], np.flatnonzero(y == 1)[:2]]
+    train = np.setdiff1d(np.arange(100), test)
+    cv = [(train, test), (test, train)]
+    other = y.copy()
+    other[test] = 1
+    other[test[:2]] = 0
+
+    def chosen(labels):
+        options = {"class_weight": "balanced"}
+        if made == "table":
+            found = compare(X, labels, 5, ALL, cv=cv, **options, ridge=0.1)
+        else:
+            problem = Problem.from_arrays(X, labels).with_class_weight("balanced")
+            found = compare(problem, k=5, methods=ALL, cv=cv, ridge=0.1)
+        return {row["method"]: row["features"] for row in found.folds if row["fold"] == 1}
+
+    first = chosen(y)
+    assert chosen(other) == first
+    alone = exactk.TopKSelector(5, class_weight="balanced", ridge=0.1).fit(X[train], y[train])
+    assert first["exchange"] == alone.get_feature_names_out().tolist()
+    weights = 1 / np.bincount(y[train])[y[train]] * len(train) / 2
+    for name in RIVALS:
+        sheet = _sheet(X[train], y[train], weights, "classification")
+        assert first[name] == [f"x{j}" for j in RIVALS[name](sheet, 5)]
 
 
 def test_groups_are_never_on_both_sides():
@@ -392,6 +439,8 @@ def test_where_none_gives_an_answer_that_is_an_error():
     with pytest.raises(InputError, match="no method gave an answer: fisher: method 'fisher' needs"):
         compare(X, y, 3, ["fisher", "chi2"])
     with pytest.raises(InputError, match="no method gave an answer: l1: needs 80 rows and 25"):
+        compare(Problem.from_arrays(X, y, memory_limit=1000), k=3, methods=["l1"])
+    with pytest.raises(InputError, match=r"as in Problem\.from_arrays\(memory_limit=\.\.\.\)"):
         compare(Problem.from_arrays(X, y, memory_limit=1000), k=3, methods=["l1"])
 
 
@@ -556,7 +605,7 @@ def test_other_errors():
         compare(np.where(X > 2, np.nan, X), y, 3)
     with pytest.raises(InputError, match="rows have weights, and KNeighborsClassifier takes none"):
         compare(X, y, 3, estimator="knn", sample_weight=np.ones(90))
-    with pytest.raises(InputError, match=r"groups of features go to selector|the group of each"):
+    with pytest.raises(InputError, match=r"the group of each row here.*go into a Problem"):
         compare(X, y, 3, groups={"a": [1]})
 
 
@@ -582,6 +631,20 @@ def test_wide_tables_have_no_score_of_all_features():
     assert json.loads(found.to_json())["all_features"] is None
 
 
+def test_an_estimator_that_fails_on_all_features_costs_one_figure_only():
+    class Narrow(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            if X.shape[1] > 5:
+                raise RuntimeError("too wide")
+            return super().fit(X, y, sample_weight)
+
+    X, y = _classes()
+    found = compare(X, y, 3, ["exchange"], estimator=Narrow())
+    usual = compare(X, y, 3, ["exchange"], estimator=LogisticRegression())
+    assert np.isnan(found.all_features)
+    assert found.table["mean"] == usual.table["mean"]
+
+
 def test_tables_json_and_text():
     X, y = _classes()
     found = compare(X, y, 3, ["exchange", "rfe"])
@@ -596,6 +659,8 @@ def test_tables_json_and_text():
     content = json.loads(found.to_json())
     assert content["methods"][1]["features"] == _row(found, "rfe")["features"]
     assert content["folds"][0]["score"] == _scores(found, "exchange")[0]
+    assert found.to_frame()["mean"].tolist() == found.table["mean"]
+    assert found.to_frame("polars")["method"].to_list() == ["exchange", "rfe"]
     text = repr(found)
     row = _row(found, "rfe")
     assert f"rfe       {row['mean']:.3f} ± {row['standard_error']:.3f}" in text
@@ -603,12 +668,30 @@ def test_tables_json_and_text():
     assert "chosen within each of 5 folds" in text
 
 
+def test_a_zero_has_no_sign_of_its_own():
+    one = Outcome("a", "converged", "", (0.5, 0.5), (("x",), ("x",)), ("x",), 2.0, -1e-17, 0.1)
+    other = replace(one, method="b", scores=(0.4999, 0.5), objective=2.0 - 1e-9, keeps_rules=False)
+    table, folds = tabulate([one, other])
+    found = replace(compare(*_classes(), 2, "fisher", cv=2), table=table, folds=folds)
+    assert "-0.0" not in "\n".join(found.lines())
+    assert "+0.000 ± 0.000" in found.lines()[-1]
+
+
 def test_a_fit_without_error_has_no_excess():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 6))
-    found = compare(X, X[:, 2] + X[:, 4], 2, ALL, ridge=0.0)
+    X = rng.normal(size=(60, 12))
+    y = X[:, 2] + X[:, 4]
+    found = compare(X, y, 2, ALL, ridge=0.0)
     assert found.table["features"] == [["x2", "x4"]] * 4
-    assert all(excess == 0 or excess > 0 for excess in found.table["excess"])
+    # The third is whatever it is, and what it leaves is rounding.
+    found = compare(X, y, 3, [*ALL, "covth"], ridge=0.0)
+    *good, bad = found.table
+    assert len({row["objective"] for row in good}) > 1
+    assert [row["excess"] for row in good] == [0.0] * 4
+    assert not {"x2", "x4"} <= set(bad["features"])
+    assert bad["excess"] == np.inf
+    assert "∞" in found.lines()[-1]
+    assert json.loads(found.to_json())["methods"][-1]["excess"] is None
 
 
 def test_progress_is_logged(caplog, monkeypatch):
@@ -624,3 +707,5 @@ def test_public_names():
     assert {"compare", "Comparison"} <= set(dir(exactk))
     X, y = _classes()
     assert isinstance(exactk.compare(X, y, 2, "fisher", cv=2), exactk.Comparison)
+    score = exactk.score_selection(X, y, 2, cv=2, n_permutations=0)
+    assert isinstance(score, exactk.SelectionScore)

@@ -538,7 +538,7 @@ BAD = {
     "empty test": ({"cv": [([0, 1, 6], [])]}, "split 1 of cv must.*one to hold out"),
     "few groups": ({"groups": [0] * 45 + [1] * 45, "cv": 5}, "groups has 2; use cv=2 or fewer"),
     "short groups": ({"groups": [1, 2]}, "the group of each of the 90 rows"),
-    "groups of features": ({"groups": {"a": [1]}}, "selector=TopKSelector\\(groups=...\\)"),
+    "groups of features": ({"groups": {"a": [1]}}, "with_constraints"),
     "scoring": ({"scoring": "acuracy"}, "not 'acuracy'; did you mean 'accuracy'"),
     "two scores": ({"scoring": ["accuracy"]}, "scoring must be a score"),
     "score of numbers": ({"scoring": "neg_log_loss", "cv": [([0, 1, 3], [2, 5])]}, "fails on a"),
@@ -646,3 +646,18 @@ def test_progress_is_logged(caplog, monkeypatch):
 def test_public_name():
     assert exactk.score_selection is score_selection
     assert "score_selection" in dir(exactk)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_p_values_of_noise_are_spread_evenly_whatever_classes_weigh(class_weight):
+    found = []
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(60, 20)), rng.permutation(np.arange(60) < 8)
+        score = score_selection(
+            X, y, k=3, cv=2, n_permutations=9, effort=0, class_weight=class_weight
+        )
+        found.append(score.p_value)
+    # Ten values from 0.1 to 1, each as likely as another: a mean of 0.55, give or take 0.032.
+    assert np.mean(found) == pytest.approx(0.55, abs=0.09)
+    assert np.mean(np.array(found) <= 0.2) < 0.3
