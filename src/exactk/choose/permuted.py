@@ -1,8 +1,8 @@
 """Problems whose target is shuffled over the rows: what a search finds where there is nothing.
 
 XᵀX does not know of the target, so all of them share one Gram matrix, with whatever of it has been
-read. Only B = XᵀHY changes, and the table is passed over once for many targets side by side. Weights
-of classes go with the labels, and then each has a Gram matrix of its own.
+read. Only B = XᵀHY changes, and the table is passed over once for many targets side by side.
+Weights of classes go with the labels, and then each has a Gram matrix of its own.
 """
 
 from __future__ import annotations

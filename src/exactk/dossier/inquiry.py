@@ -26,8 +26,9 @@ from exactk.dossier.members import (
     near_part,
     stability_part,
 )
-from exactk.dossier.remarks import class_rows, look_at
+from exactk.dossier.remarks import look_at
 from exactk.dossier.settings import Settings, Work, versions
+from exactk.dossier.telling import told_certificate, told_choice, told_map, told_question
 from exactk.dossier.worth import comparison_part, score_part, scored_sizes, sizes_part
 from exactk.errors import InputError
 from exactk.evaluate.comparison import Comparison
@@ -44,9 +45,8 @@ __all__ = ["RIVALS", "investigate"]
 RIVALS = ("selectkbest", "rfe", "l1")
 # Sizes beyond the one that was asked for, so that one sees what more would bring.
 LEAST_SIZES = 10
-# Features of the map of frequencies over sizes, and seconds that it may take where no time limit
-# is given: a map of fewer halves is a map.
-MAPPED = 30
+# Seconds that the map of frequencies may take where no time limit is given: one of fewer halves is
+# a map as well.
 PATIENCE = 60.0
 # Pieces of work among which a time limit is shared out.
 PARTS = 9
@@ -175,8 +175,8 @@ def investigate(
         "version": 1,
         "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "versions": versions(),
-        "asked": _asked(problem, asked, result, named, said),
-        "choice": _chosen(result, problem),
+        "asked": told_question(problem, asked, result, named, said),
+        "choice": told_choice(result, problem),
         **found,
         "remarks": [remark.to_dict() for remark in look_at(problem, result)],
         "absent": work.absent,
@@ -295,10 +295,10 @@ def _parts(
         "features": member_rows(problem, result, losses or {}, stable),
         "coefficients": pictures.coefficients(problem, result.support, result.coef),
         "near": None if why is None else near_part(why),
-        "certificate": None if certificate is None else _certificate(certificate),
+        "certificate": None if certificate is None else told_certificate(certificate),
         "stability": None if stable is None else stability_part(stable),
         "sizes": None if choice is None else sizes_part(choice, scored, result),
-        "frequencies": None if mapped is None else _map(mapped),
+        "frequencies": None if mapped is None else told_map(mapped),
         "score": None if score is None else score.to_dict(),
         "comparison": None if compared is None else compared.to_dict(),
         "correlations": pictures.correlations(problem, result.order),
@@ -338,91 +338,3 @@ def _comparison(problem: Problem, result: Result, asked: Settings, work: Work) -
     if not asked.methods:
         raise InputError("a comparison was not asked for")
     return comparison_part(problem, result, asked, work)
-
-
-def _map(found: Frequencies) -> dict[str, Any]:
-    return {
-        "sizes": found.sizes,
-        "names": list(found.names[:MAPPED]),
-        "values": found.values[:, :MAPPED].tolist(),
-        "indices": [pictures.plain(index) for index in found.indices],
-        "n_samples": found.n_samples,
-    }
-
-
-def _certificate(found: Certificate) -> dict[str, Any]:
-    return {name: value for name, value in found.to_dict().items() if name != "result"}
-
-
-def _chosen(result: Result, problem: Problem) -> dict[str, Any]:
-    return {
-        "k": result.k,
-        "selected": list(result.selected),
-        "objective": result.objective,
-        "residual": result.residual,
-        "total": result.total,
-        "explained": result.explained,
-        "status": str(result.status),
-        "message": result.message,
-        "seconds": result.seconds,
-        "method": result.method,
-        "outputs": _outputs(result, problem),
-        "intercept": [pictures.plain(value) for value in result.intercept],
-    }
-
-
-def _outputs(result: Result, problem: Problem) -> list[str]:
-    if result.classes is not None:
-        return [str(label) for label in result.classes]
-    several = problem.n_outputs > 1
-    return [f"output {i}" for i in range(problem.n_outputs)] if several else ["coefficient"]
-
-
-def _parameters(asked: Settings) -> dict[str, Any]:
-    """What was said of the method; an object says all."""
-    if isinstance(asked.method, str):
-        return asked.options
-    return {**asked.method.get_params(), **asked.options}
-
-
-def _asked(
-    problem: Problem,
-    asked: Settings,
-    result: Result,
-    target: str,
-    about: Mapping[str, Any],
-) -> dict[str, Any]:
-    counts = class_rows(problem)
-    return {
-        "table": None,
-        "command": None,
-        "code": None,
-        "constraints": {},
-        "checksum": None,
-        **about,
-        "target": target,
-        "task": problem.task,
-        "loss": problem.loss.name,
-        "n_rows": problem.n_rows,
-        "n_features": len(problem.original_names),
-        "classes": None
-        if counts is None or problem.classes is None
-        else [
-            {"label": str(label), "rows": float(count)}
-            for label, count in zip(problem.classes, counts, strict=True)
-        ],
-        "k": asked.k,
-        "k_max": asked.k_max,
-        "method": result.method,
-        "options": {
-            name: value if isinstance(value, (int, float, str, bool)) else str(value)
-            for name, value in _parameters(asked).items()
-            if value is not None
-        },
-        "ridge": result.ridge,
-        "ridge_rule": asked.ridge if isinstance(asked.ridge, str) else float(asked.ridge),
-        "in_memory": problem.rows is not None,
-        "weighted": problem.row_weights is not None,
-        "grouped": asked.groups is not None,
-        "seed": asked.random_state,
-    }

@@ -90,13 +90,10 @@ def score_part(problem: Problem, asked: Settings, work: Work) -> SelectionScore:
 
 
 def comparison_part(problem: Problem, result: Result, asked: Settings, work: Work) -> Comparison:
-    """Return the same number of features by other methods, on the same folds.
-
-    The problem goes without its ridge, which is that of all rows: folds have their own by the rule.
-    """
+    """Return the same number of features by other methods, on the same folds."""
     methods = [asked.own_method(), *asked.methods]
     return compare(
-        problem.with_ridge(0.0), k=result.k, methods=methods, ridge=asked.ridge,
+        problem, k=result.k, methods=methods, ridge=asked.ridge,
         estimator=asked.estimator, scoring=asked.scoring,
         cv=asked.cv, groups=asked.groups, random_state=asked.random_state, verbose=asked.verbose,
         time_limit=work.seconds(6 * len(methods)),
