@@ -32,7 +32,7 @@ SINGLE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # What an installation is made of besides Python files, which are read in place.
 SETUP := pyproject.toml $(wildcard hatch_build.py src/exactk/*.h src/exactk/*/*.h src/exactk/*/*.c)
 
-.PHONY: demo test lint bench test-lowest test-omics clean
+.PHONY: demo test lint docs bench test-lowest test-omics clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.base
@@ -43,6 +43,11 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Warnings are errors: a link that leads nowhere, a docstring that cannot be shown, a missing page.
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx -q -W --keep-going -j auto docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
 
 test: lint test-lowest test-omics $(VENV)/.torch
 	@echo "== newest versions"
@@ -76,7 +81,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.comparison --only speed memory --add
 
 clean:
-	rm -rf $(VENV) $(LOWEST) $(OMICS) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(OMICS) docs/_build docs/api docs/methods docs/examples build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -f src/exactk/*/_native.so src/exactk/*/_native.dll
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -92,7 +97,7 @@ $(VENV)/.base: $(SETUP) | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: $(SETUP) | $(BIN)/python
-	@$(BIN)/python $(PIP) install -e ".[test,lint,peers,browser]"
+	@$(BIN)/python $(PIP) install -e ".[test,lint,docs,peers,browser]"
 	@touch $@ $(VENV)/.base
 
 # Not made where the build cannot be had: the next run tries again.

@@ -24,10 +24,16 @@ NAME = "alternatives"
 DATA = ("digits", "isolet", "semeion", "srbct", "colon", "carcinom", "warppie10p", "orl")
 SHOWN = ("digits", "isolet", "srbct", "warppie10p")
 SIZES = (5, 10, 20, 40)
-METHODS = ("exchange", "selectkbest", "rfe", "l1")
+# The methods of a cell: what they are called, and the loss by which exactk's choose.
 LABELS = {
-    "exchange": "exactk", "selectkbest": "SelectKBest", "rfe": "RFE", "l1": "L1 (lasso)",
+    "exchange": "exactk", "logistic": "exactk, logistic loss", "selectkbest": "SelectKBest",
+    "rfe": "RFE", "l1": "L1 (lasso)",
 }  # fmt: skip
+METHODS = tuple(LABELS)
+OURS = ("exchange", "logistic")
+COLUMNS = ("method", "mean", "standard_error", "excess", "seconds", "status")
+# Scores that differ by rounding are level.
+SAME = 1e-9
 FIGURE = Path(__file__).resolve().parents[1] / "docs" / "img" / "alternatives.svg"
 
 Record = dict[str, Any]
@@ -39,7 +45,11 @@ def main() -> None:
     parser.add_argument("--k", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for each selection")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--add", action="store_true", help="keep the other cells of the record")
+    parser.add_argument(
+        "--add",
+        action="store_true",
+        help="keep the cells of the record, and measure those that it lacks",
+    )
     parser.add_argument("--draw", action="store_true", help="draw the record and measure nothing")
     given = parser.parse_args()
     pin_threads(given.threads)
@@ -65,17 +75,26 @@ def run(names: Sequence[str], sizes: Sequence[int], limit: float, threads: int, 
     for name in available(names)[0]:
         data = load(name)
         for k in sizes:
-            found = exactk.compare(data.X, data.y, k, METHODS, time_limit=limit)
-            cells = [cell for cell in cells if (cell["data"], cell["k"]) != (name, k)]
-            columns = ("method", "mean", "standard_error", "excess", "seconds", "status")
+            if any((cell["data"], cell["k"]) == (name, k) for cell in cells):
+                continue
+            squared = exactk.compare(
+                data.X, data.y, k, [m for m in METHODS if m != "logistic"], time_limit=limit
+            )
+            # The same folds: they go by the seed and the classes.
+            logistic = exactk.compare(
+                data.X, data.y, k, ["exchange"], loss="logistic", time_limit=limit
+            )
+            rows = [{part: row[part] for part in COLUMNS} for row in squared.table]
+            # Its objective is a deviance, and not to be compared.
+            own = {part: logistic.table[0][part] for part in COLUMNS if part != "excess"}
+            rows.insert(1, {**own, "method": "logistic"})
             cells.append({
                 "data": name, "rows": data.X.shape[0], "columns": data.X.shape[1], "k": k,
-                "baseline": found.baseline,
-                "methods": [{part: row[part] for part in columns} for row in found.table],
+                "baseline": squared.baseline, "methods": rows,
             })  # fmt: skip
             order = sorted(cells, key=lambda cell: (DATA.index(cell["data"]), cell["k"]))
             write_record(NAME, {**circumstances(threads), "limit": limit, "cells": order})
-            print(found, flush=True)
+            print(name, k, {row["method"]: round(row["mean"], 3) for row in rows}, flush=True)
 
 
 def scores(cell: Record) -> dict[str, Record]:
@@ -104,23 +123,55 @@ def report(record: Record) -> str:
     return markdown(head, rows)
 
 
+def ahead(record: Record, ours: str, other: str) -> str:
+    """By how many points one of ours is ahead in the mean, and in how many cells."""
+    pairs = [
+        (found[ours]["mean"], found[other]["mean"])
+        for found in map(scores, record["cells"])
+        if other in found
+    ]
+    more = sum(mine > theirs + SAME for mine, theirs in pairs)
+    level = sum(abs(mine - theirs) <= SAME for mine, theirs in pairs)
+    gap = 100 * sum(mine - theirs for mine, theirs in pairs) / len(pairs)
+    return f"{gap:+.1f} (ahead in {more}, level in {level} of {len(pairs)})"
+
+
 def verdict(record: Record) -> str:
-    """How often and by how much exactk is ahead of each, in a sentence."""
-    parts = []
-    for other in METHODS[1:]:
-        pairs = [
-            (found["exchange"]["mean"], found[other]["mean"])
-            for found in map(scores, record["cells"])
-            if other in found
+    """A table: ours against each of the others."""
+    others = [method for method in METHODS if method not in OURS]
+    rows = [[LABELS[ours], *(ahead(record, ours, other) for other in others)] for ours in OURS]
+    return markdown(["points of accuracy above", *(LABELS[other] for other in others)], rows)
+
+
+def setting(record: Record) -> str:
+    """What was compared, in a sentence."""
+    sets = len({cell["data"] for cell in record["cells"]})
+    return (
+        f"Accuracy of a logistic regression on rows held out; every method chooses k columns "
+        f"within the training rows of the same five folds. {sets} data sets, k = "
+        f"{', '.join(map(str, SIZES))}"
+    )
+
+
+def readme_section(record: Record) -> str:
+    """What the README says of it; a test holds it to the record."""
+    return (
+        f"{setting(record)} ([all figures](docs/measured.md#the-usual-alternatives)):"
+        f"\n\n{verdict(record)}"
+    )
+
+
+def page_section(record: Record) -> str:
+    """The part of the page of figures; a test holds it to the record."""
+    return "\n\n".join(
+        [
+            f"{setting(record)}; {record['date']}, `python -m benchmarks.alternatives`. A "
+            f"selection may take {record['limit']:g} s.",
+            verdict(record),
+            "Accuracy in per cent, mean ± standard error over the folds:",
+            report(record),
         ]
-        ahead = sum(ours > theirs for ours, theirs in pairs)
-        level = sum(ours == theirs for ours, theirs in pairs)
-        gap = 100 * sum(ours - theirs for ours, theirs in pairs) / len(pairs)
-        parts.append(
-            f"{LABELS[other]}: ahead in {ahead}, level in {level} of {len(pairs)} cells, "
-            f"{gap:+.1f} points in the mean"
-        )
-    return "; ".join(parts)
+    )
 
 
 def panel(name: str, cells: Sequence[Record]) -> svg.Plot:
@@ -140,7 +191,7 @@ def panel(name: str, cells: Sequence[Record]) -> svg.Plot:
     plot.axes("number of features", "accuracy on rows held out, %")
     # Ours is drawn last, over the others.
     for slot in reversed(range(len(METHODS))):
-        plot.series(lines[slot], slot, None, spread="bars", heavy=slot == 0)
+        plot.series(lines[slot], slot, None, spread="bars", heavy=METHODS[slot] in OURS)
     return plot
 
 

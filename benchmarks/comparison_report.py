@@ -67,7 +67,7 @@ def memory(rows: list[Record]) -> str:
     )  # fmt: skip
 
 
-def quality(rows: list[Record]) -> str:
+def standings(rows: list[Record]) -> list[Record]:
     """Methods by mean rank of their accuracy over data sets, sizes and classifiers."""
     cells = sorted({(row["data"], row["k"]) for row in rows})
     methods = list(dict.fromkeys(row["method"] for row in rows))
@@ -82,22 +82,41 @@ def quality(rows: list[Record]) -> str:
             values = np.array([at[method, *cell][judge] for method in methods])
             for method, value in zip(methods, values, strict=True):
                 ranks[method].append(1 + (values > value).sum() + ((values == value).sum() - 1) / 2)
-    lines = []
+    found = []
     for method in sorted(methods, key=lambda name: float(np.mean(ranks[name]))):
         mine = [at[method, *cell] for cell in cells]
-        marks = "".join(sorted({MARKS.get(row["status"], "") for row in mine}))
-        above = np.median([row["objective"] / best[row["data"], row["k"]] - 1.0 for row in mine])
-        lines.append(
-            [
-                f"{method}{marks}",
-                f"{np.mean(ranks[method]):.1f}",
-                f"{100 * np.mean([(row['nearest'] + row['svm']) / 2 for row in mine]):.1f}",
-                f"{100 * np.mean([row['nearest'] for row in mine]):.1f}",
-                f"{100 * np.mean([row['svm'] for row in mine]):.1f}",
-                f"+{100 * above:,.0f} %",
-                milliseconds(geometric_mean(row["seconds"] for row in mine)),
-            ]
+        nearest, svm = (np.mean([row[judge] for row in mine]) for judge in ("nearest", "svm"))
+        above = [row["objective"] / best[row["data"], row["k"]] - 1.0 for row in mine]
+        found.append(
+            {
+                "method": method,
+                "marks": "".join(sorted({MARKS.get(row["status"], "") for row in mine})),
+                "rank": float(np.mean(ranks[method])),
+                "accuracy": 100 * np.mean([(row["nearest"] + row["svm"]) / 2 for row in mine]),
+                "nearest": 100 * nearest,
+                "svm": 100 * svm,
+                "above": float(np.median(above)),
+                "seconds": geometric_mean(row["seconds"] for row in mine),
+            }
         )
+    return found
+
+
+def quality(rows: list[Record]) -> str:
+    """The standings as a table."""
+    cells = sorted({(row["data"], row["k"]) for row in rows})
+    lines = [
+        [
+            f"{row['method']}{row['marks']}",
+            f"{row['rank']:.1f}",
+            f"{row['accuracy']:.1f}",
+            f"{row['nearest']:.1f}",
+            f"{row['svm']:.1f}",
+            f"+{100 * row['above']:,.0f} %",
+            milliseconds(row["seconds"]),
+        ]
+        for row in standings(rows)
+    ]
     header = [
         "method",
         "mean rank",

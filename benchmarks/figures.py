@@ -17,6 +17,7 @@ text { font: 11px system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; fi
 .pt { fill: currentColor; stroke: #fff; stroke-width: 0.6; }
 .whisker { fill: none; stroke: currentColor; stroke-width: 1; }
 .c0 { color: #0072b2; } .c1 { color: #009e73; } .c2 { color: #c98a00; } .c3 { color: #d55e00; }
+.c4 { color: #9a4f86; }
 """
 
 TOP, GAP = 30.0, 22.0

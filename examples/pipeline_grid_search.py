@@ -49,8 +49,8 @@ def main() -> None:
             ("classify", LogisticRegression()),
         ]
     )
-    inner = StratifiedKFold(4, shuffle=True, random_state=0)
-    outer = StratifiedKFold(5, shuffle=True, random_state=1)
+    inner = StratifiedKFold(3, shuffle=True, random_state=0)
+    outer = StratifiedKFold(4, shuffle=True, random_state=1)
     search = GridSearchCV(model, GRID, cv=inner, scoring="accuracy")
     nested = cross_val_score(search, X, y, cv=outer).mean()
     every = cross_val_score(clone(model).set_params(select="passthrough"), X, y, cv=outer).mean()

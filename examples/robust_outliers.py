@@ -18,13 +18,13 @@ LOSSES = {
     "l21": exactk.losses.create("l21"),
     "l2r, r = 0.5": exactk.losses.create("l2r", r=0.5),
 }
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.4)
+SHARES = (0.0, 0.1, 0.2, 0.3)
 TABLES = 3
 
 
 def found(loss: exactk.losses.Loss, share: float, seed: int) -> tuple[int, int]:
     """How many of the columns that make the target are chosen, and how many there are."""
-    data = make_outliers(n=300, d1=10, d2=60, c=3, outliers=share, random_state=seed)
+    data = make_outliers(n=250, d1=10, d2=60, c=3, outliers=share, random_state=seed)
     k = len(data.informative)
     problem = exactk.Problem.from_arrays(data.X, data.y, task="regression", loss=loss)
     chosen = exactk.solve(problem, k).support

@@ -35,6 +35,7 @@ MARKS: dict[str, list[pytest.MarkDecorator]] = {
         pytest.mark.skipif(NO_JAVA and not REQUIRED, reason="Java is absent (Spark tables)"),
     ],
 }
+CLUSTERS = ("dask_table", "spark_table")
 # A cluster on a busy machine is given more time to answer than it usually has.
 PATIENCE = {
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "300s",
@@ -49,8 +50,7 @@ def run(script: Path, folder: Path, *arguments: str, **settings: str) -> str:
     """What a script prints, which has nothing to complain about."""
     # Data sets that happen to lie on this machine must not decide what is tested.
     nowhere = {name: str(folder) for name in ("EXACTK_DATA", "XDG_CACHE_HOME", "LOCALAPPDATA")}
-    spark = script.stem == "spark_table"
-    warnings = {"PYTHONWARNINGS": PYSPARK_WARNS} if spark else {}
+    warnings = {"PYTHONWARNINGS": PYSPARK_WARNS} if script.stem == "spark_table" else {}
     done = subprocess.run(
         [sys.executable, str(script), *arguments],
         cwd=folder,
@@ -61,8 +61,8 @@ def run(script: Path, folder: Path, *arguments: str, **settings: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    if spark:
-        # Java talks of its own affairs before anybody can tell it not to.
+    if script.stem in CLUSTERS:
+        # They log affairs of their own: Java at the start, Dask when workers are slow to end.
         assert "Traceback" not in done.stderr
         assert not re.search(r"\b[A-Z]\w*Warning: ", done.stderr), done.stderr
     else:
@@ -79,9 +79,9 @@ def shown(script: Path) -> str:
 
 
 def timeless(text: str) -> list[str]:
-    """Lines without what depends on the machine."""
-    lines = text.strip().splitlines()
-    return [re.sub(r"[\d.]+ (s|MB|times)\b", r"some \1", line).rstrip() for line in lines]
+    """Lines without what depends on the machine, as whether a proof ends in time."""
+    text = re.sub(r"^(proof +)(proven|open): .*$", r"\1by the clock", text.strip(), flags=re.M)
+    return re.sub(r"[\d.]+ (s|MB|times)\b", r"some \1", text).splitlines()
 
 
 def table(text: str, first: str) -> list[list[str]]:
@@ -132,6 +132,7 @@ def panel_keeps_its_conditions(printed: str) -> None:
     assert len(panel) == len(rows) == 8
     assert {*given.groups()[:2]} == {words[0] for words in rows if words[1] == "given"}
     assert given.group(3) not in panel
+    assert re.search(r"^proof +(proven: no panel|open: the objective could fall)", printed, re.M)
     accuracy, baseline = (float(x) for x in re.findall(r"([\d.]+)% (?:±|without any)", printed))
     assert accuracy > baseline + 40
 
@@ -164,7 +165,7 @@ def planted_columns_are_found(printed: str) -> None:
 def memory_is_bounded(printed: str) -> None:
     planted_columns_are_found(printed)
     assert printed.startswith("rows           10,000,000 in 100 files, ")
-    peak, before = (float(x) for x in re.findall(r"(\d+) MB(?:,| of them)", printed))
+    peak, before = (float(x) for x in re.findall(r"(\d+) MB (?:in all|while)", printed))
     # The pass may add blocks of rows, of which the table has 800 MB.
     assert peak < before + 300
 
@@ -201,7 +202,8 @@ def test_a_script_prints_the_truth_and_what_its_page_shows(script: Path, tmp_pat
     assert script.stem in FACTS, f"say in FACTS what is true of the output of {script.name}"
     FACTS[script.stem](printed)
     assert timeless(printed) == timeless(shown(script))
-    assert list(tmp_path.iterdir()) == []
+    # Some versions of Spark leave an empty folder where they were started.
+    assert script.stem == "spark_table" or list(tmp_path.iterdir()) == []
 
 
 def test_fewer_rows_of_parquet(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
     ----------
     classes_ : ndarray
         Labels.
-    coef_ : ndarray of shape (n_classes, n_features_in_)
+    coef_ : ndarray of shape (n_classes, n_features)
         Coefficients, zero outside the selection: those of every class, for two classes as for more.
         Where X has text or categories, one for each column that they are coded as. With
         "optimal_scoring" they are those of the discriminants; ``result_.coef`` has the fit of the
@@ -338,7 +338,7 @@ class TopKRegressor(RegressorMixin, _TopKModel):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_outputs, n_features_in_)
+    coef_ : ndarray of shape (n_outputs, n_features)
         Coefficients, zero outside the selection.
     intercept_ : ndarray of shape (n_outputs,)
     support_, selected_, ranking_, objective_, ridge_, status_, k_, result_, n_iter_

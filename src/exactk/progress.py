@@ -1,4 +1,4 @@
-"""A progress line for a person who waits: a bar on a terminal, a log line elsewhere."""
+"""A progress line for a person who waits: a bar on a terminal or in a notebook, else a log line."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from html import escape
 from importlib.util import find_spec
+from typing import Any
 
 from exactk.monitor import Progress
 
@@ -15,8 +17,12 @@ __all__ = ["bar", "count_bar", "counting", "row_bar", "showing"]
 
 logger = logging.getLogger(__name__)
 
+Draw = Callable[[int, int | None, str], None]
+
 # Often enough to show life, rare enough not to fill a log.
 LOG_EVERY = 5.0
+# A notebook is sent a new bar so often, and none for work that is over before.
+DRAW_EVERY = 0.25
 
 
 @contextmanager
@@ -38,8 +44,8 @@ def bar(description: str) -> Iterator[Callable[[Progress], None]]:
     >>> with bar("exchange, k=5") as show:
     ...     show(Progress(done=1, total=10, objective=2.5))
     """
-    if _has_terminal():
-        with _rich_bar(description) as draw:
+    if drawing := _drawing():
+        with drawing(description) as draw:
             yield lambda p: draw(p.done, p.total, _words(p))
         return
     log = _log_lines()
@@ -85,7 +91,7 @@ def _words(progress: Progress) -> str:
 
 
 @contextmanager
-def _rich_bar(description: str) -> Iterator[Callable[[int, int | None, str], None]]:
+def _rich_bar(description: str) -> Iterator[Draw]:
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as RichProgress
@@ -105,6 +111,35 @@ def _rich_bar(description: str) -> Iterator[Callable[[int, int | None, str], Non
         yield show
 
 
+@contextmanager
+def _notebook_bar(description: str) -> Iterator[Draw]:
+    from IPython.display import display
+
+    handle: Any = None
+    last = time.monotonic()
+
+    def show(done: int, total: int | None, words: str) -> None:
+        nonlocal handle, last
+        now = time.monotonic()
+        if now - last < DRAW_EVERY:
+            return
+        last = now
+        # Without an end in sight the bar has no values, and the browser moves it to and fro.
+        filled = "" if total is None else f' value="{done}" max="{total}"'
+        html = f"{escape(description)} <progress{filled}></progress> {escape(words)}"
+        data = {"text/plain": f"{description}: {words}", "text/html": html}
+        if handle is None:
+            handle = display(data, raw=True, display_id=True)
+        else:
+            handle.update(data, raw=True)
+
+    try:
+        yield show
+    finally:
+        if handle is not None:
+            handle.update({"text/plain": "", "text/html": ""}, raw=True)
+
+
 def _log_lines() -> Callable[[str], None]:
     """Return a function that logs what it is given, if the last line is some time ago."""
     last = time.monotonic()
@@ -119,8 +154,13 @@ def _log_lines() -> Callable[[str], None]:
     return log
 
 
-def _has_terminal() -> bool:
-    return sys.stderr.isatty() and find_spec("rich") is not None
+def _drawing() -> Callable[[str], AbstractContextManager[Draw]] | None:
+    """Return what draws a bar where a person looks, or None."""
+    if sys.stderr.isatty() and find_spec("rich") is not None:
+        return _rich_bar
+    # Who is in a notebook has imported IPython, whose shell then has a kernel.
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return _notebook_bar if getattr(shell, "kernel", None) is not None else None
 
 
 @contextmanager
@@ -142,8 +182,8 @@ def row_bar(description: str) -> Iterator[Callable[[int, int | None], None]]:
     >>> with row_bar("reading") as show:
     ...     show(1_000, None)
     """
-    if _has_terminal():
-        with _rich_bar(description) as draw:
+    if drawing := _drawing():
+        with drawing(description) as draw:
             yield lambda done, total: draw(done, total, f"{done:,} rows")
         return
     log = _log_lines()
@@ -175,8 +215,8 @@ def count_bar(description: str, total: int) -> Iterator[Callable[[int], None]]:
     >>> with count_bar("folds", 5) as show:
     ...     show(1)
     """
-    if _has_terminal():
-        with _rich_bar(description) as draw:
+    if drawing := _drawing():
+        with drawing(description) as draw:
             yield lambda done: draw(done, total, f"{done} of {total}")
         return
     log = _log_lines()

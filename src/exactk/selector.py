@@ -108,14 +108,14 @@ class TopKSelector(SelectorMixin, BaseEstimator):
 
     Attributes
     ----------
-    support_ : ndarray of bool of shape (n_features_in_,)
+    support_ : ndarray of bool of shape (n_features,)
         Mask of the selected features.
     selected_ : ndarray of int of shape (n_selected,)
         Selected columns of X in order of entry, the most useful first: k of them, or more where
         `groups` count as one.
-    ranking_ : ndarray of int of shape (n_features_in_,)
+    ranking_ : ndarray of int of shape (n_features,)
         1..n_selected for the selected columns in order of entry, n_selected + 1 for all others.
-    coef_ : ndarray of shape (n_outputs, n_features_in_)
+    coef_ : ndarray of shape (n_outputs, n_features)
         Coefficients of the linear fit, zero outside the selection. Where X has text or
         categories, one for each column of 0 and 1 that they are coded as: see
         ``coded_feature_names_``.
@@ -147,7 +147,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         All of it, with a sentence to quote: ``certificate_.summary``.
     classes_ : ndarray
         Labels, for classification.
-    scores_ : ndarray of shape (n_features_in_,)
+    scores_ : ndarray of shape (n_features,)
         What a filter thinks of each feature, the higher the better; only with methods that score.
         Of a category the best of its levels.
     coded_feature_names_ : ndarray of str

@@ -18,6 +18,8 @@ __all__ = ["Tidy"]
 # Rows shown at either end of a long table, and characters of a long value.
 SHOWN_ROWS = 30
 SHOWN_WIDTH = 48
+# A browser breaks lines.
+SHOWN_WIDTH_HTML = 240
 MISSING = 'this needs {0}: pip install "exactk[{0}]"'
 
 
@@ -185,7 +187,9 @@ class Tidy(Sequence[dict[str, Any]]):
         shown, left_out = self._shown(SHOWN_ROWS)
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_for_eye(value))}</td>" for value in row) + "</tr>"
+            "<tr>"
+            + "".join(f"<td>{escape(_for_eye(value, SHOWN_WIDTH_HTML))}</td>" for value in row)
+            + "</tr>"
             for row in shown
         )
         more = f"<p>and {left_out} rows more</p>" if left_out else ""

@@ -85,6 +85,13 @@ def test_a_person_sees_aligned_columns_and_how_many_are_left_out() -> None:
     assert "<td>a &amp; b</td>" in html
 
 
+def test_a_notebook_shows_names_in_full() -> None:
+    names = [f"a rather long name {number}" for number in range(5)]
+    table = Tidy(["features"], [(names,)])
+    assert ", ".join(names) in table._repr_html_()
+    assert ", ".join(names) not in repr(table)
+
+
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(InputError, match="3 values for 2 columns"):
         Tidy(["a", "b"], [(1, 2, 3)])

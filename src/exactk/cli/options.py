@@ -20,6 +20,7 @@ __all__ = [
     "memory_option",
     "only_one",
     "output_option",
+    "size_or_auto",
     "sizes_of",
     "style_option",
     "weights_option",
@@ -137,3 +138,16 @@ memory_option = click.option(
     metavar="BYTES",
     help="What products of columns, or rows, may take in memory; for example 8G.",
 )
+
+
+def size_or_auto(context: click.Context, parameter: click.Parameter, value: str) -> int | None:
+    """Read a number of features; None is the word ``auto``."""
+    if value == "auto":
+        return None
+    try:
+        k = int(value)
+    except ValueError:
+        k = 0
+    if k < 1:
+        raise click.BadParameter(f"{value!r} is neither 'auto' nor a whole number of at least 1.")
+    return k

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
-from math import isfinite
+from inspect import signature
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from exactk.cli.given import Given, say_warnings, table_options
-from exactk.cli.options import words
+from exactk.cli.options import size_or_auto, words
 from exactk.cli.output import check_output, write_output
 from exactk.cli.reproduce import checksum, command_line, python_code
 from exactk.cli.row_groups import open_grouped
 from exactk.cli.score import ESTIMATORS
 from exactk.cli.sought import Sizing, Sought, search_options, size_options
+from exactk.cli.wording import as_options
+
+if TYPE_CHECKING:
+    from exactk.dossier import Dossier
+    from exactk.methods.base import Method
 
 __all__ = ["report"]
 
@@ -26,9 +33,11 @@ INTERRUPTED = 130
 @table_options
 @click.option(
     "-k",
-    type=click.IntRange(min=1),
-    metavar="NUMBER",
-    help="How many features to pick; without it the number is chosen, as by exactk path.",
+    callback=size_or_auto,
+    default="auto",
+    show_default=True,
+    metavar="NUMBER|auto",
+    help="How many features to pick; auto chooses the number, as exactk path does.",
 )
 @size_options
 @click.option(
@@ -106,26 +115,34 @@ def report(
     it.
     """
     from exactk.dossier import investigate
+    from exactk.dossier.asking import check_rivals
     from exactk.dossier.inquiry import RIVALS
-    from exactk.evaluate.contenders import named_methods
+    from exactk.registry import create
 
     options = sought.options()
+    if samples == 1:
+        raise click.UsageError("--samples must be 0 or at least 2: one half agrees with itself.")
     if rivals == ["none"]:
         rivals = []
     elif rivals:
-        named_methods([sought.method, *rivals])
+        check_rivals(sought.method, rivals)
     else:
         rivals = list(RIVALS)
     what, inputs = given.inputs
     check_output(output, what, inputs)
     if record is not None:
         _check_record(record, output, what, inputs)
-    seed = options.pop("random_state", sought.seed)
+    seed = options.get("random_state", sought.seed)
+    method: str | Method = sought.method
+    if options.keys() & signature(investigate).parameters.keys() - {"effort", "random_state"}:
+        # A parameter of the method that is called as one of the investigation is.
+        method, options = create(sought.method, **options), {}
+    options.pop("random_state", None)
     with say_warnings(given.quiet):
         problem, target, groups = open_grouped(given, sizing.row_groups)
         found = investigate(
             problem, k=k, k_max=sizing.k_max, criterion=sizing.criterion or "cv",
-            rule=sizing.rule or "one_se", cv=sizing.folds, groups=groups, method=sought.method,
+            rule=sizing.rule or "one_se", cv=sizing.folds, groups=groups, method=method,
             methods=rivals, ridge=given.ridge, estimator=estimator, scoring=scoring,
             certify=seconds, n_samples=samples, n_permutations=permutations,
             time_limit=sought.time_limit, random_state=seed, verbose=given.verbose, target=target,
@@ -138,19 +155,29 @@ def report(
             **options,
         )  # fmt: skip
     certificate = found.record["certificate"]
-    improved = certificate is not None and certificate["improved"] and isfinite(seconds)
-    code = python_code(given, sought, sizing, k, seconds if improved else None)
-    found = replace(
-        found, record={**found.record, "asked": {**found.record["asked"], "code": code}}
+    improved = certificate is not None and certificate["improved"]
+    held = found.record["asked"]["in_memory"] and found.record["coefficients"][0]["feature"]
+    code = python_code(
+        given, sought, sizing, k, seconds=seconds if improved else None, column=held or None
     )
+    # Who reads the page has given options, and knows of no parameters.
+    reasons = {part: as_options(why) for part, why in found.absent.items()}
+    asked = {**found.record["asked"], "code": code}
+    found = replace(found, record={**found.record, "asked": asked, "absent": reasons})
     write_output(found.to_html(), output)
     if record is not None:
-        write_output(found.to_json(indent=2, ensure_ascii=False) + "\n", record)
+        write_output(_json(found), record, "--record")
     left_out = [part for part in found.absent if "not asked for" not in found.absent[part]]
     for part in left_out:
         given.say(f"without {part}: {found.absent[part]}")
     given.say(f"wrote {output}")
     return INTERRUPTED if found.interrupted else 0
+
+
+def _json(found: Dossier) -> str:
+    """The record, with a name of a file that is no text as an escape of JSON."""
+    text = found.to_json(indent=2, ensure_ascii=False)
+    return re.sub("[\ud800-\udfff]", lambda one: f"\\u{ord(one[0]):04x}", text) + "\n"
 
 
 def _said(rule: object) -> str:
@@ -162,4 +189,4 @@ def _said(rule: object) -> str:
 def _check_record(record: str, output: str, what: str, inputs: list[str]) -> None:
     if Path(record).resolve() == Path(output).resolve():
         raise click.UsageError(f"--record {record!r} is the page itself; give another name.")
-    check_output(record, what, inputs)
+    check_output(record, what, inputs, "--record")

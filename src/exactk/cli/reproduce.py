@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,15 @@ __all__ = ["checksum", "command_line", "python_code"]
 
 # A larger file is read once more only for its checksum, which nobody waits for.
 MOST_BYTES = 2**30
+# Nothing is missing in a table that was accepted, and to pandas the word None would be.
+CSV, TSV = (
+    "pd.read_csv({}, keep_default_na=False)",
+    "pd.read_csv({}, sep='\\t', keep_default_na=False)",
+)
 READERS = {
     ".parquet": "pd.read_parquet({})", ".pq": "pd.read_parquet({})",
     ".feather": "pd.read_feather({})", ".arrow": "pd.read_feather({})",
-    ".csv": "pd.read_csv({})", ".tsv": "pd.read_csv({}, sep='\\t')",
-    ".csv.gz": "pd.read_csv({})", ".tsv.gz": "pd.read_csv({}, sep='\\t')",
+    ".csv": CSV, ".csv.gz": CSV, ".tsv": TSV, ".tsv.gz": TSV,
 }  # fmt: skip
 
 
@@ -42,7 +47,13 @@ def checksum(table: str | None) -> str | None:
 
 
 def python_code(
-    given: Given, sought: Sought, sizing: Sizing, k: int | None, seconds: float | None = None
+    given: Given,
+    sought: Sought,
+    sizing: Sizing,
+    k: int | None,
+    *,
+    seconds: float | None = None,
+    column: str | None = None,
 ) -> str:
     """Return Python code that gives the same features.
 
@@ -54,10 +65,12 @@ def python_code(
         None has it chosen.
     seconds : float or None
         Of a proof that found better features than the search.
+    column : str or None
+        A feature, if the rows of the table were read into memory.
     """
     reader = _reader(given.table)
     if reader is None or given.classes or sizing.row_groups is not None:
-        return _from_problem(given, sought, sizing, k)
+        return _from_problem(given, sought, sizing, k, seconds, column)
     lines = ["import pandas as pd", "", *_imports(given, sought), "", f"table = {reader}"]
     lines.append(f"y = table.pop({given.target!r})")
     weights = ""
@@ -70,7 +83,7 @@ def python_code(
         lines.append(f"table = table.drop(columns={list(given.drop)!r})")
     options = _selector(given, sought, sizing, k)
     if seconds is not None:
-        options["certify"] = repr(seconds)
+        options["certify"] = _seconds(seconds)
     words = ", ".join(f"{name}={value}" for name, value in options.items())
     lines += [
         f"selector = TopKSelector({words})",
@@ -101,6 +114,11 @@ def _method(sought: Sought) -> str:
     return f"exactk.registry.create({sought.method!r}{words})"
 
 
+def _seed(sought: Sought) -> Any:
+    """The seed of everything, which may be given as a parameter of the method."""
+    return sought.settings.get("random_state", sought.seed)
+
+
 def _loss(given: Given) -> str:
     found = given.loss.get_params()
     if not found:
@@ -118,7 +136,7 @@ def _selector(given: Given, sought: Sought, sizing: Sizing, k: int | None) -> di
         "loss": (_loss(given), "'squared'"),
         "class_weight": (repr(given.class_weight), "None"),
         "effort": (repr(sought.effort), "None"),
-        "random_state": (repr(sought.seed), "None"),
+        "random_state": (repr(_seed(sought)), "None"),
     }
     found = {"k": repr("auto" if k is None else k)}
     found |= {name: value for name, (value, default) in usual.items() if value != default}
@@ -129,8 +147,21 @@ def _selector(given: Given, sought: Sought, sizing: Sizing, k: int | None) -> di
     return found | {name: repr(value) for name, value in given.constraints.items()}
 
 
-def _from_problem(given: Given, sought: Sought, sizing: Sizing, k: int | None) -> str:
+def _seconds(seconds: float) -> str:
+    return repr(seconds) if isfinite(seconds) else 'float("inf")'
+
+
+def _from_problem(
+    given: Given,
+    sought: Sought,
+    sizing: Sizing,
+    k: int | None,
+    seconds: float | None,
+    column: str | None,
+) -> str:
     """The same by a problem, for tables that are passed over, and for moments."""
+    from exactk.registry import method_class
+
     lines = ["import exactk", ""]
     if given.table is None:
         lines.append(
@@ -144,7 +175,8 @@ def _from_problem(given: Given, sought: Sought, sizing: Sizing, k: int | None) -
             "task": None if given.task == "auto" else given.task,
         }  # fmt: skip
         words = "".join(f", {name}={value!r}" for name, value in asked.items() if value)
-        lines.append(f"problem = exactk.Problem.from_files({given.table!r}{words})")
+        held = "" if column is None else ".in_memory()"
+        lines.append(f"problem = exactk.Problem.from_files({given.table!r}{words}){held}")
     if given.loss.name != "squared":
         lines.append(f"problem = problem.with_loss({_loss(given)})")
     if given.class_weight is not None:
@@ -152,29 +184,36 @@ def _from_problem(given: Given, sought: Sought, sizing: Sizing, k: int | None) -
     if given.constraints:
         rules = ", ".join(f"{name}={value!r}" for name, value in given.constraints.items())
         lines.append(f"problem = problem.with_constraints({rules})")
-    options = "".join(
-        f", {name}={value!r}"
-        for name, value in {
-            "effort": sought.effort, "random_state": sought.seed, **sought.settings,
-        }.items()
-        if value is not None
-    )  # fmt: skip
+    effort = "" if sought.effort is None else f", effort={sought.effort!r}"
+    seed = "" if _seed(sought) is None else f", random_state={_seed(sought)!r}"
     if k is None:
         sizes = {"criterion": sizing.criterion, "cv": sizing.folds, "rule": sizing.rule}
         more = "".join(f", {name}={value!r}" for name, value in sizes.items() if value is not None)
-        # The groups of the rows are a column that the page cannot read for the reader.
-        groups = ", groups=groups" if sizing.row_groups is not None else ""
-        if groups:
-            lines.append(f"groups = ...  # the column {sizing.row_groups!r}, in the same order")
+        if sizing.row_groups is not None and sizing.criterion in (None, "cv"):
+            # Read as a target of labels is, so that the rows come in the same order.
+            lines += [
+                f"sites = exactk.Problem.from_files({given.table!r}, "
+                f"target={sizing.row_groups!r}, columns=[{column!r}], "
+                f"task='classification').in_memory().target",
+                "groups = sites.classes[sites.codes]",
+            ]
+            more += ", groups=groups"
         lines += [
-            f"choice = exactk.choose_k(problem, {sizing.k_max!r}, method={sought.method!r}, "
-            f"ridge={given.ridge!r}{more}{groups}{options})",
-            'print(*choice.result.selected, sep="\\n")',
+            f"choice = exactk.choose_k(problem, {sizing.k_max!r}, method={_method(sought)}, "
+            f"ridge={given.ridge!r}{more}{effort}{seed})",
+            "result = choice.result",
         ]
-        return "\n".join(lines)
-    lines += [
-        f"ridge = exactk.resolve_ridge({given.ridge!r}, problem, {k})",
-        f"result = exactk.solve(problem.with_ridge(ridge), {k}, {sought.method!r}{options})",
-        'print(*result.selected, sep="\\n")',
-    ]
-    return "\n".join(lines)
+    else:
+        seeded = "random_state" in method_class(sought.method).option_names()
+        search = f"{_method(sought)}{effort}{seed if seeded else ''}"
+        lines += [
+            f"ridge = exactk.resolve_ridge({given.ridge!r}, problem, {k}{seed})",
+            f"result = exactk.solve(problem.with_ridge(ridge), {k}, {search})",
+        ]
+    if seconds is not None:
+        limit = _seconds(seconds)
+        lines += [
+            "problem = problem.with_ridge(result.ridge)",
+            f"result = exactk.certify(problem, result, time_limit={limit}).result",
+        ]
+    return "\n".join([*lines, 'print(*result.selected, sep="\\n")'])

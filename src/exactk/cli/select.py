@@ -10,7 +10,7 @@ import click
 
 from exactk.cli.certify import optimal_option
 from exactk.cli.given import Given, say_warnings, table_options
-from exactk.cli.options import output_option, style_option
+from exactk.cli.options import output_option, size_or_auto, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.render import render
 from exactk.cli.row_groups import open_grouped
@@ -28,24 +28,11 @@ OPEN = 1
 INTERRUPTED = 130
 
 
-def _size(context: click.Context, parameter: click.Parameter, value: str) -> int | None:
-    """Read a number of features; None is the word ``auto``."""
-    if value == "auto":
-        return None
-    try:
-        k = int(value)
-    except ValueError:
-        k = 0
-    if k < 1:
-        raise click.BadParameter(f"{value!r} is neither 'auto' nor a whole number of at least 1.")
-    return k
-
-
 @click.command()
 @table_options
 @click.option(
     "-k",
-    callback=_size,
+    callback=size_or_auto,
     required=True,
     metavar="NUMBER|auto",
     help="How many features to pick; auto chooses the number, as exactk path does.",

@@ -18,10 +18,10 @@ from exactk.errors import InputError
 from exactk.evaluate.contenders import named_methods
 from exactk.methods.base import Method
 from exactk.problem import Problem
-from exactk.registry import check_options, create
+from exactk.registry import check_options
 from exactk.solve import check_time_limit
 
-__all__ = ["check_against", "plain_about", "settled"]
+__all__ = ["check_against", "check_rivals", "plain_about", "settled"]
 
 
 def settled(asked: Settings, effort: float | None, time_limit: float | None) -> Settings:
@@ -36,27 +36,18 @@ def settled(asked: Settings, effort: float | None, time_limit: float | None) -> 
     """
     _check_numbers(asked)
     check_time_limit(time_limit)
-    rivals = _rivals(asked)
+    rivals = check_rivals(asked.method, asked.methods)
     kind, options = read_method(asked.method, effort, asked.random_state, asked.options)
-    if isinstance(asked.method, str):
-        if time_limit is not None and "effort" in kind.option_names():
-            # None would be "until the time is up", and others are to have theirs.
-            options.setdefault("effort", 1.0)
-        create(asked.method, **options).check()
-    else:
-        # The seed counts for folds and halves, too; a method object has what it was made with.
-        given = {name: value for name, value in options.items() if name != "random_state"}
-        if given:
-            check_options(asked.method_name, kind.option_names(), given)
-            raise InputError(
-                f"{', '.join(given)} cannot be given beside a method object, which has its own; "
-                f"give them to {kind.__name__}(...)"
-            )
-        options = {}
-    return replace(
+    if isinstance(asked.method, str) and time_limit and "effort" in kind.option_names():
+        # None would be "until the time is up", and others are to have theirs.
+        options.setdefault("effort", 1.0)
+    check_options(asked.method_name, kind.option_names(), options)
+    found = replace(
         asked, k=_int(asked.k), k_max=_int(asked.k_max), random_state=_int(asked.random_state),
         cv=_folds(asked.cv), methods=rivals, options=options,
     )  # fmt: skip
+    found.own_method().check()
+    return found
 
 
 def check_against(asked: Settings, problem: Problem) -> None:
@@ -120,17 +111,31 @@ def _check_numbers(asked: Settings) -> None:
     Whole(0, none="a fixed seed")("random_state", asked.random_state)
 
 
-def _rivals(asked: Settings) -> tuple[Any, ...]:
-    methods: Any = asked.methods
+def check_rivals(method: Any, methods: Any) -> tuple[Any, ...]:
+    """Return what a method is compared with, or say what is wrong with it.
+
+    Examples
+    --------
+    >>> check_rivals("exchange", ["rfe"])
+    ('rfe',)
+    >>> check_rivals("exchange", ["rfe", "exchange"])
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: methods names 'exchange', which the others are compared with; leave
+    it out
+    """
     if isinstance(methods, (str, Method)) or not isinstance(methods, Iterable):
         raise InputError(
             f"methods must be a list of names or method objects, empty for no comparison, not "
             f"{methods!r}"
         )
     listed = tuple(methods)
+    if isinstance(method, str) and method in listed:
+        raise InputError(
+            f"methods names {method!r}, which the others are compared with; leave it out"
+        )
     if listed:
-        own = asked.method if isinstance(asked.method, Method) else str(asked.method)
-        named_methods([own, *listed])
+        named_methods(listed)
     return listed
 
 

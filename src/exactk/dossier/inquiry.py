@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,8 +26,9 @@ from exactk.dossier.members import (
     near_part,
     stability_part,
 )
-from exactk.dossier.remarks import class_rows, look_at
+from exactk.dossier.remarks import look_at
 from exactk.dossier.settings import Settings, Work, versions
+from exactk.dossier.telling import told_certificate, told_choice, told_map, told_question
 from exactk.dossier.worth import comparison_part, score_part, scored_sizes, sizes_part
 from exactk.errors import InputError
 from exactk.evaluate.comparison import Comparison
@@ -43,8 +45,9 @@ __all__ = ["RIVALS", "investigate"]
 RIVALS = ("selectkbest", "rfe", "l1")
 # Sizes beyond the one that was asked for, so that one sees what more would bring.
 LEAST_SIZES = 10
-# Features of the map of frequencies over sizes.
-MAPPED = 30
+# Seconds that the map of frequencies may take where no time limit is given: one of fewer halves is
+# a map as well.
+PATIENCE = 60.0
 # Pieces of work among which a time limit is shared out.
 PARTS = 9
 
@@ -153,14 +156,16 @@ def investigate(
     """
     asked = settled(
         Settings(
-            k, k_max, criterion, rule, cv, groups, method, dict(options), certify, n_samples,
-            n_permutations, methods, estimator, scoring, random_state, verbose,
+            k, k_max, criterion, rule, cv, groups, method, dict(options), ridge, certify,
+            n_samples, n_permutations, methods, estimator, scoring, random_state, verbose,
         ),
         effort, time_limit,
     )  # fmt: skip
     said = plain_about(about)
-    named = getattr(y, "name", None) if target is None else target
-    problem = _problem(X, y, sample_weight, task, ridge, asked)
+    named = _name_of(y) if target is None else str(target)
+    problem = _problem(X, y, sample_weight, task, asked)
+    if asked.ridge == "auto" and problem.ridge > 0:
+        asked = replace(asked, ridge=problem.ridge)
     work = Work(Clock(time_limit), PARTS)
     result, choice, certificate = _choice(problem, asked, work)
     problem = problem.with_ridge(result.ridge)
@@ -170,8 +175,8 @@ def investigate(
         "version": 1,
         "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "versions": versions(),
-        "asked": _asked(problem, asked, result, "y" if named is None else str(named), ridge, said),
-        "choice": _chosen(result, problem),
+        "asked": told_question(problem, asked, result, named, said),
+        "choice": told_choice(result, problem),
         **found,
         "remarks": [remark.to_dict() for remark in look_at(problem, result)],
         "absent": work.absent,
@@ -179,18 +184,21 @@ def investigate(
     return Dossier(result, record, work.stopped)
 
 
-def _problem(
-    X: Any, y: Any, sample_weight: Any, task: Any, ridge: str | float, asked: Settings
-) -> Problem:
-    """The problem, its rows in memory where they fit, with the ridge of all that follows."""
+def _name_of(y: Any) -> str:
+    """What a series, or a frame of one column, calls itself."""
+    columns = list(getattr(y, "columns", ()))
+    name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
+    return "y" if name is None else str(name)
+
+
+def _problem(X: Any, y: Any, sample_weight: Any, task: Any, asked: Settings) -> Problem:
+    """The problem, its rows in memory where they fit."""
     if isinstance(X, Problem):
         if y is not None or sample_weight is not None or task != "auto":
             raise InputError(
                 "y, sample_weight and task cannot be given beside a Problem, which has its own"
             )
         problem = X
-        if ridge == "auto" and X.ridge > 0:
-            ridge = X.ridge
     elif y is None:
         raise InputError("y is None: give the target beside X, or one Problem in place of both")
     else:
@@ -200,9 +208,7 @@ def _problem(
         with suppress(InputError):
             problem = problem.in_memory(verbose=asked.verbose)
     check_against(asked, problem)
-    size = largest_size(problem, asked.k_max) if asked.k is None else asked.k
-    found = resolve_ridge(ridge, problem, size, random_state=asked.random_state)
-    return problem.with_ridge(found)
+    return problem
 
 
 def _choice(
@@ -211,14 +217,16 @@ def _choice(
     """The features, how many by choice or by demand, proven if that can be done in time."""
     choice = None
     if asked.k is None:
-        choice = _sizes(problem, asked, asked.k_max, work)
+        choice = _sizes(problem, asked, asked.k_max, work, asked.ridge)
         result = choice.result
     else:
+        ridge = resolve_ridge(asked.ridge, problem, asked.k, random_state=asked.random_state)
         result = solve(
-            problem, asked.k, asked.method, time_limit=work.seconds(), verbose=asked.verbose,
-            **asked.options,
+            problem.with_ridge(ridge), asked.k, asked.method, time_limit=work.seconds(),
+            verbose=asked.verbose, **asked.options,
         )  # fmt: skip
     work.left -= 1
+    problem = problem.with_ridge(result.ridge)
     if result.status == Status.INTERRUPTED:
         # Whoever stops a search may want what it has found, but nothing more.
         work.stopped = True
@@ -238,10 +246,16 @@ def _proof(problem: Problem, result: Result, asked: Settings, work: Work) -> Cer
     )
 
 
-def _sizes(problem: Problem, asked: Settings, k_max: int | None, work: Work) -> SizeChoice:
+def _sizes(
+    problem: Problem,
+    asked: Settings,
+    k_max: int | None,
+    work: Work,
+    ridge: str | float | None = None,
+) -> SizeChoice:
     return choose_k(
         problem, k_max, criterion=asked.criterion, method=asked.method, **asked.by_folds,
-        time_limit=work.seconds(), verbose=asked.verbose,
+        ridge=ridge, time_limit=work.seconds(), verbose=asked.verbose,
         **{"random_state": asked.random_state, **asked.options},
     )  # fmt: skip
 
@@ -281,10 +295,10 @@ def _parts(
         "features": member_rows(problem, result, losses or {}, stable),
         "coefficients": pictures.coefficients(problem, result.support, result.coef),
         "near": None if why is None else near_part(why),
-        "certificate": None if certificate is None else _certificate(certificate),
+        "certificate": None if certificate is None else told_certificate(certificate),
         "stability": None if stable is None else stability_part(stable),
         "sizes": None if choice is None else sizes_part(choice, scored, result),
-        "frequencies": None if mapped is None else _map(mapped),
+        "frequencies": None if mapped is None else told_map(mapped),
         "score": None if score is None else score.to_dict(),
         "comparison": None if compared is None else compared.to_dict(),
         "correlations": pictures.correlations(problem, result.order),
@@ -307,10 +321,12 @@ def _frequencies(problem: Problem, k_max: int, asked: Settings, work: Work) -> F
     if asked.n_samples == 0:
         raise InputError("half-samples were not asked for")
     options = {name: value for name, value in asked.options.items() if name not in _SEARCH}
+    share = work.seconds()
     return frequencies_by_size(
         problem, k_max, n_samples=max(asked.n_samples // 2, 2), method=asked.method,
-        groups=asked.groups, random_state=asked.random_state, time_limit=work.seconds(),
-        verbose=asked.verbose, **options,
+        groups=asked.groups, random_state=asked.random_state,
+        time_limit=PATIENCE if share is None else min(share, PATIENCE), verbose=asked.verbose,
+        **options,
     )  # fmt: skip
 
 
@@ -322,84 +338,3 @@ def _comparison(problem: Problem, result: Result, asked: Settings, work: Work) -
     if not asked.methods:
         raise InputError("a comparison was not asked for")
     return comparison_part(problem, result, asked, work)
-
-
-def _map(found: Frequencies) -> dict[str, Any]:
-    return {
-        "sizes": found.sizes,
-        "names": list(found.names[:MAPPED]),
-        "values": found.values[:, :MAPPED].tolist(),
-        "indices": [pictures.plain(index) for index in found.indices],
-        "n_samples": found.n_samples,
-    }
-
-
-def _certificate(found: Certificate) -> dict[str, Any]:
-    return {name: value for name, value in found.to_dict().items() if name != "result"}
-
-
-def _chosen(result: Result, problem: Problem) -> dict[str, Any]:
-    return {
-        "k": result.k,
-        "selected": list(result.selected),
-        "objective": result.objective,
-        "residual": result.residual,
-        "total": result.total,
-        "explained": result.explained,
-        "status": str(result.status),
-        "message": result.message,
-        "seconds": result.seconds,
-        "method": result.method,
-        "outputs": _outputs(result, problem),
-        "intercept": [pictures.plain(value) for value in result.intercept],
-    }
-
-
-def _outputs(result: Result, problem: Problem) -> list[str]:
-    if result.classes is not None:
-        return [str(label) for label in result.classes]
-    several = problem.n_outputs > 1
-    return [f"output {i}" for i in range(problem.n_outputs)] if several else ["coefficient"]
-
-
-def _asked(
-    problem: Problem,
-    asked: Settings,
-    result: Result,
-    target: str,
-    ridge: str | float,
-    about: Mapping[str, Any],
-) -> dict[str, Any]:
-    counts = class_rows(problem)
-    return {
-        "table": None,
-        "command": None,
-        "code": None,
-        "constraints": {},
-        "checksum": None,
-        **about,
-        "target": target,
-        "task": problem.task,
-        "loss": problem.loss.name,
-        "n_rows": problem.n_rows,
-        "n_features": len(problem.original_names),
-        "classes": None
-        if counts is None or problem.classes is None
-        else [
-            {"label": str(label), "rows": float(count)}
-            for label, count in zip(problem.classes, counts, strict=True)
-        ],
-        "k": asked.k,
-        "k_max": asked.k_max,
-        "method": result.method,
-        "options": {
-            name: value if isinstance(value, (int, float, str, bool)) else str(value)
-            for name, value in asked.options.items()
-            if value is not None
-        },
-        "ridge": result.ridge,
-        "ridge_rule": ridge if isinstance(ridge, str) else float(ridge),
-        "weighted": problem.row_weights is not None,
-        "grouped": asked.groups is not None,
-        "seed": asked.random_state,
-    }

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, TypeVar
 
+from sklearn.base import clone
+
 from exactk._version import __version__
 from exactk.choose.searches import Clock
 from exactk.errors import InputError
 from exactk.methods.base import Method
+from exactk.registry import create
 from exactk.result import Status
 
 __all__ = ["Settings", "Work", "versions"]
@@ -21,7 +24,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of `exactk.investigate` that are not about making a problem.
+    """The parameters of `exactk.investigate` that are not about reading a table.
 
     Attributes
     ----------
@@ -31,7 +34,9 @@ class Settings:
         As in `exactk.choose_k`.
     method : str or Method
     options : mapping
-        Parameters of a method that is given by name.
+        Parameters of the method beside its own.
+    ridge : str or float
+        The rule, or the number.
     certify : float
         Seconds for the proof.
     n_samples, n_permutations : int
@@ -51,6 +56,7 @@ class Settings:
     groups: Any
     method: str | Method
     options: dict[str, Any]
+    ridge: str | float
     certify: float
     n_samples: int
     n_permutations: int
@@ -72,6 +78,13 @@ class Settings:
         """Name of the method."""
         method = self.method
         return method if isinstance(method, str) else type(method).__name__.lower()
+
+    def own_method(self) -> Method:
+        """Return the method with all of its parameters, as an object of its own."""
+        if isinstance(self.method, str):
+            return create(self.method, **self.options)
+        copy: Method = clone(self.method)
+        return copy.set_params(**self.options)
 
 
 @dataclass

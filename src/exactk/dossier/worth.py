@@ -11,7 +11,6 @@ from exactk.evaluate.comparing import compare
 from exactk.evaluate.comparison import Comparison
 from exactk.evaluate.honest import SelectionScore, score_selection
 from exactk.problem import Problem
-from exactk.registry import create
 from exactk.result import Result
 from exactk.selector import TopKSelector
 
@@ -26,8 +25,9 @@ def scored_sizes(
     if scoring is None and asked.estimator is None:
         scoring = "accuracy" if problem.task == "classification" else "r2"
     return choose_k(
-        problem, k_max, method=asked.method, cv=asked.cv, groups=asked.groups, rule=asked.rule,
-        scoring=scoring, estimator=asked.estimator, verbose=asked.verbose, time_limit=seconds,
+        problem.in_memory(), k_max, method=asked.method, cv=asked.cv, groups=asked.groups,
+        rule=asked.rule, scoring=scoring, estimator=asked.estimator, verbose=asked.verbose,
+        time_limit=seconds,
         **{"random_state": asked.random_state, **asked.options, **_light(asked)},
     )  # fmt: skip
 
@@ -78,28 +78,26 @@ def score_part(problem: Problem, asked: Settings, work: Work) -> SelectionScore:
     # A selection for all rows, one a fold, and one for each shuffled target.
     pieces = asked.n_permutations + 7
     selector = TopKSelector(
-        "auto" if asked.k is None else asked.k, method=_method(asked), k_max=asked.k_max,
+        "auto" if asked.k is None else asked.k, method=asked.own_method(), k_max=asked.k_max,
         criterion=asked.criterion, rule=asked.rule, time_limit=work.seconds(pieces),
     )  # fmt: skip
     return score_selection(
-        problem, selector=selector, estimator=asked.estimator, scoring=asked.scoring, cv=asked.cv,
-        groups=asked.groups, n_permutations=asked.n_permutations, random_state=asked.random_state,
+        problem, selector=selector, ridge=asked.ridge, estimator=asked.estimator,
+        scoring=asked.scoring, cv=asked.cv, groups=asked.groups,
+        n_permutations=asked.n_permutations, random_state=asked.random_state,
         verbose=asked.verbose,
     )  # fmt: skip
 
 
 def comparison_part(problem: Problem, result: Result, asked: Settings, work: Work) -> Comparison:
     """Return the same number of features by other methods, on the same folds."""
-    methods = [_method(asked), *asked.methods]
+    methods = [asked.own_method(), *asked.methods]
     return compare(
-        problem, k=result.k, methods=methods, estimator=asked.estimator, scoring=asked.scoring,
+        problem, k=result.k, methods=methods, ridge=asked.ridge,
+        estimator=asked.estimator, scoring=asked.scoring,
         cv=asked.cv, groups=asked.groups, random_state=asked.random_state, verbose=asked.verbose,
         time_limit=work.seconds(6 * len(methods)),
     )  # fmt: skip
-
-
-def _method(asked: Settings) -> Any:
-    return create(asked.method, **asked.options) if isinstance(asked.method, str) else asked.method
 
 
 def _number(value: Any) -> float | None:

@@ -63,7 +63,7 @@ def redundancy_paper(X: Any, support: Iterable[int]) -> float:
     """Return the redundancy rate as the formula of the nmAPG paper has it: half of the mean.
 
     The formula adds the absolute correlations of the pairs i > j, each pair once, and divides by
-    |F|(|F| − 1), which counts each pair twice: copies of one column have 0.5.
+    ``|F|(|F| − 1)``, which counts each pair twice: copies of one column have 0.5.
 
     Parameters
     ----------

@@ -60,6 +60,11 @@ class CFS(Filter):
 
     Notes
     -----
+    Cost: O(n·d·L²) for each column that is expanded first, L the levels, and O(d log d) an
+    expansion. Memory: a byte for each value of the table, d numbers for each such column.
+
+    Guaranteed: exactly k columns; no subset of size k that was seen has a higher merit.
+
     Hall cuts numbers into levels by the entropy of the classes (Fayyad & Irani), which leaves many
     columns with one level and nothing to choose between; here levels are made without the classes.
     His addition of locally predictive columns has no place where k is given.

@@ -43,6 +43,11 @@ class Chi2(Scorer):
 
     Notes
     -----
+    Cost: O(n·d) for the levels and their counts, O(d·c) for "counts". Memory: blocks of columns.
+
+    Guaranteed: the k highest scores. Columns are judged one by one, so that several that say
+    nearly the same may all be taken.
+
     For "counts" nothing is summed again: observed less expected is XᵀHY, which the problem holds,
     and the expected sums are n_c times the mean of the column. Of
     equal scores the lowest index comes first.

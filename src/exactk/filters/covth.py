@@ -61,6 +61,12 @@ class CovTh(Filter):
 
     Notes
     -----
+    Cost: O(n·d²) for the correlations, and Lanczos on those that are left. Memory: 12 bytes for
+    each correlation that is left.
+
+    Guaranteed: the k largest entries of the eigenvector. Nothing about y, which it does not look
+    at.
+
     The paper thresholds the covariance matrix of a model with unit noise; correlations make t mean
     the same for columns in any units. What is left of the matrix is kept sparse, 12 bytes an
     entry, within the memory limit of the problem.

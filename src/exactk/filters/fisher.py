@@ -20,6 +20,13 @@ class Fisher(Filter):
     again, and moments without rows serve as well. The F statistic of the analysis of variance is
     the same number times (n − c)/(c − 1): the same order.
 
+    Notes
+    -----
+    Cost: O(d·c) from the moments, for which the table is read once. Memory: O(d·c).
+
+    Guaranteed: the k highest scores. Columns are judged one by one, so that several that say
+    nearly the same may all be taken.
+
     References
     ----------
     R. O. Duda, P. E. Hart, D. G. Stork, "Pattern classification", 2nd edition, 2000.

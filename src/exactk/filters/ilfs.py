@@ -77,6 +77,12 @@ class ILFS(Filter):
 
     Notes
     -----
+    Cost: O(n·d·c) for the tokens and O(T·d) a step of EM. Memory: blocks of the table and T·d
+    counts.
+
+    Guaranteed: the k highest scores, which have the order of P(z₁ | f); EM never lowers the
+    likelihood.
+
     The authors' published program takes the share of δ among the distances to both of two class
     means, which is the same; with the mean of the other distances a column without any difference
     has the share ½ for more classes too, not 1/c. The program cuts [0, 1] so that the last token

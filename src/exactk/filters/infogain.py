@@ -38,6 +38,11 @@ class InfoGain(Scorer):
 
     Notes
     -----
+    Cost: O(n·d) for the levels and their counts. Memory: blocks of columns.
+
+    Guaranteed: the k highest scores. Columns are judged one by one, so that several that say
+    nearly the same may all be taken.
+
     Equal gains are common where there are few rows; the lowest index then comes first.
 
     References

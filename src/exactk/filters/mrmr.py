@@ -57,6 +57,12 @@ class MRMR(Filter):
 
     Notes
     -----
+    Cost: O(n·d·L²) for each of the k columns, L the levels, or O(n·d) with "f". Memory: a byte for
+    each value of the table, and indicators of levels where they fit.
+
+    Guaranteed: exactly k columns, each the best single step by the criterion. Nothing of the whole
+    set.
+
     The trace is the criterion of each column as it was taken, which may rise. Scores are therefore
     −1 for the first column, −2 for the second, and so on; after those that were taken come the
     others in the order of their criterion beside all taken but the last.

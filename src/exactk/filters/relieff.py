@@ -54,6 +54,12 @@ class ReliefF(Filter):
 
     Notes
     -----
+    Cost: O(n²·d) for the distances and O(n·K·c·d) for the sums. Memory: the table, and distances of
+    a block of rows.
+
+    Guaranteed: the k highest scores. They see columns that matter only together, as long as few
+    others blur which rows are near.
+
     Neighbours count with their weights: the nearest rows until their weights reach K, and a row
     of weight w has itself as a neighbour with weight w − 1, so that whole weights mean repeated
     rows. Rows at the same distance share the last place instead of taking it by their order.

@@ -61,6 +61,13 @@ class SPEC(Scorer):
 
     Notes
     -----
+    Cost: O(d·Σ n_l²) for the distances within the classes and O(n·K·d) for the scores, K
+    neighbours; O(d·c) for the class graph. Memory: the table, the distances of one class, a sparse
+    graph.
+
+    Guaranteed: the k highest scores. Columns are judged one by one, on a graph that all of them
+    made.
+
     The class graph is the paper's own for supervised selection; as a default it would only be the
     Fisher score under another name. Distances cost n_l²·d for a class of n_l rows, as products of
     matrices. The paper allows a function of λ that increases; here it is λ itself.

@@ -66,6 +66,13 @@ class SVMRFE(Filter):
 
     Notes
     -----
+    Cost: a round has c machines with some ten or twenty systems each, O(n·m·min(n, m)) a system
+    with m columns left; ten rounds by default, d with ``step=1``. Memory: the table and min(n, d)²
+    numbers.
+
+    Guaranteed: the columns that scikit-learn's `RFE` keeps with that machine, solved to the last
+    digits. Nothing of the whole set.
+
     The squared hinge loss replaces the paper's hinge: its minimum is unique, and neither rows nor
     columns in another order change what is dropped. It is found to the last digits by Newton's
     method, some ten or twenty systems in the smaller of n and the columns left; liblinear, behind

@@ -39,6 +39,11 @@ class TTest(Filter):
 
     Notes
     -----
+    Cost: O(n·d). Memory: O(d·c), beside a block of the table.
+
+    Guaranteed: the k highest scores. Columns are judged one by one, so that several that say
+    nearly the same may all be taken.
+
     A class of one row has no variance: it is taken to be that of the other side. Weights are
     counts, so that n is a sum of weights; if all of them together make two or less they are
     shares, and s² is divided by n. The score is |t| and not a probability: with Welch's degrees

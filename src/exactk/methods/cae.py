@@ -72,6 +72,11 @@ class CAE(IterativeMethod):
 
     Notes
     -----
+    Cost: O(n·k·(d + hidden) + n·hidden·c) an epoch, c being d for a reconstruction. Memory: the
+    standardised table in float64, k·d probabilities.
+
+    Guaranteed: exactly k columns. Nothing of their quality: what is found depends on the seed.
+
     While they are warm the nodes see means of many columns, in which what a column tells in a
     curve alone, such as y = [|x| > 1], or only together with another, is lost: such columns are
     found by chance. `firdl` sees them.

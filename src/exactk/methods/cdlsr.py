@@ -58,6 +58,12 @@ class CDLSR(IterativeMethod):
 
     Notes
     -----
+    Cost: O(d·k·(k + c)) an iteration of one start, beside the Gram columns that it asks for, O(n·d)
+    each; some five to ten iterations a start. Memory: d numbers for each Gram column read, or d².
+
+    Guaranteed: exactly k columns; from each start the objective never rises. Not the global
+    optimum, nor that no swap improves it.
+
     A ridge of the problem is part of A, so that eq. 4 becomes the objective of `exactk.solve`.
     A step keeps V: a column can replace another only if it fits the coefficients of the old one,
     down to its sign, so that with few starts the answer can change when a column is negated.

@@ -66,6 +66,12 @@ class CRFS(PenaltyMethod):
 
     Notes
     -----
+    Cost: O(n·m·min(n, m)) an iteration with m rows of W alive, at first all d, and O(d·n) memory
+    for the standardised table; of files and clusters O(d²).
+
+    Guaranteed: exactly k columns; with a given σ the objective never rises. The problem is not
+    convex: what is found is a stationary point.
+
     The constant 2σ² is part of λ here, as in that code, so that λ means the same for any
     σ; the code's weights of the penalty are four times D. It adds a small number to ‖w_j‖² against
     division by zero; the forms used here need none. Numbers as target are brought to unit size

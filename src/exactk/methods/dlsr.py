@@ -55,6 +55,12 @@ class DLSR(PenaltyMethod):
 
     Notes
     -----
+    Cost: O(n·m·min(n, m)) an iteration with m rows of W alive, at first all d, and O(d·n) memory
+    for the standardised table; of files and clusters O(d²).
+
+    Guaranteed: exactly k columns; the penalised problem is convex, and its objective never rises.
+    That the k largest rows of W are the best k columns is not.
+
     With the best M the loss is Σ (1 − f)₊² over own classes and Σ f₊² over the others, f = XW +
     1tᵀ: a squared hinge. The reweighting is not smoothed: the forms used here need no small number
     against division by zero. M follows every single W. The stopping rule is ours, and the ridge of

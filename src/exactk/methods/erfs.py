@@ -33,6 +33,14 @@ class ERFS(ReweightedMethod):
     tol : float
         Change of the objective that counts as none.
 
+    Notes
+    -----
+    Cost: O(n·m·min(n, m)) an iteration with m rows of W alive, at first all d, and O(d·n) memory
+    for the standardised table; of files and clusters O(d²).
+
+    Guaranteed: exactly k columns. Below p = 1 the problem is not convex: what is found is a
+    stationary point.
+
     References
     ----------
     L. Wang, S. Chen, "l2,p matrix norm and its application in feature selection", 2013.

@@ -48,6 +48,10 @@ class Exchange(Method):
 
     Notes
     -----
+    Cost: once O(n·d·(d + c)) for the Gram matrix, or O(n·d) for each of a few Gram columns more
+    than k; then O(d·(k + c)) for a column added or dropped, and O(d·k·c) for the prices of all
+    swaps, most of which two bounds spare. Memory: d² numbers, or d for each Gram column read.
+
     Guaranteed: exactly k columns; status ``converged`` means that no single swap lowers f; the
     objective is at most that of greedy forward selection. Not guaranteed: the global optimum
     (k = 1 and k = d excepted). All of this holds for wide tables too: the greedy start and the last

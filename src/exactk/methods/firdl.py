@@ -79,6 +79,11 @@ class FIRDL(IterativeMethod):
 
     Notes
     -----
+    Cost: O(n_masks·n·hidden·(k + c)) an epoch. Memory: the standardised table in float64,
+    2·d·hidden weights, blocks of rows.
+
+    Guaranteed: exactly k columns. Nothing of their quality: what is found depends on the seed.
+
     It sees what columns do together: of the pair x₁x₂ > 0 no column says anything alone, and both
     are found, as long as random masks of k columns meet them often enough.
 

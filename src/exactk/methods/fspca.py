@@ -52,6 +52,12 @@ class FSPCA(IterativeMethod):
 
     Notes
     -----
+    Cost: the m leading eigenvectors of A once, for the smaller of n and d; then O(d·k·m) an
+    iteration. Memory: the table or d², and k columns of A.
+
+    Guaranteed: exactly k columns; Tr(WᵀAW) never falls, is at least k/d of its optimum, and the
+    optimum where A has rank m or less. Nothing about y, which it does not look at.
+
     The two bounds follow from Tr(A_m,SS) being the greatest of all S in the first iterate: it is
     at least k/d of Tr(A_m) ≥ the optimum, and at least Tr(W*ᵀA_mW*) for the optimal W*.
 

@@ -29,6 +29,14 @@ class Greedy(Method):
     order-recursive sibling, orthogonal least squares. By another loss than the squared error the
     additions with the best prices by its quadratic model are fitted, and the best of them is taken.
 
+    Notes
+    -----
+    Cost: k Gram columns, O(n·d) each where the matrix is not at hand, and O(d·k·(k + c)) in all.
+    Memory: O(d·(k + c)).
+
+    Guaranteed: exactly k columns, each the best single addition to those before it. Not the best
+    set, and not one that no swap improves.
+
     References
     ----------
     M. A. Efroymson, "Multiple regression analysis", 1960.

@@ -44,6 +44,13 @@ class GSRFS(ReweightedMethod):
 
     Notes
     -----
+    Cost: O(n·m·min(n, m)) an iteration with m rows of W alive, at first all d, and O(d·n) memory
+    for the standardised table; of files and clusters O(d²).
+
+    Guaranteed: exactly k columns; the objective of the penalised problem never rises for r ≥ 1, and
+    for p = 1 what is approached is its optimum. That the k largest rows of W are the best k columns
+    is not.
+
     For p = 1 and r ≥ 1 the problem is convex, and its optimum is what the iterations approach;
     else they end at a stationary point. For r < 1 rounding can raise the objective a little where
     rows are fitted exactly. Numbers as target are brought to unit size, for r < 2 about their

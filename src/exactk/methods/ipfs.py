@@ -66,6 +66,13 @@ class IPFS(IterativeMethod):
 
     Notes
     -----
+    Cost: an iteration has an n × n or d × d system for W, O(n·d·min(n, d)), and for v what is
+    estimated to cost least of O(d³), O((n·c)²·d) and some products of O(n·c·d). Memory: the
+    standardised table, and the square of the smaller system.
+
+    Guaranteed: exactly k columns. Nothing of their quality: the problem is not convex, and v need
+    not be binary at the end.
+
     γ is the ridge of its own search, for columns of unit standard deviation; the ridge of the
     problem grades the answer. Columns and target are centred rather than augmented by a constant
     feature, which the method would then spend one of its k on. Numbers as target are brought to

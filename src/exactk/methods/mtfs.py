@@ -28,6 +28,14 @@ class MTFS(ReweightedMethod):
     tol : float
         Change of the objective that counts as none.
 
+    Notes
+    -----
+    Cost: O(n·d²) or O(n²·d) once, whichever is less, then at most O(m³) an iteration with m rows of
+    W alive. Memory: the standardised table; of files and clusters O(d²).
+
+    Guaranteed: exactly k columns; the penalised problem is convex, and its objective never rises.
+    That the k largest rows of W are the best k columns is not.
+
     References
     ----------
     G. Obozinski, B. Taskar, M. Jordan, "Multi-task feature selection", technical report,

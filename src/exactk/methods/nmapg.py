@@ -94,6 +94,12 @@ class NMAPG(IterativeMethod):
 
     Notes
     -----
+    Cost: O(n·d·c) an iteration, two passes over X. Memory: the standardised table and a few
+    matrices of the size of W and Y.
+
+    Guaranteed: exactly k columns; the smoothing changes the objective by at most about ε. Not the
+    global optimum: the penalty is not convex.
+
     The printed prox factor 1 − α/‖u‖ is wrong where ‖u‖ < α: it is clipped at zero here, which is
     optimal. Often neither algorithm meets eq. 6.1 within the paper's iterations; the status then
     is ``max_iter``. The ridge of the problem takes no part in the search; numbers as target are

@@ -51,6 +51,12 @@ class PGD(IterativeMethod):
 
     Notes
     -----
+    Cost: O(d·k·c) an iteration, beside Gram columns of members that are new, O(n·d) each, and the
+    largest eigenvalue of A once. Memory: d numbers for each Gram column read, or d².
+
+    Guaranteed: exactly k columns; with the default `eta` the objective never rises. What is found
+    is a fixed point of the step, not an optimum.
+
     A ridge of the problem is part of A. What is found is a fixed point of the step, which every
     good support is, and many bad ones: `exchange` is better.
 

@@ -26,6 +26,14 @@ class RFS(ReweightedMethod):
     tol : float
         Change of the objective that counts as none.
 
+    Notes
+    -----
+    Cost: O(n·m·min(n, m)) an iteration with m rows of W alive, at first all d, and O(d·n) memory
+    for the standardised table; of files and clusters O(d²).
+
+    Guaranteed: exactly k columns; the penalised problem is convex, and its objective never rises.
+    That the k largest rows of W are the best k columns is not.
+
     References
     ----------
     F. Nie, H. Huang, X. Cai, C. Ding, "Efficient and robust feature selection via joint

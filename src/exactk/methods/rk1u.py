@@ -34,6 +34,14 @@ class RK1U(ReweightedMethod):
     tol : float
         Change of the objective that counts as none.
 
+    Notes
+    -----
+    Cost: O(n·d²) or O(n²·d) once, whichever is less, then at most O(m³) an iteration with m rows of
+    W alive. Memory: the standardised table; of files and clusters O(d²).
+
+    Guaranteed: exactly k columns; the objective of the penalised problem never rises. Below p = 1
+    it is not convex: what is found is a stationary point.
+
     References
     ----------
     M. Zhang, C. Ding, Y. Zhang, F. Nie, "Feature selection at the discrete limit", AAAI 2014.

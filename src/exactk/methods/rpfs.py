@@ -70,6 +70,12 @@ class RPFS(IterativeMethod):
 
     Notes
     -----
+    Cost: once O(n·d·m) with m the smaller of n and d; then O(n·d·c) an iteration. Memory: the
+    standardised table and m² numbers.
+
+    Guaranteed: exactly k columns. Nothing of their quality: the constraint is not convex, and as μ
+    grows the iterates freeze wherever they are.
+
     Algorithm 3 leaves V and E open: here E⁰ = 0 and V⁰ is the k largest rows of W⁰, which is small
     (1e-3). As μ grows the iterates freeze, and the loss at (V, b) can be well above that of a
     refit on the same columns, which is why starts are compared after one. The ridge of the

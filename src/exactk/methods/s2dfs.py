@@ -67,6 +67,12 @@ class S2DFS(IterativeMethod):
 
     Notes
     -----
+    Cost: O(d·k) an iteration for m = k; for m < k O(d·k·m), and O(r³) with r the smaller of n and
+    d. Memory: O(d·c), or r² numbers.
+
+    Guaranteed: exactly k columns; for m = k the highest ratio of all sets, for m < k one that never
+    falls on the way.
+
     With m = k and standardised columns the order of the diagonal entries is the same for every λ:
     these are the columns of the highest Fisher scores. A smaller m, such as the number of classes
     less one, looks at columns together.

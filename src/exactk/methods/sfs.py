@@ -65,6 +65,11 @@ class SFS(IterativeMethod):
 
     Notes
     -----
+    Cost: O(n·d·c) an iteration. Memory: the standardised table and a few matrices of the size of W.
+
+    Guaranteed: exactly k columns; after the start the loss never rises. What is found is a fixed
+    point of the step, not an optimum.
+
     Of the paper only the problem is taken: a general smooth loss with at most k rows. The step is
     the natural one for it; the start from the multi-task lasso, with λ such that it has k rows, is
     how Cai, Nie and Huang (IJCAI 2013) run the method. Ours are the two losses, the sequence of λ,

@@ -72,6 +72,11 @@ class SLAP(PenaltyMethod):
 
     Notes
     -----
+    Cost: O(r³ + n·d·r) an iteration, r the smaller of n and d. Memory: the standardised table, r²
+    numbers, and the lists of neighbours.
+
+    Guaranteed: exactly k columns; the objective never rises once α is set. Not the global optimum.
+
     The paper was known to us by its abstract and by how others describe it: the terms of the
     objective are theirs, in the form that PCAN and SOGFS by some of the same authors give them.
     Ours are: the constraint WᵀXᵀHXW = I of PCAN, for with the WᵀW = I of SOGFS and n < d the

@@ -48,11 +48,16 @@ class Stability(Method):
 
     Notes
     -----
-    ``scores`` of the result are the frequencies. Guaranteed: exactly k columns. Not guaranteed:
-    that no swap lowers the objective; a column that is chosen often beside others need not be
-    useful beside those that are chosen here. `exactk.choose.stability` tells more of the same, and
-    serves streams that do not fit in memory: their rows are drawn by a hash, since an order of all
-    rows would have to be held, and so another draw than that of the same rows in memory.
+    Cost: `n_samples` times the moments of half of the rows and a search of ``exchange`` with
+    `effort`; many rows are cut into blocks whose moments are added. Memory: that of ``exchange``,
+    and moments of the blocks.
+
+    Guaranteed: exactly k columns. Not that no swap lowers the objective; a column that is chosen
+    often beside others need not be useful beside those that are chosen here.
+
+    ``scores`` of the result are the frequencies. `exactk.choose.stability` tells more of the same,
+    and serves streams that do not fit in memory: their rows are drawn by a hash, since an order of
+    all rows would have to be held, and so another draw than that of the same rows in memory.
 
     References
     ----------

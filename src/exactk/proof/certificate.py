@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from html import escape
 from math import ceil, floor, log10
 from typing import Any, Self
 
@@ -92,6 +93,10 @@ class Certificate:
     def __str__(self) -> str:
         """Return the summary."""
         return self.summary
+
+    def _repr_html_(self) -> str:
+        """Return the columns and the summary for a notebook."""
+        return f"<p>{escape(', '.join(self.result.selected))}</p><p>{escape(self.summary)}</p>"
 
     @property
     def summary(self) -> str:

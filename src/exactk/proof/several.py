@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from html import escape
 from typing import Any, Self, overload
 
 from exactk.errors import InputError
@@ -131,6 +132,10 @@ class CertifiedPath(Sequence[Certificate]):
         proven = sum(one.proven for one in self._certificates)
         return f"CertifiedPath({len(self)} sizes, {proven} proven)"
 
+    def _repr_html_(self) -> str:
+        """Return the table for a notebook."""
+        return self.table._repr_html_()
+
 
 @dataclass(frozen=True)
 class BestSets:
@@ -209,6 +214,10 @@ class BestSets:
             )
         ]
         return Tidy(["rank", "objective", "excess", "features"], rows)
+
+    def _repr_html_(self) -> str:
+        """Return the table and the summary for a notebook."""
+        return f"{self.table._repr_html_()}<p>{escape(self.summary)}</p>"
 
     @property
     def summary(self) -> str:

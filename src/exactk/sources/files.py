@@ -156,6 +156,10 @@ def unreadable(file: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         raise InputError(f"table {str(file)!r} is not UTF-8 text; save it as UTF-8") from error
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the name of table {str(file)!r} is not UTF-8; rename the file"
+        ) from error
     except (pa.ArrowException, OSError) as error:
         words = " ".join(str(error).split()).rstrip(".")
         raise InputError(

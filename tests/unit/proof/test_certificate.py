@@ -8,6 +8,7 @@ import pickle
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
@@ -147,3 +148,16 @@ def test_a_list_of_sets_in_words(problem: Problem) -> None:
         "Not proven: other sets of 2 (ridge 0.1) may belong in this list of 3; none is below "
         "29.9999. Assumed: a."
     )
+
+
+def test_what_a_notebook_shows() -> None:
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X, columns=["a<b", "width", "length", "other"])
+    problem = Problem.from_arrays(frame, y, ridge=0.1)
+    one = certify(problem, 4)
+    assert "a&lt;b" in one._repr_html_()
+    assert "<p>Proven: no other 4 columns" in one._repr_html_()
+    assert certify_path(problem, 3)._repr_html_().count("<tr>") == 1 + 3
+    sets = best_sets(problem, 2, 3)._repr_html_()
+    assert sets.count("<tr>") == 1 + 3
+    assert sets.endswith("no other belongs in this list of 3.</p>")

@@ -15,6 +15,8 @@ __all__ = [
 
 # What a loss without columns is called.
 MEASURES = {"squared": "squared error", "logistic": "deviance", "poisson": "deviance"}
+# Shares below this are the rounding of a fit.
+ROUNDING = 1e-9
 CRITERIA = {
     "cv": "the error on rows held out",
     "bic": "BIC",
@@ -51,13 +53,14 @@ def percent_of(share: float | None) -> str:
 
     Examples
     --------
-    >>> [percent_of(s) for s in (0.7861, 0.9996, 1.0, 0.00012, None)]
-    ['78.6 %', '99.96 %', '100 %', '0.012 %', '–']
+    >>> [percent_of(s) for s in (0.7861, 0.9996, 1.0, 0.00012, 3e-16, None)]
+    ['78.6 %', '99.96 %', '100 %', '0.012 %', '0 %', '–']
     """
     if share is None:
         return DASH
+    # Below this it is rounding, as of copies that stand in for each other.
+    value = 100 * share if abs(share) > ROUNDING else 0.0
     # Near none and near all the digits that count come later.
-    value = 100 * share
     near = min(abs(value), abs(100 - value))
     digits = 1 if near >= 1 or near == 0 else 2 if near >= 0.01 else 3
     if abs(value) < 1 and value:

@@ -1,0 +1,111 @@
+"""The question and its answer as plain values, fit for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from exactk.choose.frequencies import Frequencies
+from exactk.dossier.pictures import plain
+from exactk.dossier.remarks import class_rows
+from exactk.dossier.settings import Settings
+from exactk.problem import Problem
+from exactk.proof.certificate import Certificate
+from exactk.result import Result
+
+__all__ = ["told_certificate", "told_choice", "told_map", "told_question"]
+
+# Features of the map of frequencies over sizes.
+MAPPED = 30
+
+
+def told_map(found: Frequencies) -> dict[str, Any]:
+    """Return how often features are chosen at each size, those that are chosen most."""
+    return {
+        "sizes": found.sizes,
+        "names": list(found.names[:MAPPED]),
+        "values": found.values[:, :MAPPED].tolist(),
+        "indices": [plain(index) for index in found.indices],
+        "n_samples": found.n_samples,
+    }
+
+
+def told_certificate(found: Certificate) -> dict[str, Any]:
+    """Return what is proven, without the result, which the record has already."""
+    return {name: value for name, value in found.to_dict().items() if name != "result"}
+
+
+def told_choice(result: Result, problem: Problem) -> dict[str, Any]:
+    """Return what was chosen, and how the search ended."""
+    return {
+        "k": result.k,
+        "selected": list(result.selected),
+        "objective": result.objective,
+        "residual": result.residual,
+        "total": result.total,
+        "explained": result.explained,
+        "status": str(result.status),
+        "message": result.message,
+        "seconds": result.seconds,
+        "method": result.method,
+        "outputs": _outputs(result, problem),
+        "intercept": [plain(value) for value in result.intercept],
+    }
+
+
+def _outputs(result: Result, problem: Problem) -> list[str]:
+    if result.classes is not None:
+        return [str(label) for label in result.classes]
+    several = problem.n_outputs > 1
+    return [f"output {i}" for i in range(problem.n_outputs)] if several else ["coefficient"]
+
+
+def _parameters(asked: Settings) -> dict[str, Any]:
+    """What was said of the method; an object says all."""
+    if isinstance(asked.method, str):
+        return asked.options
+    return {**asked.method.get_params(), **asked.options}
+
+
+def told_question(
+    problem: Problem,
+    asked: Settings,
+    result: Result,
+    target: str,
+    about: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what was asked for, and of which table."""
+    counts = class_rows(problem)
+    return {
+        "table": None,
+        "command": None,
+        "code": None,
+        "constraints": {},
+        "checksum": None,
+        **about,
+        "target": target,
+        "task": problem.task,
+        "loss": problem.loss.name,
+        "n_rows": problem.n_rows,
+        "n_features": len(problem.original_names),
+        "classes": None
+        if counts is None or problem.classes is None
+        else [
+            {"label": str(label), "rows": float(count)}
+            for label, count in zip(problem.classes, counts, strict=True)
+        ],
+        "k": asked.k,
+        "k_max": asked.k_max,
+        "method": result.method,
+        "options": {
+            name: value if isinstance(value, (int, float, str, bool)) else str(value)
+            for name, value in _parameters(asked).items()
+            if value is not None
+        },
+        "ridge": result.ridge,
+        "ridge_rule": asked.ridge if isinstance(asked.ridge, str) else float(asked.ridge),
+        "in_memory": problem.rows is not None,
+        "weighted": problem.row_weights is not None,
+        "grouped": asked.groups is not None,
+        "seed": asked.random_state,
+    }

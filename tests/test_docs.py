@@ -1,0 +1,209 @@
+"""The documentation builds without a warning, asks nothing of the network, leaves nothing out."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from exactk import registry
+from tests.unit.report.browsing import CHROMIUM, NEEDS_BROWSER
+
+ROOT = Path(__file__).resolve().parents[1]
+# One build serves all tests, so they stay in one process.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("docs")]
+
+HEADINGS = ("What it does", "Cost", "Guarantee", "Options", "Measured", "Example")
+OUTSIDE = re.compile(r"(?:https?:)?//", flags=re.I)
+
+
+class Page(HTMLParser):
+    """What a page loads, where its links lead, and the places that links can lead to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+        self.headings: list[str] = []
+        self.text = path.read_text(encoding="utf-8")
+        self._heading = False
+        self.feed(self.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.ids |= {given[name] for name in ("id", "name") if name in given}
+        self.loads += [given[name] for name in ("src", "srcset", "poster", "data") if name in given]
+        if tag == "link":
+            self.loads.append(given.get("href", ""))
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        self._heading = tag in ("h1", "h2", "h3") or (self._heading and tag != "a")
+
+    def handle_data(self, data: str) -> None:
+        if self._heading:
+            self.headings.append(data.strip())
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("h1", "h2", "h3"):
+            self._heading = False
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    asked = ["-q", "-W", "--keep-going", "-b", "html", "-d", str(folder / "doctrees")]
+    command = [sys.executable, "-m", "sphinx", *asked, str(ROOT / "docs"), str(folder / "html")]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return folder / "html"
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[str, Page]:
+    found = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html")}
+    assert len(found) > 80
+    return found
+
+
+def test_every_page_is_there(pages: dict[str, Page]) -> None:
+    for page in (ROOT / "docs").glob("*.md"):
+        assert f"{page.stem}.html" in pages
+    # Each can be reached from the first: what the navigation does not list is lost.
+    first = set(pages["index.html"].links)
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.stem == "index" or f"{page.stem}.html" in first, page.stem
+
+
+def test_no_page_asks_anything_of_the_network(site: Path, pages: dict[str, Page]) -> None:
+    for name, page in pages.items():
+        assert [load for load in page.loads if OUTSIDE.match(load)] == [], name
+    styles = list(site.rglob("*.css"))
+    assert styles
+    for style in styles:
+        text = style.read_text(encoding="utf-8")
+        asked = re.findall(r"url\(\s*['\"]?((?:https?:)?//[^)]*)|@import\s+([^;]*)", text)
+        assert asked == [], style.name
+    # No fonts, no libraries: what comes along is small.
+    assert sum(path.stat().st_size for path in (site / "_static").rglob("*")) < 2_000_000
+
+
+def test_links_within_the_site_lead_somewhere(site: Path, pages: dict[str, Page]) -> None:
+    checked = 0
+    for name, page in pages.items():
+        for link in page.links:
+            if OUTSIDE.match(link) or link.startswith("mailto:"):
+                continue
+            path, _, part = unquote(link).partition("#")
+            target = (site / name).parent / path if path else site / name
+            key = target.resolve().relative_to(site.resolve()).as_posix()
+            assert key in pages, f"{name}: {link}"
+            assert not part or part in pages[key].ids, f"{name}: {link}"
+            checked += 1
+    assert checked > 5_000
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_method_has_a_whole_page(name: str, pages: dict[str, Page]) -> None:
+    page = pages[f"methods/{name}.html"]
+    assert [title for title in HEADINGS if title not in page.headings] == []
+    cls = registry.method_class(name)
+    for option, parameter in inspect.signature(cls).parameters.items():
+        assert f"{option}={parameter.default}" in page.text
+    assert registry.describe(name).reference.split(",")[0].replace("&", "&amp;") in page.text
+    assert "&gt;&gt;&gt; " in page.text
+
+
+def test_what_a_page_says_was_measured_is_in_the_records(pages: dict[str, Page]) -> None:
+    kept = ROOT / "benchmarks" / "results"
+    record = json.loads((kept / "comparison.json").read_text(encoding="utf-8"))
+    for cell in record["quality"]:
+        text = re.sub(r"<[^>]+>", " ", pages[f"methods/{cell['method']}.html"].text)
+        words = " ".join(text.split())
+        accuracies = f"{100 * cell['nearest']:.1f} {100 * cell['svm']:.1f}"
+        shown = rf"{cell['data']} {cell['k']} (?:[+-][\d.]+%|&gt; 10 times) {accuracies} "
+        assert re.search(shown, words), cell
+    results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    for place, name, rank in re.findall(r"^\| (\d+) \| (\w+) \| ([\d.]+) \|", results, flags=re.M):
+        text = pages[f"methods/{name}.html"].text
+        assert f"place {place}, mean rank" in " ".join(text.split()), name
+        assert rank in text
+
+
+def test_every_public_name_has_a_page(pages: dict[str, Page]) -> None:
+    for module in ("", ".registry", ".losses", ".datasets", ".evaluate", ".displays"):
+        full = f"exactk{module}"
+        for name in importlib.import_module(full).__all__:
+            if name not in ("__version__", "losses"):
+                # The same object in a module and in the package has one page.
+                home = full if f"api/{full}.{name}.html" in pages else "exactk"
+                assert f"{home}.{name}" in pages[f"api/{home}.{name}.html"].text
+
+
+def test_every_command_is_told_with_its_options(pages: dict[str, Page]) -> None:
+    from tools.site.commands import anchor, commands, find
+
+    page = pages["cli.html"]
+    for words in commands():
+        assert anchor(words) in page.ids
+        for parameter in find(words).params:
+            for option in parameter.opts:
+                assert not option.startswith("--") or option in page.text
+
+
+def test_files_of_the_repository_are_linked_as_pages(pages: dict[str, Page]) -> None:
+    assert "benchmarks.html#which-ridge" in pages["losses.html"].links
+    assert "experiments.html" in pages["contributing.html"].links
+    assert "results.html" in pages["benchmarks.html"].links
+    assert "examples/demo.html" in pages["examples.html"].links
+    for name, page in pages.items():
+        assert [link for link in page.links if ".md" in link] == [], name
+
+
+@NEEDS_BROWSER[0]
+@NEEDS_BROWSER[1]
+def test_no_page_is_wider_than_a_phone(site: Path, pages: dict[str, Page]) -> None:
+    from playwright.sync_api import sync_playwright
+
+    asked: list[str] = []
+    wide = []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        view = browser.new_page(viewport={"width": 390, "height": 800})
+        view.on("request", lambda request: asked.append(request.url))
+        for name in pages:
+            view.goto((site / name).as_uri())
+            if view.evaluate("document.documentElement.scrollWidth") > 390:
+                wide.append(name)
+        view.goto((site / "search.html").as_uri() + "?q=certify")
+        view.wait_for_selector("#search-results li a")
+        browser.close()
+    assert wide == []
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+@pytest.mark.parametrize(
+    "module", ["api", "commands", "docstring", "links", "measured", "methods", "rst"]
+)
+def test_the_examples_of_the_tools_run(module: str) -> None:
+    results = doctest.testmod(importlib.import_module(f"tools.site.{module}"))
+    assert results.failed == 0

@@ -1,0 +1,314 @@
+"""The page on a choice, without a browser: well formed, escaped, complete, with its numbers."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import html
+import json
+import re
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import exactk
+from exactk import Problem, investigate
+from exactk.moments import Moments
+from exactk.report.choice import choice_page
+from exactk.report.choice.phrases import figure_of, percent_of, share_of
+from exactk.report.numbers import short
+from tests.unit.report.test_page import read
+
+QUICK = {"n_samples": 4, "n_permutations": 2, "certify": 2, "methods": ("selectkbest",)}
+NONE = {"n_samples": 0, "n_permutations": 0, "certify": 0, "methods": ()}
+HOSTILE = {
+    "script": "<script>alert(1)</script>",
+    "image": '"><img src=x onerror=alert(1)>',
+    "title": "</title></style></script><b>",
+    "address": "javascript:alert(1)",
+    "outside": "https://example.org/x.png",
+    "backwards": "\u202eeman\u202d \u200f\u061c",
+    "nothing": "a\x00b\x1b",
+    "surrogate": "a\ud800b",
+    "long": "x" * 10_000,
+    "emoji": "👩‍🔬 é 中",
+    "lines": "one\ntwo\r\n\tthree",
+    "braces": "{{7*7}} {0} %s ${x}",
+    "comment": "<!-- --> ]]> <![CDATA[",
+    "quotes": "a'b\"c`d & &lt;",
+    "empty": " ",
+}
+
+
+def table(n=60, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, d)), columns=[f"column {j}" for j in range(d)])
+    return X, rng
+
+
+def small():
+    X, rng = table()
+    y = np.where(X["column 0"] + X["column 1"] + 0.5 * rng.normal(size=60) > 0, "yes", "no")
+    return investigate(X, y, 2, target="sold", **QUICK)
+
+
+def numbers():
+    X, rng = table()
+    return investigate(X, 2 * X["column 0"] + rng.normal(size=60), **QUICK)
+
+
+def wide():
+    X, _ = table(20, 300)
+    return investigate(X, X["column 3"] > 0, 15, **QUICK)
+
+
+def many_classes():
+    X, _ = table(200)
+    return investigate(X, [f"class {i % 50}" for i in range(200)], 3, **QUICK)
+
+
+def outputs():
+    X, rng = table()
+    return investigate(X, np.c_[X["column 0"], rng.normal(size=(60, 6))], 3, **QUICK)
+
+
+def likelihood():
+    X, _ = table()
+    problem = Problem.from_arrays(X, X["column 0"] + X["column 1"] > 0, loss="logistic")
+    return investigate(problem.with_constraints(include=["column 5"]), k=2, **QUICK)
+
+
+def groups():
+    X, _ = table()
+    X["colour"] = list("rgb") * 20
+    problem = Problem.from_arrays(X, X["column 0"] > 0)
+    return investigate(
+        problem.with_constraints(groups={"pair": ["column 0", "column 1"]}), k=3, **QUICK
+    )
+
+
+def moments():
+    X, _ = table()
+    found = Moments.from_arrays(X, np.eye(2)[(X["column 0"] > 0).astype(int)])
+    return investigate(
+        Problem.from_moments(replace(found, classes=np.array(["u", "v"]))), k=2, **QUICK
+    )
+
+
+def numbers_of_moments():
+    X, _ = table()
+    return investigate(
+        Problem.from_moments(Moments.from_arrays(X, X["column 0"] + X["column 1"])), k=2, **QUICK
+    )
+
+
+def bare():
+    X, _ = table()
+    return investigate(X, X["column 0"] > 0, 1, **NONE)
+
+
+def too_few_rows():
+    X, _ = table(6)
+    return investigate(X, list("uuvvvw"), 2, **QUICK)
+
+
+def a_filter():
+    X, _ = table()
+    return investigate(X, X["column 0"] > 0, 2, method="fisher", **{**QUICK, "certify": 0})
+
+
+MADE = {
+    "small": small, "numbers": numbers, "wide": wide, "many classes": many_classes,
+    "outputs": outputs, "likelihood": likelihood, "groups": groups, "moments": moments,
+    "numbers of moments": numbers_of_moments, "bare": bare, "too few rows": too_few_rows,
+    "a filter": a_filter,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def dossiers():
+    return {name: make() for name, make in MADE.items()}
+
+
+def text_of(page: str) -> str:
+    """What a reader reads, pictures and folded parts too."""
+    body = re.sub(r"<(script|style)>.*?</\1>", "", page, flags=re.S)
+    return html.unescape(re.sub(r"<[^>]+>", "", body))
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_pages_are_well_formed(dossiers, name):
+    # As it is read back from a file.
+    page = choice_page(json.loads(dossiers[name].to_json(allow_nan=False)))
+    assert page == dossiers[name].to_html()
+    seen = read(page).seen
+    ids = [attrs["id"] for _, attrs in seen if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    assert {attrs["href"][1:] for tag, attrs in seen if tag == "a"} <= set(ids)
+    assert len([tag for tag, _ in seen if tag == "script"]) == 1
+    assert len([tag for tag, _ in seen if tag == "h1"]) == 1
+    said = text_of(page)
+    assert not re.search(r"\b(nan|inf|None|NaN)\b", said), re.search(
+        r".{40}\b(nan|inf|None|NaN)\b", said
+    )
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_pictures_have_names(dossiers, name):
+    pictures = re.findall(r"<svg.*?</svg>", dossiers[name].to_html(), re.S)
+    # Of moments without classes one column has neither means nor correlations.
+    for picture in pictures:
+        root = ET.fromstring(picture)
+        assert root.get("role") == "img"
+        assert root.get("aria-label")
+        assert root.find("{http://www.w3.org/2000/svg}title").text == root.get("aria-label")
+    assert len(pictures) >= 1
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_absent_is_said_with_its_reason(dossiers, name):
+    dossier = dossiers[name]
+    said = text_of(dossier.to_html())
+    for part, why in dossier.absent.items():
+        assert why in said, part
+
+
+def test_nothing_comes_from_outside(dossiers):
+    for dossier in dossiers.values():
+        page = dossier.to_html()
+        for tag, attrs in read(page).seen:
+            assert tag not in ("img", "iframe", "object", "embed", "base", "video", "audio")
+            assert not any(key.startswith("on") or key in ("src", "style") for key in attrs)
+            assert attrs.get("href", "#")[:1] == "#" or tag == "link"
+        addresses = set(re.findall(r"https?://[^\s\"'<]+", page))
+        assert addresses <= {"http://www.w3.org/2000/svg"}
+        assert "url(" not in page
+        assert "@import" not in page
+
+
+def test_the_policy_allows_its_own_script_and_styles_alone(dossiers):
+    page = dossiers["small"].to_html()
+    policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1])
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    for element in ("script", "style"):
+        inside = re.search(rf"<{element}>(.*?)</{element}>", page, re.S)[1]
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{element}-src 'sha256-{digest}'" in policy
+
+
+def hostile_dossier():
+    """Hostile columns, classes, target, file, constraints, command and code."""
+    rng = np.random.default_rng(0)
+    names = list(HOSTILE.values())
+    X = rng.normal(size=(90, len(names)))
+    labels = [names[0], names[1], names[2]]
+    codes = np.arange(90) % 3
+    X[:, :6] += codes[:, None]
+    problem = Problem.from_arrays(X, np.array(labels)[codes], feature_names=names)
+    problem = problem.with_constraints(include=names[:1])
+    about = {
+        "table": HOSTILE["image"], "command": f"exactk report {HOSTILE['title']}",
+        "code": f"print({HOSTILE['script']!r})", "checksum": HOSTILE["comment"],
+        "constraints": {HOSTILE["script"]: [HOSTILE["image"]]},
+    }  # fmt: skip
+    return investigate(problem, k=8, target=HOSTILE["title"], about=about, **QUICK)
+
+
+def test_hostile_text_stays_text():
+    dossier = hostile_dossier()
+    page = dossier.to_html()
+    # What no document can hold is not in it.
+    page.encode("utf-8")
+    assert "\x00" not in page
+    seen = read(page).seen
+    assert [tag for tag, _ in seen].count("script") == 1
+    assert [tag for tag, _ in seen].count("title") == page.count("<title>")
+    assert not {"img", "b"} & {tag for tag, _ in seen}
+    assert not any(key.startswith("on") for _, attrs in seen for key in attrs)
+    for picture in re.findall(r"<svg.*?</svg>", page, re.S):
+        ET.fromstring(picture)
+    said = text_of(page)
+    for name in ("script", "image", "title", "braces", "quotes"):
+        assert HOSTILE[name] in html.unescape(said) or HOSTILE[name] in said, name
+
+
+def test_hostile_text_in_every_field_of_a_record(dossiers):
+    record = json.loads(dossiers["small"].to_json())
+    for text in HOSTILE.values():
+        page = choice_page(_poisoned(record, text))
+        page.encode("utf-8")
+        seen = read(page).seen
+        assert [tag for tag, _ in seen].count("script") == 1
+        assert not {"img", "b"} & {tag for tag, _ in seen}
+        assert not any(key.startswith("on") for _, attrs in seen for key in attrs)
+        for tag, attrs in seen:
+            assert attrs.get("href", "#")[:1] == "#" or tag == "link"
+
+
+# Words that the page reads as such: kinds, rules and names of losses.
+KEPT = ("kind", "loss", "made", "criterion", "rule", "format")
+
+
+def _poisoned(value, text, name=""):
+    """The record with every text in it replaced; the names of coefficients go on to agree."""
+    if isinstance(value, dict):
+        return {key: one if key in KEPT else _poisoned(one, text, key)
+                for key, one in value.items()}  # fmt: skip
+    if isinstance(value, list):
+        return [_poisoned(one, text, name) for one in value]
+    return text if isinstance(value, str) else value
+
+
+def test_numbers_of_the_page_are_those_of_the_record(dossiers):
+    dossier = dossiers["small"]
+    record, page = dossier.record, dossier.to_html()
+    said = text_of(page)
+    assert f"2 of 6 features for {record['asked']['target']}" in said
+    explained = 1 - record["choice"]["residual"] / record["choice"]["total"]
+    assert record["choice"]["explained"] == pytest.approx(explained)
+    assert f"explain {percent_of(explained)} of the squared error" in said
+    score = record["score"]
+    assert f"{figure_of(score['honest'])} ± {figure_of(score['standard_error'])}" in said
+    for row in record["features"]:
+        assert share_of(row["share"]) in said
+        assert f'data-v="{row["share"]!r}"' in page
+        assert row["substitute"] in said
+    for one in record["coefficients"]:
+        for raw, standardised in zip(one["raw"], one["standardised"], strict=True):
+            assert f"{short(raw, 5)} per unit of {one['column']}" in html.unescape(page)
+            assert short(standardised, 3) in said
+    for row in record["comparison"]["methods"]:
+        assert f"{figure_of(row['mean'])} ± {figure_of(row['standard_error'])}" in said
+    for row in record["sizes"]["rows"]:
+        assert f"{figure_of(row['score'])} ± {figure_of(row['score_error'])}" in said
+    assert short(record["stability"]["index"], 2) in said
+    for one in record["asked"]["classes"]:
+        assert f"{one['label']} ({one['rows']:g})" in said
+    assert exactk.__version__ in said
+
+
+def test_every_section_is_there(dossiers):
+    page = dossiers["bare"].to_html()
+    heads = re.findall(r"<h2>(.*?)</h2>", page)
+    assert len(heads) == 9
+    assert "Is there anything better?" in heads
+    assert "Not proven" in text_of(page)
+
+
+def test_serious_remarks_are_at_the_top():
+    X, _ = table()
+    page = investigate(X, 2 * X["column 0"], 2, **NONE).to_html()
+    before = page.split("<section", 1)[0]
+    assert "'column 0' explains 100.00% of the target" in html.unescape(before)
+
+
+def test_a_page_is_a_function_of_its_record(dossiers):
+    record = dossiers["small"].record
+    kept = copy.deepcopy(dict(record))
+    assert choice_page(record) == choice_page(kept)
+    assert dict(record) == kept
