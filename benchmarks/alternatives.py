@@ -92,14 +92,16 @@ def run(names: Sequence[str], sizes: Sequence[int], limit: float, threads: int, 
                 "data": name, "rows": data.X.shape[0], "columns": data.X.shape[1], "k": k,
                 "baseline": squared.baseline, "methods": rows,
             })  # fmt: skip
-            order = sorted(cells, key=lambda cell: (DATA.index(cell["data"]), cell["k"]))
+            # Data of one's own come after the others.
+            place = [*DATA, *sorted({cell["data"] for cell in cells} - {*DATA})].index
+            order = sorted(cells, key=lambda cell: (place(cell["data"]), cell["k"]))
             write_record(NAME, {**circumstances(threads), "limit": limit, "cells": order})
             print(name, k, {row["method"]: round(row["mean"], 3) for row in rows}, flush=True)
 
 
 def scores(cell: Record) -> dict[str, Record]:
     """The rows of a cell that have a score, by method."""
-    return {row["method"]: row for row in cell["methods"] if row["mean"] == row["mean"]}
+    return {row["method"]: row for row in cell["methods"] if row["mean"] is not None}
 
 
 def report(record: Record) -> str:
