@@ -41,16 +41,18 @@ class UnknownOptionError(ExactkError, TypeError):
     """The method has no option of that name."""
 
 
-def listing(items: Iterable[object], limit: int = 5) -> str:
+def listing(items: Iterable[object], limit: int = 5, *, quoted: bool = True) -> str:
     """Join the first few items for a message and count the rest.
 
     Examples
     --------
     >>> listing(["a", "b", "c"], limit=2)
     "'a', 'b' and 1 more"
+    >>> listing(["2 in 'a'", "1 in 'b'"], quoted=False)
+    "2 in 'a', 1 in 'b'"
     """
     items = list(items)
-    text = ", ".join(repr(str(item)) for item in items[:limit])
+    text = ", ".join(repr(str(item)) if quoted else str(item) for item in items[:limit])
     return text if len(items) <= limit else f"{text} and {len(items) - limit} more"
 
 

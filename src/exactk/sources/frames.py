@@ -314,7 +314,7 @@ def _refuse_nulls(frame: nw.DataFrame[Any]) -> None:
     counts = frame.select(nw.all().null_count()).row(0)
     missing = {name: int(n) for name, n in zip(frame.columns, counts, strict=True) if n}
     if missing:
-        shown = listing(f"{name}: {n}" for name, n in missing.items())
+        shown = listing((f"{n} in {name!r}" for name, n in missing.items()), quoted=False)
         raise InputError(
             f"Input X contains NaN or missing values ({shown}); fill them in (sklearn.impute), "
             f"drop those rows, or drop those columns"

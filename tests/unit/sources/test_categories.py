@@ -217,13 +217,13 @@ def test_samples_keep_groups_and_categories() -> None:
 @pytest.mark.parametrize("kind", [None, "object", "category", "string"])
 def test_missing_text_is_refused_by_name(kind: str | None) -> None:
     frame = pd.DataFrame(table(pd.Series([None, None, *COLOUR[2:]], dtype=kind)))
-    with says("missing values", "'colour: 2'"):
+    with says("missing values", "2 in 'colour'"):
         open_rows(frame)
 
 
 def test_missing_text_in_polars_and_arrow() -> None:
     for make in (pl.DataFrame, pa.table):
-        with says("missing values", "'colour: 1'"):
+        with says("missing values", "1 in 'colour'"):
             open_rows(make(table([None, *COLOUR[1:]])))
 
 
