@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError
-from exactk.tidy import Tidy
+from exactk.tidy import Tidy, notebook_html
 
 __all__ = ["Answer", "Path", "Result", "Status"]
 
@@ -209,6 +209,12 @@ class Result:
             rows.append((*own, *score, *self.coef[:, at]))
         return Tidy(["rank", "index", "feature", *scored, *names], rows)
 
+    def _repr_html_(self) -> str:
+        """Return the table for a notebook."""
+        words = f"{self.method}, objective {self.objective:.6g}, {self.explained:.2%} explained"
+        said = "".join(f"; {one}" for one in (str(self.status), self.message) if one)
+        return notebook_html(self.table, f"{words}{said}")
+
     def to_frame(self, library: str = "pandas") -> Any:
         """Return `table` as a frame of pandas, or of ``library="polars"``.
 
@@ -328,6 +334,10 @@ class Path(Sequence[Result]):
             )  # fmt: skip
             before = result.selected
         return Tidy(PATH_COLUMNS, rows)
+
+    def _repr_html_(self) -> str:
+        """Return the table for a notebook."""
+        return notebook_html(self.table, repr(self))
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return `table` as a frame of pandas, or of ``library="polars"``."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from exactk.errors import InputError, MissingExtraError
 
-__all__ = ["Tidy"]
+__all__ = ["Tidy", "notebook_html"]
 
 # Rows shown at either end of a long table, and characters of a long value.
 SHOWN_ROWS = 30
@@ -194,6 +194,22 @@ class Tidy(Sequence[dict[str, Any]]):
         )
         more = f"<p>and {left_out} rows more</p>" if left_out else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def notebook_html(table: Tidy, words: str) -> str:
+    """Return a table with words beneath it, which may be a user's, for a notebook.
+
+    Parameters
+    ----------
+    table : Tidy
+    words : str
+
+    Examples
+    --------
+    >>> notebook_html(Tidy(["k"], [(1,)]), "1 < 2").endswith("</table><p>1 &lt; 2</p>")
+    True
+    """
+    return f"{table._repr_html_()}<p>{escape(words)}</p>"
 
 
 def _plain(value: Any) -> Any:

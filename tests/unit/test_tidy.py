@@ -9,6 +9,7 @@ import json
 import numpy as np
 import pytest
 
+import exactk
 from exactk import tidy
 from exactk.errors import InputError, MissingExtraError
 from exactk.tidy import Tidy
@@ -95,3 +96,24 @@ def test_a_notebook_shows_names_in_full() -> None:
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(InputError, match="3 values for 2 columns"):
         Tidy(["a", "b"], [(1, 2, 3)])
+
+
+def test_what_a_search_gives_shows_itself_in_a_notebook() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    names = ["a<b", "two", "three", "four", "five"]
+    problem = exactk.Problem.from_arrays(X, X[:, 0] - X[:, 2], feature_names=names)
+    result = exactk.solve(problem, 2)
+    for shown, rows in [
+        (result, 2),
+        (exactk.solve_path(problem, 3), 3),
+        (exactk.choose_k(problem, 3), 3),
+        (exactk.stability(problem, 2, n_samples=10), 5),
+        (exactk.investigate(problem, k=2, n_samples=4, n_permutations=0, methods=()), 2),
+    ]:
+        html = shown._repr_html_()
+        assert html.count("<tr>") == 1 + rows, type(shown)
+        assert "a&lt;b" in html
+        assert "a<b" not in html
+    assert "exchange, objective" in result._repr_html_()
+    assert "converged" in result._repr_html_()

@@ -21,7 +21,7 @@ from exactk.errors import InputError
 from exactk.methods.base import Method
 from exactk.problem import Problem
 from exactk.result import Path, Result, Status
-from exactk.tidy import Tidy
+from exactk.tidy import Tidy, notebook_html
 
 __all__ = ["SizeChoice", "check_sizing", "choose_k", "largest_size", "pick_size"]
 
@@ -88,6 +88,10 @@ class SizeChoice:
     def __repr__(self) -> str:
         """Return one line."""
         return f"SizeChoice(k={self.k} of 1..{self.k_max}, {self.criterion}, {self.rule})"
+
+    def _repr_html_(self) -> str:
+        """Return the table for a notebook."""
+        return notebook_html(self.table, repr(self))
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return `table` as a frame of pandas, or of ``library="polars"``."""

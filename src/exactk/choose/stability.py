@@ -21,7 +21,7 @@ from exactk.progress import counting
 from exactk.result import Result, Status
 from exactk.search.frequent import Features, Gathered, gather, most_frequent
 from exactk.search.halves import check_rows, half_samples, number_groups
-from exactk.tidy import Tidy
+from exactk.tidy import Tidy, notebook_html
 
 __all__ = ["Part", "Stability", "check_enough", "numbered_groups", "stability"]
 
@@ -139,6 +139,10 @@ class Stability:
             f"{len(self.core)} core, {len(self.exchangeable)} exchangeable, {len(self.never)} "
             f"never, {self.n_samples} half-samples)"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the table for a notebook."""
+        return notebook_html(self.table, repr(self))
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return `table` as a frame of pandas, or of ``library="polars"``."""

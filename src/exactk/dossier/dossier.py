@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from exactk.report.choice import choice_page, write_choice_page
 from exactk.result import Result
-from exactk.tidy import Tidy
+from exactk.tidy import Tidy, notebook_html
 
 __all__ = ["Dossier"]
+
+# What a notebook shows of each feature.
+SHOWN = ("rank", "feature", "share", "substitute", "price_share", "frequency", "part")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,13 @@ class Dossier:
             f"{', '.join(chosen)})"
         )
 
+    def _repr_html_(self) -> str:
+        """Return the features and the remarks for a notebook; the page is for a browser."""
+        known = [name for name in SHOWN if any(row[name] is not None for row in self.features)]
+        features = notebook_html(self.features[known], repr(self))
+        remarks = "".join(f"<p>{escape(text)}</p>" for text in self.remarks["text"])
+        return f"{features}{remarks}<p>The whole page: <code>.save('report.html')</code></p>"
+
     @property
     def features(self) -> Tidy:
         """One row a chosen feature, in order of entry, with what is known of each."""
@@ -77,6 +88,10 @@ class Dossier:
     def absent(self) -> dict[str, str]:
         """Parts that are not there, and why."""
         return dict(self.record["absent"])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `features` as a frame of pandas, or of ``library="polars"``."""
+        return self.features.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record and the result as plain values."""

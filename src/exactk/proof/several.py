@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from html import escape
 from typing import Any, Self, overload
 
 from exactk.errors import InputError
 from exactk.proof.certificate import TABLE_COLUMNS, Certificate, at_least, from_mapping
 from exactk.result import Path, Status
-from exactk.tidy import Tidy
+from exactk.tidy import Tidy, notebook_html
 
 __all__ = ["BestSets", "CertifiedPath"]
 
@@ -217,7 +216,7 @@ class BestSets:
 
     def _repr_html_(self) -> str:
         """Return the table and the summary for a notebook."""
-        return f"{self.table._repr_html_()}<p>{escape(self.summary)}</p>"
+        return notebook_html(self.table, self.summary)
 
     @property
     def summary(self) -> str:
