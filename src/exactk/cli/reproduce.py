@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk.cli.tables import is_passed_over
+from exactk.sources.h5ad import is_h5ad
 
 if TYPE_CHECKING:
     from exactk.cli.given import Given
@@ -162,21 +163,7 @@ def _from_problem(
     """The same by a problem, for tables that are passed over, and for moments."""
     from exactk.registry import method_class
 
-    lines = ["import exactk", ""]
-    if given.table is None:
-        lines.append(
-            f"problem = exactk.Problem.from_moments(exactk.Moments.load({given.moments!r}))"
-        )
-    else:
-        dropped = [*given.drop, *([] if sizing.row_groups is None else [sizing.row_groups])]
-        asked: dict[str, Any] = {
-            "target": given.target, "columns": given.columns or None, "drop": dropped or None,
-            "weights": given.weights, "classes": given.classes or None,
-            "task": None if given.task == "auto" else given.task,
-        }  # fmt: skip
-        words = "".join(f", {name}={value!r}" for name, value in asked.items() if value)
-        held = "" if column is None else ".in_memory()"
-        lines.append(f"problem = exactk.Problem.from_files({given.table!r}{words}){held}")
+    lines = _opened(given, sizing, column)
     if given.loss.name != "squared":
         lines.append(f"problem = problem.with_loss({_loss(given)})")
     if given.class_weight is not None:
@@ -190,13 +177,7 @@ def _from_problem(
         sizes = {"criterion": sizing.criterion, "cv": sizing.folds, "rule": sizing.rule}
         more = "".join(f", {name}={value!r}" for name, value in sizes.items() if value is not None)
         if sizing.row_groups is not None and sizing.criterion in (None, "cv"):
-            # Read as a target of labels is, so that the rows come in the same order.
-            lines += [
-                f"sites = exactk.Problem.from_files({given.table!r}, "
-                f"target={sizing.row_groups!r}, columns=[{column!r}], "
-                f"task='classification').in_memory().target",
-                "groups = sites.classes[sites.codes]",
-            ]
+            lines += _groups(given, sizing.row_groups, column)
             more += ", groups=groups"
         lines += [
             f"choice = exactk.choose_k(problem, {sizing.k_max!r}, method={_method(sought)}, "
@@ -217,3 +198,52 @@ def _from_problem(
             f"result = exactk.certify(problem, result, time_limit={limit}).result",
         ]
     return "\n".join([*lines, 'print(*result.selected, sep="\\n")'])
+
+
+def _opened(given: Given, sizing: Sizing, column: str | None) -> list[str]:
+    """The lines that make the problem."""
+    if given.table is None:
+        read = f"exactk.Problem.from_moments(exactk.Moments.load({given.moments!r}))"
+        return ["import exactk", "", f"problem = {read}"]
+    dropped = [*given.drop, *([] if sizing.row_groups is None else [sizing.row_groups])]
+    task = None if given.task == "auto" else given.task
+    if is_h5ad(given.table):
+        asked: dict[str, Any] = {
+            "layer": given.layer, "names": given.gene_names, "weights": given.weights,
+            "task": task,
+        }  # fmt: skip
+        lines = ["import anndata", "import exactk", ""]
+        lines.append(f"adata = anndata.read_h5ad({given.table!r})")
+        # Genes that are not asked for are left out as they are named on the command line.
+        names = (
+            "adata.var_names" if given.gene_names is None else f"adata.var[{given.gene_names!r}]"
+        )
+        cells = "adata"
+        if given.columns:
+            cells = f"adata[:, {names}.isin({[c for c in given.columns if c not in dropped]!r})]"
+        elif given.drop:
+            cells = f"adata[:, ~{names}.isin({list(given.drop)!r})]"
+        words = "".join(f", {name}={value!r}" for name, value in asked.items() if value)
+        return [
+            *lines, f"problem = exactk.Problem.from_anndata({cells}, {given.target!r}{words})",
+        ]  # fmt: skip
+    asked = {
+        "target": given.target, "columns": given.columns or None, "drop": dropped or None,
+        "weights": given.weights, "classes": given.classes or None, "task": task,
+    }  # fmt: skip
+    words = "".join(f", {name}={value!r}" for name, value in asked.items() if value)
+    held = "" if column is None else ".in_memory()"
+    read = f"exactk.Problem.from_files({given.table!r}{words}){held}"
+    return ["import exactk", "", f"problem = {read}"]
+
+
+def _groups(given: Given, name: str, column: str | None) -> list[str]:
+    """The lines that read the groups of the rows."""
+    if is_h5ad(str(given.table)):
+        return [f"groups = adata.obs[{name!r}].to_numpy()"]
+    # Read as a target of labels is, so that the rows come in the same order.
+    return [
+        f"sites = exactk.Problem.from_files({given.table!r}, target={name!r}, "
+        f"columns=[{column!r}], task='classification').in_memory().target",
+        "groups = sites.classes[sites.codes]",
+    ]

@@ -140,6 +140,30 @@ def test_an_earlier_result_knows_its_layer(run: Any, wine_h5ad: Path, tmp_path: 
     ).err  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-k", 3),
+        ("-k", 2, "--layer", "whole", "--gene-names", "short", "--weights", "copies"),
+        ("-k", 3, "--drop", "proline", "--groups", "site"),
+        ("--k-max", 4, "--columns", "ash,proline,alcohol,hue", "--groups", "site"),
+    ],
+)
+def test_the_code_of_a_report_gives_its_features(
+    run: Any, wine_cells: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: Any
+) -> None:
+    path, record = tmp_path / "wine.h5ad", tmp_path / "record.json"
+    wine_cells.write_h5ad(path)
+    given = [str(option) for option in options]
+    quick = ["--samples", "0", "--permutations", "0", "--methods", "none", "--certify", "0"]
+    page = ["-o", str(tmp_path / "page.html"), "--record", str(record)]
+    done = run("report", str(path), "--target", "cultivar", *given, *quick, *page)
+    assert done.code == 0, done.err
+    found = json.loads(record.read_text(encoding="utf-8"))
+    exec(compile(found["asked"]["code"], "page", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.split("\n")[:-1] == found["choice"]["selected"]
+
+
 def test_moments_of_cells(run: Any, wine_h5ad: Path, tmp_path: Path) -> None:
     asked = ("--target", "cultivar", "-o", tmp_path / "wine.npz")
     built = run("stats", "build", wine_h5ad, *asked, "--weights", "copies")
