@@ -34,23 +34,9 @@ from exactk.evaluate.parts import Given
 from exactk.evaluate.rivals import RIVALS, Sheet
 from exactk.methods.base import Method
 from exactk.monitor import Monitor
+from tests.unit.evaluate.telling import make_classes, make_numbers
 
 ALL = ["exchange", "selectkbest", "rfe", "l1"]
-
-
-def _classes(n=90, d=30, seed=0):
-    rng = np.random.default_rng(seed)
-    y = np.array(["no", "yes", "maybe"])[np.arange(n) % 3]
-    X = rng.normal(size=(n, d))
-    X[:, 4] += 1.5 * (y == "yes")
-    X[:, 9] += 1.5 * (y == "no")
-    return X, y
-
-
-def _numbers(n=80, d=25, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, X[:, 3] - 2 * X[:, 11] + rng.normal(size=n)
 
 
 def _scaled(model):
@@ -69,7 +55,7 @@ def _sheet(X, y, weights=None, task="regression"):
     return Sheet(X, y, weights, task, 0, Monitor())
 
 
-@pytest.mark.parametrize(("data", "k"), [(_classes, 4), (_numbers, 3)])
+@pytest.mark.parametrize(("data", "k"), [(make_classes, 4), (make_numbers, 3)])
 def test_methods_of_exactk_have_the_honest_figures_of_score_selection(data, k):
     X, y = data()
     found = compare(X, y, k, ["greedy", "exchange"], random_state=3, cv=4)
@@ -91,7 +77,7 @@ def test_methods_of_exactk_have_the_honest_figures_of_score_selection(data, k):
 
 
 def test_rivals_of_classes_equal_pipelines_of_scikit_learn():
-    X, y = _classes()
+    X, y = make_classes()
     found = compare(X, y, 4, ["selectkbest", "rfe"], random_state=7)
     folds = StratifiedKFold(5, shuffle=True, random_state=7)
     model = _scaled(LogisticRegression(max_iter=1000))
@@ -108,7 +94,7 @@ def test_rivals_of_classes_equal_pipelines_of_scikit_learn():
 
 
 def test_rivals_of_numbers_equal_pipelines_of_scikit_learn():
-    X, y = _numbers()
+    X, y = make_numbers()
     found = compare(X, y, 3, ["selectkbest", "rfe"], cv=4)
     folds = KFold(4, shuffle=True, random_state=0)
     best = make_pipeline(SelectKBest(f_regression, k=3), _scaled(Ridge()))
@@ -120,7 +106,7 @@ def test_rivals_of_numbers_equal_pipelines_of_scikit_learn():
 
 
 def test_differences_are_paired_and_to_the_first():
-    X, y = _classes()
+    X, y = make_classes()
     found = compare(X, y, 3, ["rfe", "exchange"], cv=6)
     ours, theirs = _scores(found, "exchange"), _scores(found, "rfe")
     row = _row(found, "exchange")
@@ -134,7 +120,7 @@ def test_differences_are_paired_and_to_the_first():
 
 
 def test_the_objective_is_that_of_the_problem_and_no_rival_is_below_enumeration():
-    X, y = _classes()
+    X, y = make_classes()
     names = [f"g{j}" for j in range(12)]
     problem = Problem.from_arrays(X[:, :12], y, feature_names=names, ridge=0.2)
     found = compare(problem, k=3, methods=["selectkbest", "exhaustive", "rfe", "l1"])
@@ -150,7 +136,7 @@ def test_the_objective_is_that_of_the_problem_and_no_rival_is_below_enumeration(
 
 
 def test_a_problem_keeps_its_ridge_as_everywhere_unless_another_is_given():
-    X, y = _classes()
+    X, y = make_classes()
     for own in (0.0, 0.2):
         problem = Problem.from_arrays(X, y, ridge=own)
         found = compare(problem, k=3, methods=["exchange"], cv=3)
@@ -164,7 +150,7 @@ def test_a_problem_keeps_its_ridge_as_everywhere_unless_another_is_given():
 
 
 def test_stability_of_rivals_is_nogueiras_index():
-    X, y = _classes()
+    X, y = make_classes()
     found = compare(X, y, 4, ["l1", "rfe"])
     for method in ("l1", "rfe"):
         sets = [
@@ -188,7 +174,7 @@ def test_noise_looks_like_noise_to_all_of_them():
 
 
 def test_planted_columns_are_found_by_all_of_them():
-    X, y = _numbers(200)
+    X, y = make_numbers(200)
     found = compare(X, y, 2, ALL)
     assert found.table["features"] == [["x3", "x11"]] * 4
     assert found.table["stability"] == [1.0] * 4
@@ -197,7 +183,7 @@ def test_planted_columns_are_found_by_all_of_them():
     assert min(found.table["mean"]) > 0.6
 
 
-@pytest.mark.parametrize("data", [_classes, _numbers])
+@pytest.mark.parametrize("data", [make_classes, make_numbers])
 def test_order_of_columns_does_not_matter(data):
     X, y = data()
     order = np.random.default_rng(5).permutation(X.shape[1])
@@ -213,7 +199,7 @@ def test_order_of_columns_does_not_matter(data):
 
 def test_every_kind_of_table_and_a_problem_give_the_same():
     pd, pl = map(pytest.importorskip, ("pandas", "polars"))
-    X, y = _classes(60, 12)
+    X, y = make_classes(60, 12)
     X[np.abs(X) < 0.5] = 0.0
     names = [f"x{j}" for j in range(12)]
     expected = compare(X, y, 3)
@@ -229,7 +215,7 @@ def test_every_kind_of_table_and_a_problem_give_the_same():
 
 
 def test_weights_reach_everything():
-    X, y = _classes()
+    X, y = make_classes()
     weights = np.random.default_rng(1).choice([0.0, 1.0, 2.0, 5.0], size=90)
     found = compare(X, y, 3, ALL, sample_weight=weights)
     assert found.n_rows == (weights > 0).sum()
@@ -251,7 +237,7 @@ def test_weights_reach_everything():
 
 
 def test_weights_of_classes_reach_the_choice_of_rivals():
-    X, y = _classes()
+    X, y = make_classes()
     few = np.r_[np.flatnonzero(y != "yes"), np.flatnonzero(y == "yes")[:12]]
     X, y = X[few], y[few]
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
@@ -295,7 +281,7 @@ def test_classes_are_balanced_by_the_training_rows_alone(made):
 
 
 def test_groups_are_never_on_both_sides():
-    X, y = _classes()
+    X, y = make_classes()
     groups = np.arange(90) // 6
     found = compare(X, y, 3, ["selectkbest"], groups=groups)
     for train, test in found.splits:
@@ -306,7 +292,7 @@ def test_groups_are_never_on_both_sides():
 
 
 def test_own_estimator_score_and_folds():
-    X, y = _classes()
+    X, y = make_classes()
     rows = np.arange(90)
     cv = [(rows[:60], rows[60:])]
     found = compare(X, y, 3, ["selectkbest", "l1"], estimator=KNeighborsClassifier(3), cv=cv,
@@ -323,7 +309,7 @@ def test_own_estimator_score_and_folds():
 
 def test_categories_are_coded_and_what_rivals_do_with_them_is_said():
     pd = pytest.importorskip("pandas")
-    X, y = _classes(90, 10)
+    X, y = make_classes(90, 10)
     rng = np.random.default_rng(0)
     colour = np.where(rng.random(90) < 0.8, np.char.add("c ", y), "c no")
     frame = pd.DataFrame(X, columns=list("abcdefghij")).assign(colour=colour)
@@ -345,7 +331,7 @@ def test_categories_are_coded_and_what_rivals_do_with_them_is_said():
 
 
 def test_rules_are_kept_or_it_is_said_that_they_are_not():
-    X, y = _classes()
+    X, y = make_classes()
     found = compare(X, y, 4, [*ALL, "fisher"], include=["x0", "x2"], exclude=["x4"])
     for row in [*found.table, *found.folds]:
         assert "x4" not in row["features"]
@@ -370,7 +356,7 @@ def test_rules_are_kept_or_it_is_said_that_they_are_not():
 
 
 def test_several_outputs_and_several_labels():
-    X, y = _numbers()
+    X, y = make_numbers()
     Y = np.c_[y, X[:, 5] + 0.1 * y]
     found = compare(X, Y, 3, ALL)
     for row in found.table:
@@ -406,7 +392,7 @@ class Odd(Method):
 @pytest.mark.parametrize("on", [1, 3])
 def test_a_method_that_fails_is_a_row_with_its_reason(on, monkeypatch):
     monkeypatch.setattr(Odd, "calls", 0)
-    X, y = _classes()
+    X, y = make_classes()
     found = compare(X, y, 3, ["exchange", Odd(on=on), "fisher"])
     row = _row(found, "odd")
     assert (row["status"], row["note"]) == ("error", "RuntimeError: boom")
@@ -422,7 +408,7 @@ def test_a_method_that_fails_is_a_row_with_its_reason(on, monkeypatch):
 
 
 def test_the_first_that_fails_leaves_no_differences():
-    X, y = _numbers()
+    X, y = make_numbers()
     found = compare(X, y, 3, ["fisher", "exchange"])
     assert found.message.startswith(
         "fisher, with which the others are compared, gave no answer (method 'fisher' needs classes"
@@ -435,7 +421,7 @@ def test_the_first_that_fails_leaves_no_differences():
 
 
 def test_where_none_gives_an_answer_that_is_an_error():
-    X, y = _numbers()
+    X, y = make_numbers()
     with pytest.raises(InputError, match="no method gave an answer: fisher: method 'fisher' needs"):
         compare(X, y, 3, ["fisher", "chi2"])
     with pytest.raises(InputError, match="no method gave an answer: l1: needs 80 rows and 25"):
@@ -458,7 +444,7 @@ def _stopped_on(call, monkeypatch):
 
 @pytest.mark.parametrize("call", [7, 9, 12])
 def test_stopped_after_a_method(call, monkeypatch):
-    X, y = _classes()
+    X, y = make_classes()
     full = compare(X, y, 3, ["exchange", "fisher", "rfe"])
     _stopped_on(call, monkeypatch)
     found = compare(X, y, 3, ["exchange", "fisher", "rfe"])
@@ -470,14 +456,14 @@ def test_stopped_after_a_method(call, monkeypatch):
 
 @pytest.mark.parametrize("call", [1, 4])
 def test_stopped_before_any_method_is_done(call, monkeypatch):
-    X, y = _classes()
+    X, y = make_classes()
     _stopped_on(call, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         compare(X, y, 3)
 
 
 def test_a_method_that_says_it_was_interrupted_ends_the_comparison(monkeypatch):
-    X, y = _classes()
+    X, y = make_classes()
     solve, calls = exactk.choose.asked.Asked.solve, []
 
     def interrupted(self, *args):
@@ -519,7 +505,7 @@ def test_fits_that_do_not_converge_are_said(monkeypatch):
             return super().fit(X, y, sample_weight)
 
     monkeypatch.setattr(rivals, "LogisticRegression", Hasty)
-    X, y = _classes()
+    X, y = make_classes()
     found = compare(X, y, 3, ["rfe"], cv=3)
     row = found.table[0]
     assert row["status"] == "max_iter"
@@ -527,7 +513,7 @@ def test_fits_that_do_not_converge_are_said(monkeypatch):
 
 
 def test_same_seed_same_answer_and_inputs_untouched():
-    X, y = _classes()
+    X, y = make_classes()
     before = X.copy()
 
     def content(seed):
@@ -543,7 +529,7 @@ def test_same_seed_same_answer_and_inputs_untouched():
 
 
 def test_names_and_objects():
-    X, y = _classes()
+    X, y = make_classes()
     few, many = registry.create("gsrfs", lam=0.1), registry.create("gsrfs", lam=10.0)
     found = compare(X, y, 3, [few, "rfe"], cv=2)
     assert found.table["method"] == ["gsrfs", "rfe"]
@@ -579,7 +565,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_errors_come_before_any_search(name, monkeypatch):
-    X, y = _classes()
+    X, y = make_classes()
 
     def searched(*args, **options):
         raise AssertionError("searched")
@@ -592,7 +578,7 @@ def test_errors_come_before_any_search(name, monkeypatch):
 
 
 def test_other_errors():
-    X, y = _classes()
+    X, y = make_classes()
     with pytest.raises(UnknownMethodError, match=r"known methods: exchange.*selectkbest, rfe, l1"):
         compare(X, y, 3, ["zzz"])
     with pytest.raises(UnknownOptionError, match=r"no option 'lam'.*method object"):
@@ -610,7 +596,7 @@ def test_other_errors():
 
 
 def test_constant_columns_and_copies():
-    X, y = _classes(90, 10)
+    X, y = make_classes(90, 10)
     X[:, 0] = 3.0
     X[:, 1] = 0.0
     X[7, 1] = 1.0  # constant wherever row 7 is held out
@@ -638,7 +624,7 @@ def test_an_estimator_that_fails_on_all_features_costs_one_figure_only():
                 raise RuntimeError("too wide")
             return super().fit(X, y, sample_weight)
 
-    X, y = _classes()
+    X, y = make_classes()
     found = compare(X, y, 3, ["exchange"], estimator=Narrow())
     usual = compare(X, y, 3, ["exchange"], estimator=LogisticRegression())
     assert np.isnan(found.all_features)
@@ -646,7 +632,7 @@ def test_an_estimator_that_fails_on_all_features_costs_one_figure_only():
 
 
 def test_tables_json_and_text():
-    X, y = _classes()
+    X, y = make_classes()
     found = compare(X, y, 3, ["exchange", "rfe"])
     assert found.table.columns == (
         "method", "mean", "standard_error", "difference", "difference_error", "objective",
@@ -672,7 +658,7 @@ def test_a_zero_has_no_sign_of_its_own():
     one = Outcome("a", "converged", "", (0.5, 0.5), (("x",), ("x",)), ("x",), 2.0, -1e-17, 0.1)
     other = replace(one, method="b", scores=(0.4999, 0.5), objective=2.0 - 1e-9, keeps_rules=False)
     table, folds = tabulate([one, other])
-    found = replace(compare(*_classes(), 2, "fisher", cv=2), table=table, folds=folds)
+    found = replace(compare(*make_classes(), 2, "fisher", cv=2), table=table, folds=folds)
     assert "-0.0" not in "\n".join(found.lines())
     assert "+0.000 ± 0.000" in found.lines()[-1]
 
@@ -696,7 +682,7 @@ def test_a_fit_without_error_has_no_excess():
 
 def test_progress_is_logged(caplog, monkeypatch):
     monkeypatch.setattr("exactk.progress.LOG_EVERY", 0.0)
-    X, y = _classes()
+    X, y = make_classes()
     with caplog.at_level("INFO", "exactk"):
         compare(X, y, 3, ["exchange", "rfe"], verbose=1)
     assert "selections: 6 of 12" in caplog.text
@@ -705,7 +691,7 @@ def test_progress_is_logged(caplog, monkeypatch):
 
 def test_public_names():
     assert {"compare", "Comparison"} <= set(dir(exactk))
-    X, y = _classes()
+    X, y = make_classes()
     assert isinstance(exactk.compare(X, y, 2, "fisher", cv=2), exactk.Comparison)
     score = exactk.score_selection(X, y, 2, cv=2, n_permutations=0)
     assert isinstance(score, exactk.SelectionScore)

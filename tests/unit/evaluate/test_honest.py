@@ -32,21 +32,7 @@ from exactk.choose.asked import Asked
 from exactk.evaluate import null, score_selection
 from exactk.evaluate.measures import nogueira
 from exactk.evaluate.parts import GivenArrays
-
-
-def _classes(n=90, d=30, seed=0):
-    rng = np.random.default_rng(seed)
-    y = np.array(["no", "yes", "maybe"])[np.arange(n) % 3]
-    X = rng.normal(size=(n, d))
-    X[:, 4] += 1.5 * (y == "yes")
-    X[:, 9] += 1.5 * (y == "no")
-    return X, y
-
-
-def _numbers(n=80, d=25, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, X[:, 3] - 2 * X[:, 11] + rng.normal(size=n)
+from tests.unit.evaluate.telling import make_classes, make_numbers
 
 
 def _scaled(model):
@@ -54,7 +40,7 @@ def _scaled(model):
 
 
 def test_classes_equal_a_pipeline_of_scikit_learn():
-    X, y = _classes()
+    X, y = make_classes()
     score = score_selection(X, y, k=4, n_permutations=0, random_state=7)
     folds = StratifiedKFold(5, shuffle=True, random_state=7)
     model = _scaled(LogisticRegression(max_iter=1000))
@@ -72,7 +58,7 @@ def test_classes_equal_a_pipeline_of_scikit_learn():
 
 
 def test_numbers_equal_a_pipeline_of_scikit_learn():
-    X, y = _numbers()
+    X, y = make_numbers()
     score = score_selection(X, y, k=3, cv=4, n_permutations=0)
     folds = KFold(4, shuffle=True, random_state=0)
     nested = make_pipeline(TopKSelector(k=3), _scaled(Ridge()))
@@ -84,7 +70,7 @@ def test_numbers_equal_a_pipeline_of_scikit_learn():
 
 @pytest.mark.parametrize("k", [2, 5])
 def test_own_selector_estimator_score_and_splitter(k):
-    X, y = _classes()
+    X, y = make_classes()
     selector = TopKSelector(k=9, method="fisher", ridge=0.5)
     folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=1)
     model = KNeighborsClassifier(3)
@@ -102,13 +88,13 @@ def test_own_selector_estimator_score_and_splitter(k):
 
 
 def test_k_of_the_selector_unless_said():
-    X, y = _classes()
+    X, y = make_classes()
     assert score_selection(X, y, selector=TopKSelector(3), n_permutations=0).k == 3
     assert score_selection(X, y, n_permutations=0).k == 10
 
 
 def test_k_is_chosen_within_each_fold():
-    X, y = _numbers()
+    X, y = make_numbers()
     score = score_selection(X, y, "auto", k_max=5, cv=4, n_permutations=5)
     whole = TopKSelector("auto", k_max=5).fit(X, y)
     assert score.k == whole.k_
@@ -126,7 +112,7 @@ def test_k_is_chosen_within_each_fold():
 
 
 def test_options_go_to_the_selector():
-    X, y = _numbers()
+    X, y = make_numbers()
     score = score_selection(X, y, k=3, method="greedy", ridge=0.0, n_permutations=0)
     nested = make_pipeline(TopKSelector(k=3, method="greedy", ridge=0.0), _scaled(Ridge()))
     folds = KFold(5, shuffle=True, random_state=0)
@@ -135,7 +121,7 @@ def test_options_go_to_the_selector():
 
 def test_every_kind_of_table_gives_the_same():
     pd, pl, pa = map(pytest.importorskip, ("pandas", "polars", "pyarrow"))
-    X, y = _classes(60, 12)
+    X, y = make_classes(60, 12)
     X[np.abs(X) < 0.5] = 0.0
     names = [f"gene {j}" for j in range(12)]
     frame = pd.DataFrame(X, columns=names, index=np.arange(60)[::-1])
@@ -156,7 +142,7 @@ def test_every_kind_of_table_gives_the_same():
 
 
 def test_a_problem_in_place_of_a_table():
-    X, y = _classes()
+    X, y = make_classes()
     weights = np.arange(90) % 3 + 1.0
     names = [f"f{j}" for j in range(30)]
     problem = Problem.from_arrays(X, y, sample_weight=weights, feature_names=names)
@@ -169,15 +155,15 @@ def test_a_problem_in_place_of_a_table():
         score_selection(problem, y)
     with pytest.raises(InputError, match="'scale' cannot be given beside a Problem"):
         score_selection(problem, k=2, scale=False)
-    numbers = Problem.from_arrays(*_numbers())
+    numbers = Problem.from_arrays(*make_numbers())
     np.testing.assert_allclose(
         score_selection(numbers, k=3, n_permutations=0).folds["honest"],
-        score_selection(*_numbers(), k=3, ridge=0.0, n_permutations=0).folds["honest"],
+        score_selection(*make_numbers(), k=3, ridge=0.0, n_permutations=0).folds["honest"],
     )
 
 
 def test_the_ridge_of_a_problem_unless_another_is_given():
-    X, y = _numbers()
+    X, y = make_numbers()
     problem = Problem.from_arrays(X, y, ridge=5.0)
     own = score_selection(problem, k=3, n_permutations=2)
     same = score_selection(X, y, 3, ridge=5.0, n_permutations=2)
@@ -195,7 +181,7 @@ def test_the_ridge_of_a_problem_unless_another_is_given():
 
 
 def test_five_folds_unless_said():
-    X, y = _numbers()
+    X, y = make_numbers()
     groups = np.arange(80) % 3
     five = score_selection(X, y, 3, cv=5, n_permutations=0)
     assert score_selection(X, y, 3, cv=None, n_permutations=0).to_dict() == five.to_dict()
@@ -209,7 +195,7 @@ def test_five_folds_unless_said():
     ids=["default", "number of groups", "number", "splitter", "group splitter"],
 )
 def test_rows_of_weight_zero_are_no_rows(cv, grouped):
-    X, y = _numbers()
+    X, y = make_numbers()
     weights, groups = np.r_[np.zeros(20), np.ones(60)], np.repeat([0, 1, 2, 3], 20)
     options = {"k": 3, "cv": cv, "n_permutations": 0}
     own = {"groups": groups} if grouped else {}
@@ -247,7 +233,7 @@ def test_groups_of_features_are_one_each_for_the_stability():
 
 
 def test_rules_of_a_problem_are_kept():
-    X, y = _numbers()
+    X, y = make_numbers()
     from exactk.rules import Rules
 
     problem = Problem.from_arrays(X, y).under(Rules(include=(7,), exclude=(11,)))
@@ -258,7 +244,7 @@ def test_rules_of_a_problem_are_kept():
 
 
 def test_several_outputs():
-    X, y = _numbers()
+    X, y = make_numbers()
     Y = np.c_[y, X[:, 5] + 0.1 * y]
     score = score_selection(X, Y, k=3, n_permutations=2)
     nested = make_pipeline(TopKSelector(k=3), _scaled(Ridge()))
@@ -267,7 +253,7 @@ def test_several_outputs():
 
 
 def test_several_labels_a_row():
-    X, y = _numbers()
+    X, y = make_numbers()
     Y = (np.c_[y, X[:, 5]] > 0).astype(int)
     with pytest.raises(InputError, match="several labels a row, which estimator 'logistic'"):
         score_selection(X, Y, k=3)
@@ -290,7 +276,7 @@ def test_noise_looks_good_to_the_naive_figure_alone():
 
 
 def test_planted_features_pass_the_test():
-    X, y = _numbers()
+    X, y = make_numbers()
     score = score_selection(X, y, k=2, n_permutations=30)
     assert score.p_value == 1 / 31
     assert score.features == ("x3", "x11")
@@ -300,7 +286,7 @@ def test_planted_features_pass_the_test():
 
 
 def test_the_null_is_the_same_search_on_permuted_rows():
-    X, y = _classes()
+    X, y = make_classes()
     weights = np.arange(90) % 4.0
     score = score_selection(X, y, 3, sample_weight=weights, n_permutations=4, random_state=5)
     problem = Problem.from_arrays(X, y, sample_weight=weights).with_ridge(
@@ -319,7 +305,7 @@ def test_the_null_is_the_same_search_on_permuted_rows():
 
 
 def test_weights_reach_selection_estimator_and_score():
-    X, y = _classes()
+    X, y = make_classes()
     rng = np.random.default_rng(1)
     weights = rng.choice([0.0, 1.0, 2.0, 5.0], size=90)
     score = score_selection(X, y, 3, sample_weight=weights, n_permutations=0)
@@ -339,7 +325,7 @@ def test_weights_reach_selection_estimator_and_score():
 
 
 def test_groups_are_never_on_both_sides():
-    X, y = _classes()
+    X, y = make_classes()
     groups = np.arange(90) // 6
     score = score_selection(X, y, 3, groups=groups, n_permutations=3)
     for train, test in score.splits:
@@ -350,11 +336,11 @@ def test_groups_are_never_on_both_sides():
 
 
 def test_named_estimators():
-    X, y = _classes()
+    X, y = make_classes()
     for name, model in (("svm", "SVC"), ("knn", "KNeighborsClassifier"), ("logistic", "Logistic")):
         score = score_selection(X, y, 3, estimator=name, n_permutations=0)
         assert score.estimator.startswith(model)
-    X, y = _numbers()
+    X, y = make_numbers()
     assert score_selection(X, y, 2, estimator="forest", n_permutations=0).honest > 0.3
     with pytest.raises(InputError, match="'logistic' is not for regression; use ridge, svm"):
         score_selection(X, y, 2, estimator="logistic")
@@ -373,7 +359,7 @@ class Noting(LogisticRegression):
 
 
 def _colours():
-    X, y = _classes(90, 10)
+    X, y = make_classes(90, 10)
     rng = np.random.default_rng(0)
     colour = np.where(rng.random(90) < 0.8, np.char.add("c ", y), "c no")
     return {f"x{j}": X[:, j] for j in range(10)} | {"colour": colour}, y
@@ -450,7 +436,7 @@ def test_many_levels_in_few_rows_are_coded_once():
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_array])
 def test_an_estimator_gets_its_columns_without_a_copy_of_the_others(kind):
-    X, _ = _numbers(2000, 300)
+    X, _ = make_numbers(2000, 300)
     y, rows, columns = X[:, 0] + X[:, 1], np.arange(0, 2000, 2), np.array([7, 3])
     given = GivenArrays(kind(X), y, None, TopKSelector(2), None)
     given.values(rows, columns)
@@ -464,7 +450,7 @@ def test_an_estimator_gets_its_columns_without_a_copy_of_the_others(kind):
 
 
 def test_tidy_json_and_text():
-    X, y = _classes()
+    X, y = make_classes()
     score = score_selection(X, y, 3, n_permutations=9)
     assert score.folds.columns == (
         "fold", "n_train", "n_test", "k", "features", "honest", "naive", "baseline",
@@ -489,7 +475,7 @@ def test_tidy_json_and_text():
 
 
 def test_one_fold_has_no_spread():
-    X, y = _classes()
+    X, y = make_classes()
     rows = np.arange(90)
     score = score_selection(X, y, 3, cv=[(rows[:60], rows[60:])], n_permutations=0)
     assert np.isnan(score.standard_error)
@@ -501,7 +487,7 @@ def test_one_fold_has_no_spread():
 
 
 def test_own_score_function():
-    X, y = _classes()
+    X, y = make_classes()
     folds = [0.25] * 5
     score = score_selection(X, y, 3, scoring=lambda model, X, y: 0.25, n_permutations=0)
     assert score.folds["honest"] == score.folds["baseline"] == folds
@@ -510,7 +496,7 @@ def test_own_score_function():
 
 
 def test_same_seed_same_answer_and_inputs_untouched():
-    X, y = _classes()
+    X, y = make_classes()
     before = X.copy()
     first, same, other = (
         score_selection(X, y, 3, n_permutations=3, random_state=seed) for seed in (4, 4, 5)
@@ -557,7 +543,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_errors_come_before_any_search(name, monkeypatch):
-    X, y = _classes()
+    X, y = make_classes()
 
     def searched(*args, **options):
         raise AssertionError("searched")
@@ -569,7 +555,7 @@ def test_errors_come_before_any_search(name, monkeypatch):
 
 
 def test_other_errors():
-    X, y = _classes()
+    X, y = make_classes()
     with pytest.raises(UnknownOptionError, match="metod"):
         score_selection(X, y, metod="greedy")
     with pytest.raises(InputError, match="y is None"):
@@ -586,7 +572,7 @@ def test_other_errors():
 
 
 def test_k_beyond_what_a_fold_has():
-    X, y = _numbers(20)
+    X, y = make_numbers(20)
     X = X[:, :4]
     X[:, 2] = 0.0
     X[5, 2] = 1.0  # constant wherever row 5 is held out
@@ -596,7 +582,7 @@ def test_k_beyond_what_a_fold_has():
 
 
 def test_leave_one_out():
-    X, y = _numbers(15)
+    X, y = make_numbers(15)
     score = score_selection(
         X, y, 2, cv=LeaveOneOut(), scoring="neg_mean_absolute_error", n_permutations=0
     )
@@ -605,7 +591,7 @@ def test_leave_one_out():
 
 
 def test_stopped_within_the_permutations(monkeypatch):
-    X, y = _classes()
+    X, y = make_classes()
     explained, calls = null._explained, []
 
     def stopped(problem, *options):
@@ -620,7 +606,7 @@ def test_stopped_within_the_permutations(monkeypatch):
 
 
 def test_stopped_within_the_folds(monkeypatch):
-    X, y = _classes()
+    X, y = make_classes()
     solve, calls = Asked.solve, []
 
     def stopped(self, *args, **options):
@@ -636,7 +622,7 @@ def test_stopped_within_the_folds(monkeypatch):
 
 def test_progress_is_logged(caplog, monkeypatch):
     monkeypatch.setattr("exactk.progress.LOG_EVERY", 0.0)
-    X, y = _classes()
+    X, y = make_classes()
     with caplog.at_level("INFO", "exactk"):
         score_selection(X, y, 3, n_permutations=2, verbose=1)
     assert "folds: 5 of 5" in caplog.text

@@ -9,21 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from exactk.evaluate import rivals
 from exactk.evaluate.rivals import RIVALS, OutOfTimeError, Sheet
 from exactk.monitor import Monitor
-
-
-def _classes(n=90, d=30, seed=0):
-    rng = np.random.default_rng(seed)
-    y = np.array(["no", "yes", "maybe"])[np.arange(n) % 3]
-    X = rng.normal(size=(n, d))
-    X[:, 4] += 1.5 * (y == "yes")
-    X[:, 9] += 1.5 * (y == "no")
-    return X, y
-
-
-def _numbers(n=80, d=25, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, X[:, 3] - 2 * X[:, 11] + rng.normal(size=n)
+from tests.unit.evaluate.telling import make_classes, make_numbers
 
 
 def _sheet(X, y, weights=None, task="regression"):
@@ -44,7 +30,7 @@ def test_the_lasso_on_orthogonal_columns_takes_the_largest_correlations(k):
 @pytest.mark.parametrize("kind", ["two", "three", "numbers", "outputs", "labels"])
 @pytest.mark.parametrize("name", RIVALS)
 def test_exactly_k_different_columns_for_every_target(kind, name):
-    X, y = _numbers(60, 12)
+    X, y = make_numbers(60, 12)
     # Copies, of which a lasso takes one alone.
     X[:, 5] = X[:, 3]
     X[:, 6] = -X[:, 11]
@@ -67,7 +53,7 @@ def test_exactly_k_different_columns_for_every_target(kind, name):
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 @pytest.mark.parametrize("name", RIVALS)
 def test_weights_of_rivals_are_repeated_rows(kind, name):
-    X, y = _classes(60, 15, seed=4) if kind == "classes" else _numbers(60, 15, seed=4)
+    X, y = make_classes(60, 15, seed=4) if kind == "classes" else make_numbers(60, 15, seed=4)
     y = np.unique(y, return_inverse=True)[1] if kind == "classes" else y[:, None]
     task = "classification" if kind == "classes" else "regression"
     weights = np.random.default_rng(1).integers(1, 30, size=60)
@@ -102,7 +88,7 @@ def test_an_elimination_of_many_columns_ends_and_finds_what_is_planted():
 
 @pytest.mark.parametrize("name", ["rfe", "l1"])
 def test_no_answer_after_the_time_limit(name):
-    X, y = _numbers()
+    X, y = make_numbers()
     sheet = Sheet(X, y[:, None], None, "regression", 0, Monitor(1e-9))
     with pytest.raises(OutOfTimeError, match="the time limit came before an answer"):
         RIVALS[name](sheet, 3)
@@ -110,7 +96,7 @@ def test_no_answer_after_the_time_limit(name):
 
 @pytest.mark.parametrize("name", RIVALS)
 def test_units_and_signs_do_not_matter(name):
-    X, y = _numbers()
+    X, y = make_numbers()
     scale = 10.0 ** (np.arange(25) % 9 - 4) * (-1.0) ** np.arange(25)
     expected = RIVALS[name](_sheet(X, y[:, None]), 4)
     np.testing.assert_array_equal(RIVALS[name](_sheet(X * scale + 3, y[:, None]), 4), expected)
@@ -118,7 +104,7 @@ def test_units_and_signs_do_not_matter(name):
 
 
 def test_names_of_classes_do_not_matter_to_the_penalty():
-    X, y = _classes()
+    X, y = make_classes()
     codes = np.unique(y, return_inverse=True)[1]
     one, other = (
         RIVALS["l1"](_sheet(X, labels, None, "classification"), 4) for labels in (codes, 2 - codes)
@@ -128,7 +114,7 @@ def test_names_of_classes_do_not_matter_to_the_penalty():
 
 @pytest.mark.parametrize("k", [2, 5])
 def test_the_penalty_for_two_classes_is_the_strongest_that_leaves_k(k):
-    X, y = _classes()
+    X, y = make_classes()
     X, y = X[y != "maybe"], (y[y != "maybe"] == "yes").astype(np.intp)
     found = RIVALS["l1"](_sheet(X, y, None, "classification"), k)
     x = (X - X.mean(axis=0)) / X.std(axis=0)
