@@ -155,7 +155,7 @@ def report(
             **options,
         )  # fmt: skip
     certificate = found.record["certificate"]
-    improved = certificate is not None and certificate["improved"]
+    improved = certificate is not None and certificate["improved"] and not certificate["better"]
     held = found.record["asked"]["in_memory"] and found.record["coefficients"][0]["feature"]
     code = python_code(
         given, sought, sizing, k, seconds=seconds if improved else None, column=held or None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -59,7 +58,7 @@ def investigate(
     *,
     k_max: int | None = None,
     method: str | Method = "exchange",
-    ridge: str | float = "auto",
+    ridge: str | float | None = None,
     criterion: str = "cv",
     rule: str = "one_se",
     cv: Any = None,
@@ -98,9 +97,8 @@ def investigate(
     k_max : int or None
         The largest size that is tried or, where k is given, shown.
     method : str or Method
-    ridge : "auto", "cv" or float
-        As in `TopKSelector`; of a `Problem` with a ridge of its own that counts unless another
-        number or "cv" is given.
+    ridge : "auto", "cv", float or None
+        As in `TopKSelector`. None is "auto", or the ridge that a `Problem` has.
     criterion, rule, cv
         How a number is chosen, as in `exactk.choose_k`; cv are the folds of all scores.
     groups : array-like of shape (n,) or None
@@ -154,6 +152,8 @@ def investigate(
     >>> dossier.record["certificate"]["proven"], dossier.remarks["kind"]
     (True, [])
     """
+    if ridge is None:
+        ridge = X.ridge if isinstance(X, Problem) else "auto"
     asked = settled(
         Settings(
             k, k_max, criterion, rule, cv, groups, method, dict(options), ridge, certify,
@@ -164,8 +164,6 @@ def investigate(
     said = plain_about(about)
     named = _name_of(y) if target is None else str(target)
     problem = _problem(X, y, sample_weight, task, asked)
-    if asked.ridge == "auto" and problem.ridge > 0:
-        asked = replace(asked, ridge=problem.ridge)
     work = Work(Clock(time_limit), PARTS)
     result, choice, certificate = _choice(problem, asked, work)
     problem = problem.with_ridge(result.ridge)
@@ -231,7 +229,8 @@ def _choice(
         # Whoever stops a search may want what it has found, but nothing more.
         work.stopped = True
     certificate = work.do("certificate", lambda: _proof(problem, result, asked, work))
-    if certificate is not None:
+    if certificate is not None and asked.minimises:
+        # What others choose by is not the objective: theirs stays, and the page says what is lower.
         result = certificate.result
     return result, choice, certificate
 
@@ -295,7 +294,7 @@ def _parts(
         "features": member_rows(problem, result, losses or {}, stable),
         "coefficients": pictures.coefficients(problem, result.support, result.coef),
         "near": None if why is None else near_part(why),
-        "certificate": None if certificate is None else told_certificate(certificate),
+        "certificate": None if certificate is None else told_certificate(certificate, result),
         "stability": None if stable is None else stability_part(stable),
         "sizes": None if choice is None else sizes_part(choice, scored, result),
         "frequencies": None if mapped is None else told_map(mapped),

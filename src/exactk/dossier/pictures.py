@@ -166,7 +166,8 @@ def _by_quarter(problem: Problem, columns: Indices) -> tuple[Floats, Floats]:
     assert problem.target is not None
     assert problem.target.values is not None
     y = problem.target.values[:, 0]
-    limits = np.quantile(y, (0.25, 0.5, 0.75))
+    weights = problem.row_weights
+    limits = np.quantile(y if weights is None else y[weights > 0], (0.25, 0.5, 0.75))
     return _weighted(problem, columns, np.eye(len(PARTS))[np.searchsorted(limits, y)])
 
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, TypeVar
 
+import numpy as np
 from sklearn.base import clone
 
 from exactk._version import __version__
 from exactk.choose.searches import Clock
 from exactk.errors import InputError
 from exactk.methods.base import Method
-from exactk.registry import create
+from exactk.registry import create, method_class
 from exactk.result import Status
 
 __all__ = ["Settings", "Work", "versions"]
@@ -65,6 +66,18 @@ class Settings:
     scoring: Any
     random_state: int | None
     verbose: int
+
+    @property
+    def minimises(self) -> bool:
+        """Whether the method chooses by the objective itself, as a proof does."""
+        kind = method_class(self.method) if isinstance(self.method, str) else type(self.method)
+        return kind.takes_losses
+
+    @property
+    def inner_folds(self) -> int | None:
+        """Folds within the training rows of others, for which pairs of rows are no use."""
+        whole = isinstance(self.cv, (int, np.integer)) and self.criterion == "cv"
+        return int(self.cv) if whole else None
 
     @property
     def by_folds(self) -> dict[str, Any]:
@@ -126,6 +139,8 @@ class Work:
                 self.absent[part] = "stopped by the user"
             except InputError as error:
                 self.absent[part] = str(error)
+            except Exception as error:  # an estimator or a score of the user's may raise anything
+                self.absent[part] = f"{type(error).__name__}: {error}"
         self.left -= 1
         return found
 

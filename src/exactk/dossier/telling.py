@@ -30,9 +30,11 @@ def told_map(found: Frequencies) -> dict[str, Any]:
     }
 
 
-def told_certificate(found: Certificate) -> dict[str, Any]:
-    """Return what is proven, without the result, which the record has already."""
-    return {name: value for name, value in found.to_dict().items() if name != "result"}
+def told_certificate(found: Certificate, result: Result) -> dict[str, Any]:
+    """Return what is proven, and a better set than that of the record where one was found."""
+    told = {name: value for name, value in found.to_dict().items() if name != "result"}
+    differs = found.improved and set(found.result.selected) != set(result.selected)
+    return {**told, "better": list(found.result.selected) if differs else None}
 
 
 def told_choice(result: Result, problem: Problem) -> dict[str, Any]:
@@ -98,7 +100,7 @@ def told_question(
         "k_max": asked.k_max,
         "method": result.method,
         "options": {
-            name: value if isinstance(value, (int, float, str, bool)) else str(value)
+            name: value if isinstance(value, (int, str)) else _plain_or_text(value)
             for name, value in _parameters(asked).items()
             if value is not None
         },
@@ -109,3 +111,9 @@ def told_question(
         "grouped": asked.groups is not None,
         "seed": asked.random_state,
     }
+
+
+def _plain_or_text(value: Any) -> Any:
+    """A number that JSON has, else the text of a value."""
+    number = plain(value) if isinstance(value, float) else None
+    return str(value) if number is None else number

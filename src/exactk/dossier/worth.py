@@ -79,7 +79,8 @@ def score_part(problem: Problem, asked: Settings, work: Work) -> SelectionScore:
     pieces = asked.n_permutations + 7
     selector = TopKSelector(
         "auto" if asked.k is None else asked.k, method=asked.own_method(), k_max=asked.k_max,
-        criterion=asked.criterion, rule=asked.rule, time_limit=work.seconds(pieces),
+        criterion=asked.criterion, rule=asked.rule, cv=asked.inner_folds,
+        time_limit=work.seconds(pieces),
     )  # fmt: skip
     return score_selection(
         problem, selector=selector, ridge=asked.ridge, estimator=asked.estimator,

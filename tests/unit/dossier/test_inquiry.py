@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 import exactk
@@ -120,6 +121,33 @@ def test_what_a_proof_finds_takes_the_place_of_the_result(trap):
     assert [raw["x1"], raw["x2"]] == pytest.approx(expected[1:].tolist(), abs=1e-6)
     unproven = investigate(*trap, 2, method="greedy", ridge=0.0, **{**QUICK, "certify": 0})
     assert unproven.result.support.tolist() != [1, 2]
+
+
+def test_a_method_with_a_criterion_of_its_own_keeps_its_choice(trap):
+    X, y = trap
+    labels = np.where(y > np.median(y), "high", "low")
+    dossier = checked(investigate(X, labels, 2, method="fisher", **QUICK))
+    own = TopKSelector(2, method="fisher").fit(X, labels)
+    best = TopKSelector(2, certify=True).fit(X, labels)
+    assert set(own.selected_) != set(best.selected_)
+    assert set(dossier.result.support) == set(own.selected_)
+    better = dossier.record["certificate"]["better"]
+    assert set(better) == {f"x{j}" for j in best.selected_}
+    page = dossier.to_html()
+    assert "chooses by a criterion of its own" in page
+    assert "took their place" not in page
+
+
+def test_an_estimator_that_fails_costs_only_what_it_is_for(table):
+    class Stubborn(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            raise RuntimeError("not today")
+
+    dossier = investigate(*table, 2, estimator=Stubborn(), **QUICK)
+    for part in ("score", "scores"):
+        assert "not today" in dossier.absent[part]
+    assert dossier.record["certificate"]["proven"]
+    assert "not today" in dossier.to_html()
 
 
 def test_the_honest_score_is_that_of_score_selection(table):
@@ -569,5 +597,5 @@ def test_bad_tables(table):
         investigate(Problem.from_arrays(X, y), y, 2)
     with says("0 usable columns", "'a', 'b'", "give columns that vary"):
         investigate(X * 0, y)
-    with says("NaN", "a: 1"):
+    with says("NaN", "1 in 'a'"):
         investigate(X.mask(X > 2), y, 2)

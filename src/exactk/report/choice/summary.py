@@ -95,6 +95,8 @@ def _facts(record: Record) -> list[tuple[str, tuple[str, object]]]:
 
 
 def _proof_card(certificate: Record) -> tuple[str, str]:
+    if certificate["better"]:
+        return "not the best", "another set of this size has a lower objective"
     if certificate["proven"]:
         return "proven", "no other set of this size has a lower objective"
     if certificate["lower"] <= 0:

@@ -222,6 +222,8 @@ def proof(record: Record) -> Markup:
             tag("p", "The search found no better set, which is no proof that there is none."),
         )
     k = record["choice"]["k"]
+    if found["better"]:
+        return _better(record, found)
     if found["proven"]:
         words = f": no. Every other set of {plural(k, 'feature')} was ruled out."
         verdict = tag("p", tag("strong", "Proven"), words)
@@ -249,3 +251,20 @@ def proof(record: Record) -> Markup:
     return join(
         verdict, better, tag("p", label(found["summary"])), tag("p", took, class_="caption")
     )
+
+
+def _better(record: Record, found: Record) -> Markup:
+    """Say which set is better by the objective than what a method chose by something else."""
+    method, own = record["choice"]["method"], record["choice"]["objective"]
+    lower = percent_of(1.0 - found["upper"] / own) if own > 0 else DASH
+    proven = (
+        "no other set of this size has a lower one: that is proven"
+        if found["proven"]
+        else "whether that is the lowest is not proven"
+    )
+    return join(
+        tag("p", tag("strong", "Yes"), f", by the objective: it is {lower} lower with ",
+            names_of(found["better"]), f"; {proven}."),
+        tag("p", label(method), " chooses by a criterion of its own, and this page is about what "
+            "it chose. To choose by the objective, take the method exchange."),
+    )  # fmt: skip
