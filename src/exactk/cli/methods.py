@@ -19,7 +19,11 @@ FIELDS = ("name", "family", "summary", "reference")
 @click.argument("name", required=False)
 @list_format
 def methods(name: str | None, style: str) -> None:
-    """List the methods, or the options of the one with NAME."""
+    """List the methods, or the options of the one with NAME.
+
+    exactk compare and exactk report also take selectkbest, rfe and l1 of scikit-learn, to compare
+    with.
+    """
     from exactk import registry
 
     if name is not None:

@@ -120,12 +120,12 @@ def _search_options() -> list[Callable[..., Any]]:
         click.option("--effort", type=click.FloatRange(min=0),
                      help="How hard to search; 0 stops at the first answer no swap improves."),
         click.option("--time-limit", type=click.FloatRange(min=0, min_open=True),
-                     metavar="SECONDS", help="Search until then, and give the best found."),
+                     metavar="SECONDS", help="End by then, with the best found."),
         click.option("-O", "--option", "settings", multiple=True, metavar="NAME=VALUE",
                      callback=_settings,
                      help="Parameter of the method, for example lam=0.1; repeatable. See: exactk "
                      "methods NAME."),
-        click.option("--seed", type=click.IntRange(min=0), help="Seed of the search."),
+        click.option("--seed", type=click.IntRange(min=0), help="Seed of all that is drawn."),
     ]  # fmt: skip
 
 
