@@ -72,8 +72,8 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     verbose : int
         1 shows a progress bar on a terminal.
     k_max : int or None
-        For ``k="auto"``, as the parameters below: the largest number to try. None is 50, or less
-        where columns or rows are few.
+        For ``k="auto"``, as the parameters below: the largest number to try; where there are
+        fewer columns, all of them. None is 50, or less where columns or rows are few.
     criterion : {"cv", "bic", "ebic", "aicc", "cp"}
         Squared error on held-out rows, or a criterion of the fits on all rows.
     cv : int, splitter of scikit-learn, iterable or None

@@ -234,7 +234,7 @@ def test_estimators_are_not_fitted_themselves() -> None:
     ("options", "words"),
     [
         ({"k": "automatic"}, ["k must be a whole number or 'auto'", "'automatic'"]),
-        ({"k_max": 16}, ["k_max", "16", "from 1 to 15"]),
+        ({"k_max": 0}, ["k_max", "0", "of at least 1"]),
         ({"criterion": "mdl"}, ["criterion", "'mdl'"]),
         ({"rule": "two_se"}, ["rule", "'two_se'"]),
         ({"scoring": "r2", "criterion": "bic"}, ["scoring", "criterion='cv'"]),

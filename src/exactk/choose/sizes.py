@@ -140,8 +140,9 @@ def choose_k(
     ----------
     problem : Problem
     k_max : int or None
-        The largest size to try. None is 50, or less where columns or rows are few: at most all
-        candidates, and half of the degrees of freedom of the smallest training set, (n − 1) / 2.
+        The largest size to try; where there are fewer columns, all of them. None is 50, or less
+        where columns or rows are few: at most all candidates, and half of the degrees of freedom
+        of the smallest training set, (n − 1) / 2.
     criterion : {"cv", "bic", "ebic", "aicc", "cp"}
         Cross-validation, or a criterion of the fits on all rows (see
         `exactk.choose.criteria.criterion_values`), which needs no rows and no folds.
@@ -323,10 +324,11 @@ def largest_size(problem: Problem, k_max: int | None, splits: Splits | None = No
     >>> largest_size(Problem.from_arrays(*load_iris(return_X_y=True)), None)
     4
     """
-    Whole(1, max(problem.n_usable, 1), none="a default")("k_max", k_max)
+    Whole(1, none="a default")("k_max", k_max)
     problem.check_k(1)
     if k_max is not None:
-        return int(k_max)
+        # A limit that cannot be reached is kept; training rows may have fewer columns than all.
+        return min(int(k_max), problem.n_usable)
     rules = problem.rules
     rows = problem.n_rows if splits is None else splits.smallest_training
     there = len(problem.candidates) if rules is None else rules.size_of(problem.candidates)

@@ -261,10 +261,10 @@ def _sizes(
 
 def _shown_sizes(problem: Problem, asked: Settings, result: Result) -> int:
     """The largest size of the figures: some more than were chosen."""
-    if asked.k_max is not None:
-        return asked.k_max
-    usual = largest_size(problem, None)
-    return usual if asked.k is None else max(min(usual, max(2 * result.k, LEAST_SIZES)), result.k)
+    usual = largest_size(problem, asked.k_max)
+    if asked.k is None or asked.k_max is not None:
+        return usual
+    return max(min(usual, max(2 * result.k, LEAST_SIZES)), result.k)
 
 
 def _parts(

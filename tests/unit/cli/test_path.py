@@ -148,7 +148,6 @@ def test_moments_choose_by_a_criterion(run, wine_csv, problem, tmp_path):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["path", "--k-max", 14], "--k-max must be a whole number from 1 to 13"),
         (["path", "--k-max", 0], "Invalid value for '--k-max'"),
         (["path", "--folds", 1000], "--folds must be a whole number from 2 to 178, not 1000"),
         (["path", "--criterion", "bic", "--folds", 3], "leave --folds out"),

@@ -295,7 +295,6 @@ MISTAKES = {
     "no k": (["-k", "many"], "'many' is neither 'auto' nor a whole number"),
     "k": (["-k", "99"], "k=99 is more than the 13 usable columns"),
     "k-max": (["-k", "4", "--k-max", "3"], "--k-max 3 is less than k=4"),
-    "k-max above columns": (["-k", "2", "--k-max", "30"], "from 1 to 13"),
     "samples": (["--samples", "1"], "--samples must be 0 or at least 2"),
     "folds": (["--folds", "400"], "400"),
     "target": (["--target", "nix"], "'nix'"),
