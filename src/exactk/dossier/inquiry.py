@@ -47,6 +47,10 @@ LEAST_SIZES = 10
 # Seconds that the map of frequencies may take where no time limit is given: one of fewer halves is
 # a map as well.
 PATIENCE = 60.0
+# How hard halves are searched at the size of the page: without effort some of them end in a set
+# that is not their best, and look less alike than they are. The map goes from size to size, which
+# finds nearly the same without.
+HALF_EFFORT = 0.1
 # Pieces of work among which a time limit is shared out.
 PARTS = 9
 
@@ -308,29 +312,23 @@ def _parts(
 def _stability(problem: Problem, result: Result, asked: Settings, work: Work) -> Any:
     if asked.n_samples == 0:
         raise InputError("half-samples were not asked for")
-    options = {name: value for name, value in asked.options.items() if name not in _SEARCH}
     return stability(
         problem, result.k, n_samples=asked.n_samples, method=asked.method, groups=asked.groups,
         random_state=asked.random_state, time_limit=work.seconds(), verbose=asked.verbose,
-        **options,
+        **asked.half_options(HALF_EFFORT if problem.loss.by_moments else 0.0),
     )  # fmt: skip
 
 
 def _frequencies(problem: Problem, k_max: int, asked: Settings, work: Work) -> Frequencies:
     if asked.n_samples == 0:
         raise InputError("half-samples were not asked for")
-    options = {name: value for name, value in asked.options.items() if name not in _SEARCH}
     share = work.seconds()
     return frequencies_by_size(
         problem, k_max, n_samples=max(asked.n_samples // 2, 2), method=asked.method,
         groups=asked.groups, random_state=asked.random_state,
         time_limit=PATIENCE if share is None else min(share, PATIENCE), verbose=asked.verbose,
-        **options,
+        **asked.half_options(0.0),
     )  # fmt: skip
-
-
-# What half-samples are searched with is their own: greedy steps and swaps, and the seed.
-_SEARCH = ("effort", "random_state")
 
 
 def _comparison(problem: Problem, result: Result, asked: Settings, work: Work) -> Comparison:

@@ -295,7 +295,7 @@ def test_numbers_of_the_page_are_those_of_the_record(dossiers):
 def test_every_section_is_there(dossiers):
     page = dossiers["bare"].to_html()
     heads = re.findall(r"<h2>(.*?)</h2>", page)
-    assert len(heads) == 9
+    assert len(heads) == 10
     assert "Is there anything better?" in heads
     assert "Not proven" in text_of(page)
 
@@ -312,3 +312,62 @@ def test_a_page_is_a_function_of_its_record(dossiers):
     kept = copy.deepcopy(dict(record))
     assert choice_page(record) == choice_page(kept)
     assert dict(record) == kept
+
+
+def test_what_speaks_against_a_choice_is_said_first(dossiers):
+    record = copy.deepcopy(dossiers["small"].record)
+    record["comparison"]["methods"][1] |= {"difference": 0.1, "difference_error": 0.04}
+    record["score"]["p_value"] = 0.4
+    record["stability"]["index"] = 0.2
+    for row in record["sizes"]["rows"]:
+        row |= {"criterion": 1.0 / row["k"], "standard_error": 0.01}
+    record["sizes"]["chosen"] = record["sizes"]["rows"][-1]["k"]
+    top = text_of(choice_page(record).split("<section", 1)[0])
+    for words in (
+        "selectkbest chooses 2 features that do better on rows held out: +0.100 ± 0.040 accuracy.",
+        "Chance would explain as much: p = 0.4",
+        "Halves of the rows give other features (stability 0.2)",
+        "6 features, more than were asked for, have an error on rows held out that is lower",
+    ):
+        assert words in top
+    record["comparison"]["methods"][1] |= {"difference": 0.1, "difference_error": 0.06}
+    record["score"]["p_value"] = 0.01
+    record["stability"]["index"] = 0.9
+    for row in record["sizes"]["rows"]:
+        row["standard_error"] = 10.0
+    assert "Before you rely on it" not in choice_page(record)
+
+
+def test_the_cards_say_what_was_not_measured(dossiers):
+    page = dossiers["bare"].to_html()
+    top = text_of(page.split("<section", 1)[0])
+    assert top.count("not measured") == 1
+    assert "half-samples were not asked for" in top
+    assert "a proof was not asked for" in top
+
+
+@pytest.mark.parametrize(("naive", "words"), [(0.9, True), (0.8, False), (0.7, False)])
+def test_a_leaking_score_is_too_good_only_where_it_is_higher(dossiers, naive, words):
+    record = copy.deepcopy(dossiers["small"].record)
+    record["score"] |= {"honest": 0.8, "naive": naive}
+    assert ("too good by the difference" in choice_page(record)) == words
+
+
+@pytest.mark.parametrize(("status", "words"), [("time_limit", True), ("converged", False)])
+def test_more_time_is_promised_only_where_time_ended_a_proof(dossiers, status, words):
+    record = copy.deepcopy(dossiers["small"].record)
+    record["certificate"] |= {"proven": False, "gap": 0.17, "lower": 1.0, "status": status}
+    page = text_of(choice_page(record))
+    assert "its objective is at most 17 % below that of this one" in page
+    assert ("More time may close the gap" in page) == words
+
+
+def test_many_names_are_cut_and_counted(dossiers):
+    record = copy.deepcopy(dossiers["wide"].record)
+    record["stability"]["exchangeable"] = [f"gene {i}" for i in range(34)]
+    said = text_of(choice_page(record))
+    assert "gene 29" in said
+    assert "and 4 more" in said
+    assert "gene 33" not in said
+    lead = text_of(choice_page(record).split('class="cards"', 1)[0])
+    assert "and 7 more" in lead

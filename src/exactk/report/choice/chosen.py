@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exactk.report.choice.phrases import MEASURES, absent, names_of, percent_of, share_of
+from exactk.report.choice.phrases import (
+    MEASURES,
+    absent,
+    names_of,
+    percent_of,
+    same_search,
+    share_of,
+)
 from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, short
 from exactk.report.tables import cell, head, table
@@ -85,7 +92,7 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
 def _caption(record: Record, substitutes: bool, frequent: bool) -> str:
     measure = MEASURES.get(record["asked"]["loss"], "loss")
     words = (
-        f"In order of entry, the most useful first. Worse without it: how much more of the "
+        f"In order of entry. Worse without it: how much more of the "
         f"{measure} is left when the feature is dropped and the others are fitted again, as a "
         f"share of the {measure} without any feature."
     )
@@ -93,7 +100,8 @@ def _caption(record: Record, substitutes: bool, frequent: bool) -> str:
         words += " Best substitute: the feature that costs least in its place, and what it costs."
     if frequent:
         words += (
-            " Chosen on halves: in how many random halves of the rows the same search takes it."
+            f" Chosen on halves: in how many random halves of the rows {same_search(record)} "
+            f"takes it."
         )
     return words
 

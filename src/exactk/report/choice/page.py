@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exactk.report.choice.chosen import chosen
+from exactk.report.choice.glossary import glossary
 from exactk.report.choice.look import look
 from exactk.report.choice.made import made, remarks
 from exactk.report.choice.sizes import sizes
@@ -28,6 +29,7 @@ SECTIONS = (
     ("proof", "Is there anything better?", proof),
     ("remarks", "About the data", remarks),
     ("made", "How to make this again", made),
+    ("words", "What the words mean", glossary),
 )
 
 

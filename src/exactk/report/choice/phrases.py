@@ -9,12 +9,14 @@ from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, short
 
 __all__ = [
-    "MEASURES", "absent", "because", "comma", "figure_of", "names_of", "percent_of", "scoring_name",
-    "share_of",
+    "MEASURES", "POOR", "absent", "agreement", "because", "comma", "figure_of", "names_of",
+    "percent_of", "same_search", "scoring_name", "share_of",
 ]  # fmt: skip
 
 # What a loss without columns is called.
 MEASURES = {"squared": "squared error", "logistic": "deviance", "poisson": "deviance"}
+# Agreement below this is poor.
+POOR = 0.4
 # Shares below this are the rounding of a fit.
 ROUNDING = 1e-9
 CRITERIA = {
@@ -24,6 +26,19 @@ CRITERIA = {
     "aicc": "corrected AIC",
     "cp": "Mallows’ Cp",
 }
+
+
+def agreement(index: float | None) -> str:
+    """Return a word for how far sets agree: the usual steps of such indices (Fleiss, 1981).
+
+    Examples
+    --------
+    >>> agreement(0.9), agreement(0.5), agreement(0.1), agreement(None)
+    ('excellent', 'fair to good', 'poor', 'not known')
+    """
+    if index is None:
+        return "not known"
+    return "excellent" if index > 0.75 else "fair to good" if index >= POOR else "poor"
 
 
 def because(criterion: str) -> str:
@@ -69,6 +84,18 @@ def percent_of(share: float | None) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %".replace(
         "-", "\N{MINUS SIGN}"
     )
+
+
+def same_search(record: Mapping[str, Any]) -> str:
+    """Return what chooses on halves of the rows.
+
+    Examples
+    --------
+    >>> same_search({"asked": {"method": "exchange"}}), same_search({"asked": {"method": "fisher"}})
+    ('the same search, with less effort,', 'the same method')
+    """
+    quick = record["asked"]["method"] == "exchange"
+    return "the same search, with less effort," if quick else "the same method"
 
 
 def share_of(share: float | None) -> str:

@@ -25,6 +25,11 @@ __all__ = ["sizes"]
 
 Record = Mapping[str, Any]
 
+QUICKER = (
+    "Within the folds of the curves features are searched for with less effort, so that a score "
+    "may differ a little from that of “What they are worth”."
+)
+
 
 def sizes(record: Record) -> Markup:
     """Return the curves over k, and what enters and leaves from size to size."""
@@ -43,7 +48,7 @@ def sizes(record: Record) -> Markup:
         tag("p", _words(record)),
         tag("p", label(found["message"]), ".", class_="caption") if found["message"] else "",
         tag("div", tag("div", *panels, class_="panels"), class_="figure"),
-        note,
+        note or tag("p", QUICKER, class_="caption"),
         tag(
             "details",
             tag("summary", "What enters and leaves from size to size"),

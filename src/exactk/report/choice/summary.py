@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from exactk.report.choice.doubts import doubts
 from exactk.report.choice.phrases import (
     MEASURES,
+    agreement,
     because,
     comma,
     figure_of,
@@ -20,15 +22,20 @@ __all__ = ["asked", "headline"]
 
 Record = Mapping[str, Any]
 
+# Names in the first sentence; all of them stand in the table.
+LEAD_NAMES = 8
+
 
 def headline(record: Record) -> Markup:
     """Return what a reader in a hurry should know."""
     choice, target = record["choice"], record["asked"]["target"]
-    names = [part for name in choice["selected"] for part in (", ", tag("strong", label(name)))]
+    shown, left = choice["selected"][:LEAD_NAMES], len(choice["selected"]) - LEAD_NAMES
+    names = [part for name in shown for part in (", ", tag("strong", label(name)))]
     measure = MEASURES.get(record["asked"]["loss"], "loss")
     lead = tag(
         "p",
         *names[1:],
+        f" and {left} more" if left > 0 else "",
         f" {'explains' if len(choice['selected']) == 1 else 'explain'} "
         f"{percent_of(choice['explained'])} of the {measure} of ",
         label(target),
@@ -41,7 +48,7 @@ def headline(record: Record) -> Markup:
         if stopped
         else ""
     )
-    return join(lead, banner, _cards(record), _serious(record))
+    return join(lead, banner, _cards(record), _serious(record), doubts(record))
 
 
 def _cards(record: Record) -> Markup:
@@ -60,41 +67,49 @@ def _card(name: str, figure: str, words: object) -> Markup:
 
 
 def _facts(record: Record) -> list[tuple[str, tuple[str, object]]]:
-    score, stable, certificate = record["score"], record["stability"], record["certificate"]
-    found: list[tuple[str, tuple[str, object]]] = []
-    if score:
-        name = scoring_name(score["scoring"])
-        without = figure_of(score["baseline"])
-        found.append(
-            (
-                "On rows held out",
-                (
-                    f"{figure_of(score['honest'])} ± {figure_of(score['standard_error'])}",
-                    f"{name}, features chosen anew within each fold; {without} without any feature",
-                ),
-            )
-        )
-    if stable:
-        core = [name for name in record["choice"]["selected"] if name in stable["core"]]
-        found.append(
-            (
-                "Stability",
-                (
-                    short(stable["index"], 2),
-                    f"1 would be the same features on every half of the rows, 0 chance; "
-                    f"{len(core)} of {len(record['choice']['selected'])} are chosen in at least "
-                    f"{percent_of(stable['threshold'])} of the halves",
-                ),
-            )
-        )
-    if certificate:
-        found.append(("Proof", _proof_card(certificate)))
-    fit = f"of the loss is explained by {plural(record['choice']['k'], 'feature')} on all rows"
-    found.append(("Fit", (percent_of(record["choice"]["explained"]), fit)))
-    return found
+    measure = MEASURES.get(record["asked"]["loss"], "loss")
+    fit = f"of the {measure} is explained by {plural(record['choice']['k'], 'feature')} on all rows"
+    return [
+        ("On rows held out", _score_card(record)),
+        ("Stability", _stability_card(record)),
+        ("Proof", _proof_card(record)),
+        ("Fit", (percent_of(record["choice"]["explained"]), fit)),
+    ]
 
 
-def _proof_card(certificate: Record) -> tuple[str, str]:
+def _score_card(record: Record) -> tuple[str, object]:
+    score = record["score"]
+    if score is None:
+        return _missing(record, "score")
+    name, without = scoring_name(score["scoring"]), figure_of(score["baseline"])
+    return (
+        f"{figure_of(score['honest'])} ± {figure_of(score['standard_error'])}",
+        join(label(name), f", features chosen anew within each fold; {without} without any "
+             f"feature"),
+    )  # fmt: skip
+
+
+def _stability_card(record: Record) -> tuple[str, object]:
+    stable, selected = record["stability"], record["choice"]["selected"]
+    if stable is None:
+        return _missing(record, "stability")
+    core = [name for name in selected if name in stable["core"]]
+    return (
+        short(stable["index"], 2),
+        f"{agreement(stable['index'])}: 1 would be the same features on every half of the rows, 0 "
+        f"chance; {len(core)} of {len(selected)} are chosen in at least "
+        f"{percent_of(stable['threshold'])} of the halves",
+    )
+
+
+def _missing(record: Record, part: str) -> tuple[str, object]:
+    return "not measured", label(record["absent"].get(part, "it was not made"))
+
+
+def _proof_card(record: Record) -> tuple[str, object]:
+    certificate = record["certificate"]
+    if certificate is None:
+        return "not proven", label(record["absent"].get("certificate", "it was not tried"))
     if certificate["better"]:
         return "not the best", "another set of this size has a lower objective"
     if certificate["proven"]:

@@ -9,10 +9,12 @@ from exactk.report.choice.dots import Dot, dot_plot
 from exactk.report.choice.maps import heat_map
 from exactk.report.choice.phrases import (
     absent,
+    agreement,
     comma,
     figure_of,
     names_of,
     percent_of,
+    same_search,
     scoring_name,
     share_of,
 )
@@ -23,6 +25,9 @@ from exactk.report.tables import cell, head, table
 __all__ = ["proof", "stability", "worth"]
 
 Record = Mapping[str, Any]
+
+# Names in one sentence; those that are chosen more rarely are counted.
+MOST_NAMES = 30
 
 
 def worth(record: Record) -> Markup:
@@ -50,20 +55,11 @@ def _score(record: Record) -> Markup:
         (
             "chosen on all rows",
             figure_of(score["naive"]),
-            "The same folds with the features of this page, which have seen the rows held out: "
-            "too good by the difference.",
+            "The same folds with the features of this page, which have seen the rows held out"
+            + (": too good by the difference." if _flatters(score) else "."),
         ),
         ("without features", figure_of(score["baseline"]), "The commonest class, or the mean."),
     ]
-    if score["p_value"] is not None:
-        lines.append(
-            (
-                "p-value",
-                short(score["p_value"], 2),
-                f"How often the same search explains as much of a target that is shuffled over the "
-                f"rows ({plural(score['n_permutations'], 'shuffled target')}).",
-            )
-        )
     body = [
         tag("tr", tag("th", what, scope="row"), cell(figure), tag("td", words, class_="reason"))
         for what, figure, words in lines
@@ -74,7 +70,27 @@ def _score(record: Record) -> Markup:
         tag("th", "what it means", scope="col"),
     )
     message = tag("p", label(score["message"]), ".", class_="caption") if score["message"] else ""
-    return join(table(body, heads, caption="What to expect of new rows"), message)
+    return join(
+        table(body, heads, caption="What to expect of new rows"), message, _permutations(score)
+    )
+
+
+def _flatters(score: Record) -> bool:
+    naive, honest = score["naive"], score["honest"]
+    return naive is not None and honest is not None and naive > honest
+
+
+def _permutations(score: Record) -> Markup:
+    """Say what chance alone would come to."""
+    if score["p_value"] is None:
+        return Markup()
+    return tag(
+        "p",
+        f"Permutation test: p = {short(score['p_value'], 2)}. That is how often the same search "
+        f"explains as much of a target that is shuffled over the rows "
+        f"({plural(score['n_permutations'], 'shuffled target')}); at 0.05 or below "
+        f"one says that the features tell something of the target.",
+    )
 
 
 def _comparison(record: Record) -> Markup:
@@ -171,17 +187,17 @@ def stability(record: Record) -> Markup:
         parts.append(
             tag(
                 "p",
-                f"On {found['n_samples']} random halves of the rows the same search chooses. "
-                f"Nogueira’s index of agreement is {short(found['index'], 2)} "
-                f"({short(low, 2)} to {short(high, 2)}): 1 if every half gives the same features, "
-                f"0 if chance would agree as well.",
+                f"{same_search(record).capitalize()} chooses on {found['n_samples']} random halves "
+                f"of the rows. How far they agree (Nogueira’s index) is {short(found['index'], 2)} "
+                f"({short(low, 2)} to {short(high, 2)}), {agreement(found['index'])}: 1 if every "
+                f"half gives the same features, 0 if chance would agree as well.",
             )
         )
         parts += [
-            tag("p", f"{words} ({len(found[part])}): ", names_of(found[part][:30]))
+            tag("p", f"{words} ({len(found[part])}): ", _often(found, part))
             for part, words in (
                 ("core", f"In at least {percent_of(found['threshold'])} of the halves"),
-                ("exchangeable", "Now and then, standing in for each other"),
+                ("exchangeable", "In fewer, where others stand in for them"),
             )
             if found[part]
         ]
@@ -194,6 +210,18 @@ def stability(record: Record) -> Markup:
     return join(*parts)
 
 
+def _often(found: Record, part: str) -> Markup:
+    """Names with how often each is chosen, the most frequent first."""
+    often = {row["feature"]: row["frequency"] for row in found["frequencies"]}
+    shown = [
+        piece
+        for name in found[part][:MOST_NAMES]
+        for piece in (", ", label(name), f" {percent_of(often.get(name))}")
+    ]
+    left = len(found[part]) - MOST_NAMES
+    return join(*shown[1:], f" and {left} more" if left > 0 else "")
+
+
 def _map(record: Record, mapped: Record) -> Markup:
     k = record["choice"]["k"]
     seen = [i for i in range(len(mapped["names"])) if any(row[i] > 0 for row in mapped["values"])]
@@ -202,7 +230,8 @@ def _map(record: Record, mapped: Record) -> Markup:
     marked = mapped["sizes"].index(k) if k in mapped["sizes"] else None
     note = (
         f"How often each feature (rows) is chosen at each size (columns), in % of "
-        f"{mapped['n_samples']} halves; the frame is k = {k}."
+        f"{mapped['n_samples']} halves; the frame is k = {k}. Other halves and a search from size "
+        f"to size, so that figures may differ a little from those above."
     )
     picture = heat_map(
         names, [str(size) for size in mapped["sizes"]], values,
@@ -225,8 +254,8 @@ def proof(record: Record) -> Markup:
     if found["better"]:
         return _better(record, found)
     if found["proven"]:
-        words = f": no. Every other set of {plural(k, 'feature')} was ruled out."
-        verdict = tag("p", tag("strong", "Proven"), words)
+        words = f": every other set of {plural(k, 'feature')} was ruled out."
+        verdict = tag("p", tag("strong", "No. This is proven"), words)
     elif found["lower"] <= 0:
         verdict = tag(
             "p", tag("strong", "Not proven"),
@@ -236,8 +265,9 @@ def proof(record: Record) -> Markup:
     else:
         verdict = tag(
             "p", tag("strong", "Not proven"),
-            f": perhaps, but not by much. Whatever the best set is, its objective is at most "
-            f"{percent_of(found['gap'])} below that of this one. More time may close the gap.",
+            f": perhaps. The search found nothing better, and whatever the best set is, its "
+            f"objective is at most {percent_of(found['gap'])} below that of this one."
+            + (" More time may close the gap." if found["status"] == "time_limit" else ""),
         )  # fmt: skip
     took = (
         f"{comma(found['nodes'])} part{'s' if found['nodes'] != 1 else ''} of the space of all "
@@ -248,9 +278,14 @@ def proof(record: Record) -> Markup:
         if found["improved"]
         else ""
     )
-    return join(
-        verdict, better, tag("p", label(found["summary"])), tag("p", took, class_="caption")
+    exact = tag(
+        "details",
+        tag("summary", "The certificate, word by word"),
+        tag("p", label(found["summary"])),
+        tag("p", took),
+        class_="numbers",
     )
+    return join(verdict, better, exact)
 
 
 def _better(record: Record, found: Record) -> Markup:
