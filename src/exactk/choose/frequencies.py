@@ -91,7 +91,7 @@ def frequencies_by_size(
     k_max : int
         The largest size.
     n_samples, method, effort, groups, random_state, time_limit, verbose, **options
-        As in `exactk.stability`.
+        As in `exactk.stability`; effort None is 0, for a path goes from size to size.
 
     Returns
     -------

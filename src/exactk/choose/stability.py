@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from exactk.agreement import mean_jaccard, nogueira_index, nogueira_interval, wilson
 from exactk.checks import Number, Whole
-from exactk.choose.half_search import Search, graded
+from exactk.choose.half_search import Search, graded, usual_effort
 from exactk.choose.splits import row_groups
 from exactk.errors import InputError
 from exactk.methods.base import Method, generator
@@ -201,7 +201,8 @@ def stability(
     method : str or Method
         What chooses, as in `solve`.
     effort : float or None
-        How hard a method that searches does so; None is 0, greedy and swaps alone.
+        How hard a method that searches does so. None is 0.1 for `exchange`, and 0, greedy and
+        swaps alone, under losses and constraints that make a search dear.
     threshold : float
         Frequency from which on a feature is in the core, above 0.5.
     negligible : float
@@ -243,7 +244,7 @@ def stability(
     >>> problem = Problem.from_arrays(data.data, data.target, feature_names=data.feature_names)
     >>> found = stability(problem, 4, n_samples=40)
     >>> found.core.names
-    ('proline', 'alcohol')
+    ('proline', 'flavanoids', 'color_intensity', 'alcohol')
     >>> found.table[0]["frequency"]
     1.0
     """
@@ -256,6 +257,8 @@ def stability(
     Number("(0, inf]", none="no limit")("time_limit", time_limit)
     check_rows(problem)
     numbered = None if groups is None else numbered_groups(problem, groups)
+    if effort is None and "effort" not in options:
+        effort = usual_effort(problem, method)
     rng, search = generator(random_state), Search(method, effort, random_state, options)
     monitor = Monitor(time_limit)
     # First: it says what is wrong with k, the method or the rules.

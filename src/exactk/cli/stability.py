@@ -54,7 +54,8 @@ def stability(
     Features chosen nearly always are the core, those that stand in for each other are
     exchangeable, the rest is never chosen. The stability index is 1 if every half gives the same
     features and 0 if chance would agree as well. TABLE is what exactk select takes; moments have no
-    rows to draw from. A search without --effort is that of --effort 0.
+    rows to draw from. Halves are searched with a tenth of the usual effort unless --effort says
+    otherwise.
     """
     from exactk.choose.ridge import resolve_ridge
     from exactk.choose.stability import stability as measure

@@ -47,10 +47,6 @@ LEAST_SIZES = 10
 # Seconds that the map of frequencies may take where no time limit is given: one of fewer halves is
 # a map as well.
 PATIENCE = 60.0
-# How hard halves are searched at the size of the page: without effort some of them end in a set
-# that is not their best, and look less alike than they are. The map goes from size to size, which
-# finds nearly the same without.
-HALF_EFFORT = 0.1
 # Pieces of work among which a time limit is shared out.
 PARTS = 9
 
@@ -315,7 +311,7 @@ def _stability(problem: Problem, result: Result, asked: Settings, work: Work) ->
     return stability(
         problem, result.k, n_samples=asked.n_samples, method=asked.method, groups=asked.groups,
         random_state=asked.random_state, time_limit=work.seconds(), verbose=asked.verbose,
-        **asked.half_options(HALF_EFFORT if problem.loss.by_moments else 0.0),
+        **asked.half_options,
     )  # fmt: skip
 
 
@@ -327,7 +323,7 @@ def _frequencies(problem: Problem, k_max: int, asked: Settings, work: Work) -> F
         problem, k_max, n_samples=max(asked.n_samples // 2, 2), method=asked.method,
         groups=asked.groups, random_state=asked.random_state,
         time_limit=PATIENCE if share is None else min(share, PATIENCE), verbose=asked.verbose,
-        **asked.half_options(0.0),
+        **asked.half_options,
     )  # fmt: skip
 
 

@@ -86,13 +86,11 @@ class Settings:
             return {"rule": self.rule}
         return {"rule": self.rule, "cv": self.cv, "groups": self.groups}
 
-    def half_options(self, effort: float) -> dict[str, Any]:
-        """Return the options of the method on halves of the rows: so much effort, at most."""
-        options = {name: value for name, value in self.options.items() if name != "random_state"}
-        usual = options.pop("effort", None)
-        if self.method == "exchange":
-            options["effort"] = effort if usual is None else min(effort, usual)
-        return options
+    @property
+    def half_options(self) -> dict[str, Any]:
+        """Options of the method on halves of the rows, which have an effort and seeds of theirs."""
+        own = ("effort", "random_state")
+        return {name: value for name, value in self.options.items() if name not in own}
 
     @property
     def method_name(self) -> str:
