@@ -49,12 +49,14 @@ html_theme = "furo"
 html_title = f"exactk {__version__}"
 html_static_path = ["_static"]
 html_css_files = ["exactk.css"]
+html_js_files = ["exactk.js"]
 html_copy_source = False
 html_show_sourcelink = False
 # Excerpts would be fetched, which a browser refuses for files.
 html_show_search_summary = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
-pygments_style = "tango"
-pygments_dark_style = "native"
+# Every colour of these has a contrast of 4.5 or more to the paper.
+pygments_style = "a11y-light"
+pygments_dark_style = "a11y-dark"
 highlight_language = "none"

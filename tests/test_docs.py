@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -25,6 +26,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("docs")]
 
 HEADINGS = ("What it does", "Cost", "Guarantee", "Options", "Measured", "Example")
 OUTSIDE = re.compile(r"(?:https?:)?//", flags=re.I)
+# Prose, code, wide tables, pictures, a page of a method, of the API and of the theme.
+LOOKED_AT = (
+    "index.html", "start.html", "measured.html", "losses.html", "report.html", "cli.html",
+    "methods/exchange.html", "api/exactk.TopKSelector.html", "examples/demo.html", "search.html",
+)  # fmt: skip
 
 
 class Page(HTMLParser):
@@ -201,8 +207,76 @@ def test_no_page_is_wider_than_a_phone(site: Path, pages: dict[str, Page]) -> No
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
 
+@NEEDS_BROWSER[0]
+@NEEDS_BROWSER[1]
+@pytest.mark.skipif(
+    find_spec("axe_playwright_python") is None, reason="axe-playwright-python is absent"
+)
+# Colours do not go by the width, nor what scrolls by the colours.
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 375)])
+def test_nothing_stands_in_the_way_of_anybody(site: Path, scheme: str, width: int) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+    from playwright.sync_api import sync_playwright
+
+    found = []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        view = browser.new_page(
+            viewport={"width": width, "height": 800},
+            color_scheme="dark" if scheme == "dark" else "light",
+        )
+        for name in LOOKED_AT:
+            view.goto((site / name).as_uri())
+            # Boxes that scroll become stops for keys once they are laid out.
+            view.evaluate("() => new Promise((r) => requestAnimationFrame(() => setTimeout(r)))")
+            answer = Axe().run(view).response
+            assert len(answer["passes"]) > 20
+            found += [(name, one["id"], one["nodes"][0]["html"]) for one in answer["violations"]]
+        browser.close()
+    assert found == []
+
+
+@NEEDS_BROWSER[0]
+@NEEDS_BROWSER[1]
+def test_a_picture_keeps_its_size_on_a_phone_and_follows_the_theme(site: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    seen = "all => all.filter(i => i.checkVisibility()).map(i => [i.src.split('/').pop(), i.width])"
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        view = browser.new_page(viewport={"width": 375, "height": 800}, color_scheme="dark")
+        view.goto((site / "report.html").as_uri())
+        assert view.eval_on_selector_all(".picture img", seen) == [["report-dark.png", 720]]
+        view.evaluate("document.body.dataset.theme = 'light'")
+        assert view.eval_on_selector_all(".picture img", seen) == [["report.png", 720]]
+        view.wait_for_selector('.picture[tabindex="0"]')
+        browser.close()
+
+
+def test_drawings_have_colours_for_the_dark() -> None:
+    drawings = list((ROOT / "docs" / "img").glob("*.svg"))
+    assert drawings
+    for drawing in drawings:
+        text = drawing.read_text(encoding="utf-8")
+        light, _, dark = text.partition("@media (prefers-color-scheme: dark)")
+        names = set(re.findall(r"(--\w+): #", light))
+        assert names >= {"--paper", "--ink", "--c0"}
+        assert names == set(re.findall(r"(--\w+): #", dark)), drawing.name
+        # A colour that is named anywhere else is the same in both.
+        assert re.findall(r"(?:fill|stroke|color)[:=]\s*\"?#", text) == [], drawing.name
+
+
+def test_numbers_are_not_broken(pages: dict[str, Page]) -> None:
+    cell = r'<td class="([^"]*)"><p>(?:<strong>)?([^<]+)'
+    cells = [found for name in ("measured", "results")
+             for found in re.findall(cell, pages[f"{name}.html"].text)]  # fmt: skip
+    numbers = [(kind, text) for kind, text in cells if " ± " in text]
+    assert len(numbers) > 100
+    assert [text for kind, text in numbers if "whole" not in kind] == []
+
+
 @pytest.mark.parametrize(
-    "module", ["api", "commands", "docstring", "links", "measured", "methods", "rst"]
+    "module", ["api", "commands", "docstring", "links", "looks", "measured", "methods", "rst"]
 )
 def test_the_examples_of_the_tools_run(module: str) -> None:
     results = doctest.testmod(importlib.import_module(f"tools.site.{module}"))

@@ -2,8 +2,8 @@
 
 A Sphinx extension. Before anything is read it writes a page for each method of the registry and
 the index of the API; while reading it answers the directives ``command-help`` and
-``method-table`` and leads links to files of the repository to their pages; at the end it links
-names in code type to what they name.
+``method-table``, leads links to files of the repository to their pages and marks what the style
+sheet is to set apart; at the end it links names in code type to what they name.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sphinx.config import Config
 from tools.site.api import index_page
 from tools.site.commands import CommandHelp
 from tools.site.links import LinkNames, lead_home, lead_included_home
+from tools.site.looks import frame_pictures, keep_numbers_whole
 from tools.site.methods import MethodTable, method_pages
 from tools.site.rst import heading
 
@@ -38,6 +39,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", lead_home)
     app.connect("include-read", lead_included_home)
     app.connect("doctree-read", trim)
+    app.connect("doctree-read", keep_numbers_whole)
+    # Before Sphinx collects the pictures, so that the dark ones are among them.
+    app.connect("doctree-read", frame_pictures, priority=400)
     app.add_directive("command-help", CommandHelp)
     app.add_directive("method-table", MethodTable)
     app.add_post_transform(LinkNames)
