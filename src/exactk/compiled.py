@@ -7,14 +7,21 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from threading import local
 from typing import Any
 
-__all__ = ["one_blas_thread", "open_library", "path_beside", "side_by_side", "threads_allowed"]
+__all__ = [
+    "few_threads", "one_blas_thread", "open_library", "path_beside", "side_by_side",
+    "threads_allowed",
+]  # fmt: skip
 
 _thread = local()
+
+# Numbers of a table up to which an estimator of scikit-learn gains nothing by more threads.
+FEW = 2**18
 
 
 def path_beside(module: str) -> Path:
@@ -78,6 +85,17 @@ def one_blas_thread() -> Any:
     ...     pass
     """
     return _thread_pools().limit(limits=1, user_api="blas")
+
+
+def few_threads(size: int) -> Any:
+    """Return a context for an estimator that is fitted to so many numbers: one thread for few.
+
+    Examples
+    --------
+    >>> with few_threads(1000):
+    ...     pass
+    """
+    return one_blas_thread() if size <= FEW else nullcontext()
 
 
 def side_by_side(tasks: Iterable[Callable[[], None]]) -> None:

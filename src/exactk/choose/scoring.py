@@ -14,6 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from exactk.choose.estimators import read_estimator
 from exactk.choose.folds import Fold, HeldOut
+from exactk.compiled import few_threads
 from exactk.errors import InputError, nearest
 from exactk.problem import Problem
 from exactk.result import Result
@@ -116,12 +117,13 @@ class Trial:
         """Train on x and y, and score on z and t; weights are those of both."""
         fitted = clone(self.estimator)
         try:
-            if weights is None:
-                fitted.fit(x, y)
-                value = self.scorer(fitted, z, t)
-            else:
-                _fit_weighted(fitted, x, y, weights[0])
-                value = self.scorer(fitted, z, t, sample_weight=weights[1])
+            with few_threads(int(np.prod(x.shape))):
+                if weights is None:
+                    fitted.fit(x, y)
+                    value = self.scorer(fitted, z, t)
+                else:
+                    _fit_weighted(fitted, x, y, weights[0])
+                    value = self.scorer(fitted, z, t, sample_weight=weights[1])
         except (TypeError, ValueError) as error:
             # How scikit-learn says that a target, an estimator and a score do not go together.
             raise InputError(

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from exactk import registry
 from exactk.agreement import nogueira_index
 from exactk.choose.asked import Asked
+from exactk.compiled import few_threads
 from exactk.errors import InputError, UnknownMethodError, nearest
 from exactk.evaluate.parts import Given
 from exactk.evaluate.rivals import RIVALS, Rival, Sheet
@@ -105,7 +106,7 @@ class Theirs(Contender):
         # The clock starts with an array, which is what scikit-learn would be given.
         clock = Monitor(self._limit)
         sheet = Sheet(x, y[rows], problem.weights_of(rows), problem.task, self._seed, clock)
-        with warnings.catch_warnings(record=True) as caught:
+        with few_threads(x.size), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             support = columns[self._run(sheet, k)]
         seconds = clock.seconds
