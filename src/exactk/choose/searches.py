@@ -68,6 +68,11 @@ class Clock:
         Number("(0, inf]", none="no limit")("time_limit", limit)
         self._end = None if limit is None else time.perf_counter() + limit
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return self._end is not None and time.perf_counter() >= self._end
+
     def share(self, parts: int) -> float | None:
         """Return seconds for the next of so many parts; hardly any when time is up."""
         if self._end is None:

@@ -86,12 +86,22 @@ def _read_groups(given: Given, column: str, feature: str) -> npt.NDArray[np.gene
             memory_limit=given.memory_limit,
         ).in_memory()
     except InputError as error:
-        # The way out that fits a target.
-        way = "use task='regression' or code the classes first"
-        words = str(error).replace(way, "name the groups by text or whole numbers")
-        raise InputError(f"--groups {column!r}: {words}") from error
+        raise InputError(_of_groups(str(error), column)) from error
     target = problem.target
     assert target is not None
     assert target.codes is not None
     assert target.classes is not None
     return target.classes[target.codes]
+
+
+def _of_groups(words: str, column: str) -> str:
+    """What is wrong with a target, said of groups of rows."""
+    if "y has 1 class" in words:
+        return f"--groups {column!r} has one group only; rows are split between two at least"
+    for said, way in (
+        ("use task='regression' or code the classes first",
+         "name the groups by text or whole numbers"),
+        (f"target column {column!r}", "the column"),
+    ):  # fmt: skip
+        words = words.replace(said, way)
+    return f"--groups {column!r}: {words}"

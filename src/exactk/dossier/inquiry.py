@@ -176,7 +176,7 @@ def investigate(
         "asked": told_question(problem, asked, result, named, said),
         "choice": told_choice(result, problem),
         **found,
-        "remarks": [remark.to_dict() for remark in look_at(problem, result)],
+        "remarks": [remark.to_dict() for remark in work.surely(lambda: look_at(problem, result))],
         "absent": work.absent,
     }
     return Dossier(result, record, work.stopped)
@@ -291,8 +291,10 @@ def _parts(
         else from_explanation(why)
     )
     return {
-        "features": member_rows(problem, result, losses or {}, stable),
-        "coefficients": pictures.coefficients(problem, result.support, result.coef),
+        "features": work.surely(lambda: member_rows(problem, result, losses or {}, stable)),
+        "coefficients": work.surely(
+            lambda: pictures.coefficients(problem, result.support, result.coef)
+        ),
         "near": None if why is None else near_part(why),
         "certificate": None if certificate is None else told_certificate(certificate, result),
         "stability": None if stable is None else stability_part(stable),
@@ -300,8 +302,8 @@ def _parts(
         "frequencies": None if mapped is None else told_map(mapped),
         "score": None if score is None else score.to_dict(),
         "comparison": None if compared is None else compared.to_dict(),
-        "correlations": pictures.correlations(problem, result.order),
-        "means": pictures.group_means(problem, result.order),
+        "correlations": work.surely(lambda: pictures.correlations(problem, result.order)),
+        "means": work.surely(lambda: pictures.group_means(problem, result.order)),
     }
 
 

@@ -41,8 +41,8 @@ class Remark:
     Attributes
     ----------
     kind : str
-        ``constant``, ``duplicated``, ``collinear``, ``imbalanced``, ``tiny``, ``few rows``,
-        ``wide``, ``repeated rows``, ``row number``, ``given away`` or ``coded``.
+        ``constant``, ``duplicated``, ``collinear``, ``imbalanced``, ``empty``, ``tiny``,
+        ``few rows``, ``wide``, ``repeated rows``, ``row number``, ``given away`` or ``coded``.
     text : str
         What is so, and what to do about it.
     serious : bool
@@ -161,7 +161,16 @@ def _classes(problem: Problem) -> Iterable[Remark]:
     counts, classes = class_rows(problem), problem.classes
     if counts is None or classes is None:
         return
-    ratio = float(counts.max() / max(counts.min(), np.finfo(float).tiny))
+    there = counts[counts > 0]
+    empty = [str(label) for label, count in zip(classes, counts, strict=True) if count == 0]
+    if empty:
+        yield Remark(
+            "empty",
+            f"{_count(len(empty), 'class', 'classes')} {'has' if len(empty) == 1 else 'have'} no "
+            f"rows: {listing(empty, SHOWN)}. Nothing here is about "
+            f"{'it' if len(empty) == 1 else 'them'}.",
+        )
+    ratio = float(there.max() / there.min())
     if ratio >= IMBALANCE:
         way = (
             "The classes are weighted; balanced accuracy would score them alike, too."
@@ -174,14 +183,14 @@ def _classes(problem: Problem) -> Iterable[Remark]:
             f"The largest class has {ratio:.3g} times the rows of the smallest: a fit gains most "
             f"on large classes, and accuracy hides what becomes of small ones. {way}",
         )
-    tiny = np.flatnonzero(counts < FEW_ROWS)
+    tiny = np.flatnonzero((counts > 0) & (counts < FEW_ROWS))
     if tiny.size:
         shown = [f"{str(classes[i])!r} ({counts[i]:g})" for i in tiny]
         yield Remark(
             "tiny",
             f"{_count(tiny.size, 'class', 'classes')} {'has' if tiny.size == 1 else 'have'} fewer "
             f"than {FEW_ROWS} rows: {_joined(shown)}. What is said of them rests on these few.",
-            serious=bool(counts.min() < 3),
+            serious=bool(there.min() < 3),
         )
 
 

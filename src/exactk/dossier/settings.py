@@ -136,6 +136,8 @@ class Work:
         found = None
         if self.stopped:
             self.absent[part] = "stopped by the user before it was begun"
+        elif self.clock.is_over:
+            self.absent[part] = "the time limit came before it was begun"
         else:
             try:
                 found = call()
@@ -149,6 +151,14 @@ class Work:
                 self.absent[part] = f"{type(error).__name__}: {error}"
         self.left -= 1
         return found
+
+    def surely(self, call: Callable[[], Found]) -> Found:
+        """Do what takes a moment, once more if it was stopped: nothing found before is lost."""
+        try:
+            return call()
+        except KeyboardInterrupt:
+            self.stopped = True
+            return call()
 
 
 def _ended_early(found: object) -> bool:

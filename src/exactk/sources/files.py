@@ -34,6 +34,7 @@ __all__ = [
     "is_wide_text",
     "needs_pyarrow",
     "read_table",
+    "refuse_pipe",
     "refuse_ragged",
     "spell_suffixes",
     "split_table",
@@ -106,12 +107,29 @@ def read_table(path: str | os.PathLike[str]) -> pa.Table:
         raise InputError(f"table {str(path)!r} is a folder; give one file ({spell_suffixes()})")
     if not file.exists():
         raise InputError(f"table {str(path)!r} does not exist")
+    refuse_pipe(file)
     suffix = suffix_of(file)
     needs_pyarrow()
     with unreadable(file):
         table = _READERS[KINDS[suffix]](file)
     _check_shape(table, str(path))
     return table
+
+
+def refuse_pipe(path: str | os.PathLike[str]) -> None:
+    """Raise for what is no file on a disk: opening a pipe waits for its writer, for ever perhaps.
+
+    Examples
+    --------
+    >>> refuse_pipe(os.devnull)
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: table '/dev/null' is a pipe or a device; save it as a file first
+    """
+    if not os.path.isfile(path):
+        raise InputError(
+            f"table {os.fspath(path)!r} is a pipe or a device; save it as a file first"
+        )
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:

@@ -12,6 +12,13 @@ __all__ = ["made", "remarks"]
 
 Record = Mapping[str, Any]
 
+# Kinds of remarks that one word does not tell.
+HEADS = {
+    "constant": "constant columns", "duplicated": "copies of columns", "coded": "columns of text",
+    "collinear": "columns alike", "imbalanced": "uneven classes", "empty": "empty classes",
+    "tiny": "tiny classes", "wide": "more columns than rows",
+}  # fmt: skip
+
 
 def remarks(record: Record) -> Markup:
     """Return warnings about the data."""
@@ -25,7 +32,7 @@ def remarks(record: Record) -> Markup:
     said = [
         tag(
             "li",
-            tag("strong", one["kind"]),
+            tag("strong", HEADS.get(one["kind"], one["kind"])),
             ": ",
             label(one["text"]),
             class_="serious" if one["serious"] else None,

@@ -42,11 +42,14 @@ def headline(record: Record) -> Markup:
         f" in {comma(record['asked']['n_rows'])} rows.",
         class_="lead",
     )
-    stopped = [part for part, why in record["absent"].items() if why.startswith("stopped")]
-    banner = (
-        tag("p", "This was stopped before its end: some parts below are missing.", class_="banner")
-        if stopped
-        else ""
+    reasons = record["absent"].values()
+    ends = {"stopped": "This was stopped", "the time limit": "The time limit came"}
+    banner = join(
+        *(
+            tag("p", f"{words} before its end: some parts below are missing.", class_="banner")
+            for begins, words in ends.items()
+            if any(why.startswith(begins) for why in reasons)
+        )
     )
     return join(lead, banner, _cards(record), _serious(record), doubts(record))
 
