@@ -46,7 +46,8 @@ def comparison(sheet: Sheet, measure: str) -> Markup:
              "state a deviation"),
         head("within the stated deviation", numeric=False),
     )  # fmt: skip
-    return table(rows, heads, caption=caption, kind="compare")
+    name = f"Published and measured {name_of(measure)}"
+    return table(rows, heads, caption=caption, kind="compare", name=name)
 
 
 def _compared(sheet: Sheet, one: Comparison) -> Markup:

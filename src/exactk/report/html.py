@@ -138,7 +138,9 @@ def _side(found: list[Study], register: styles.Register, anchors: dict[str, str]
         tag("nav", tag("ul", *links), aria_label="Recipes"),
         tag(
             "form",
-            tag("button", "Dark", type="button", id="theme", class_="theme"),
+            tag(
+                "button", "Dark", type="button", id="theme", class_="theme", aria_label="Dark theme"
+            ),
             _filter("m", "Methods", register.methods),
             _filter("d", "Data sets", register.datasets),
             id="controls",

@@ -85,7 +85,7 @@ def origin(studies: Sequence[Study], register: styles.Register) -> Markup:
         _times(cells),
         tag("h3", "Commands"),
         tag("p", "Each runs a recipe again on the same data, with the same methods and repeats."),
-        *(tag("pre", tag("code", command(study)), class_="command") for study in studies),
+        *(_command(study) for study in studies),
         tag("h3", "Machine and versions"),
         _variants("machine", cells),
         _variants("versions", cells),
@@ -97,6 +97,18 @@ def origin(studies: Sequence[Study], register: styles.Register) -> Markup:
         *(_definition(study) for study in studies if study.definition),
         id="origin",
         class_="origin",
+    )
+
+
+def _command(study: Study) -> Markup:
+    return tag(
+        "pre",
+        tag("code", command(study)),
+        class_="command",
+        # What scrolls must be reachable by keyboard.
+        tabindex="0",
+        role="region",
+        aria_label=f"Command of {study.name}",
     )
 
 
@@ -164,7 +176,7 @@ def _data(cells: Sequence[Mapping[str, Any]], register: styles.Register) -> Mark
         tables.head("data set", numeric=False), tables.head("rows"), tables.head("features"),
         tables.head("classes"), tables.head("checksum", numeric=False),
     )  # fmt: skip
-    return tables.table(rows, heads, kind="data")
+    return tables.table(rows, heads, kind="data", name="Data sets")
 
 
 def _seeds(studies: Sequence[Study]) -> Markup:

@@ -34,10 +34,26 @@ NAMED_REPEATS = 8
 STABILITIES = ("jaccard", "nogueira")
 
 
-def table(rows: Sequence[Markup], *heads: Markup, caption: object = "", kind: str = "") -> Markup:
+def table(
+    rows: Sequence[Markup],
+    *heads: Markup,
+    caption: object = "",
+    kind: str = "",
+    name: str = "",
+) -> Markup:
     """Put rows under one or more rows of headings, in a box that scrolls sideways.
 
     The caption stands outside the box: inside it would be as wide as the table.
+
+    Parameters
+    ----------
+    rows, *heads : Markup
+    caption : object
+        What it shows and how to read it; the name of the box, unless it has one of its own.
+    kind : str
+        Classes for the style sheet.
+    name : str
+        What to call it in a few words, for who hears it: a long caption would be read twice.
     """
     box = tag(
         "div",
@@ -51,7 +67,7 @@ def table(rows: Sequence[Markup], *heads: Markup, caption: object = "", kind: st
         # What scrolls must be reachable by keyboard.
         tabindex="0",
         role="region",
-        aria_label=caption or "Table",
+        aria_label=name or caption or "Table",
     )
     return tag("div", tag("p", caption, class_="caption") if caption else "", box, class_="tabled")
 
@@ -158,7 +174,10 @@ def _wide(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> Markup:
         f"{', unless n says otherwise' if len(counts) > 1 else ''}{bold}."
         f"{' Grey: printed in the paper, not measured here.' if prints else ''}"
     )
-    return table(rows, *heads, caption=caption, kind="wide")
+    where = f" on {columns[0][0]}" if len({dataset for dataset, _ in columns}) == 1 else ""
+    return table(
+        rows, *heads, caption=caption, kind="wide", name=f"{capital(named)}{k}{where}, by method"
+    )
 
 
 def _prints(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> list[Markup]:
@@ -250,7 +269,7 @@ def standings(sheet: Sheet, found: Ranking) -> Markup:
         f"{plural(found.blocks, 'data set')}. A tie shares a win; a method without a number shares "
         f"the last ranks of that comparison."
     )
-    return table(rows, heads, caption=caption, kind="standings")
+    return table(rows, heads, caption=caption, kind="standings", name="Leaderboard")
 
 
 def troubles(sheet: Sheet) -> Markup:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from importlib.util import find_spec
 
-import numpy as np
 import pytest
-from sklearn.datasets import load_diabetes, load_wine
 
-import exactk
-from exactk.report.choice import write_choice_page
 from tests.unit.report.browsing import NEEDS_BROWSER, background, shown
+from tests.unit.report.choices import HOSTILE, pages, unfold
 
 pytestmark = [
     *NEEDS_BROWSER,
@@ -20,70 +16,14 @@ pytestmark = [
     ),
 ]
 
-HOSTILE = (
-    "<script>window.hacked = 1</script>",
-    '"><img src=x onerror="window.hacked = 2">',
-    "</title><script>window.hacked = 3</script>",
-    "javascript:window.hacked = 4",
-    "' onmouseover='window.hacked = 5",
-    "\u202edesrever <b>",
-)
-QUICK = {"n_samples": 10, "n_permutations": 9, "certify": 10.0}
-
-
-def wine():
-    data = load_wine(as_frame=True)
-    return exactk.investigate(data.data, data.target.map("cultivar {}".format), k=4, **QUICK)
-
-
-def diabetes():
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    return exactk.investigate(X, y, task="regression", **QUICK)
-
-
-def hostile():
-    rng = np.random.default_rng(0)
-    y = np.arange(90) % 3
-    X = rng.normal(size=(90, 6)) + y[:, None] * np.linspace(2, 0, 6)
-    X[:, 5] = X[:, 0]
-    labels = np.array(["<script>window.hacked = 6</script>", "<img src=x>", "&amp;<i>"])[y]
-    problem = exactk.Problem.from_arrays(X, labels, feature_names=HOSTILE)
-    return exactk.investigate(
-        problem.with_constraints(include=[HOSTILE[1]]), k=3, target="<svg onload=alert(1)>",
-        about={"table": "<script>.csv", "command": "exactk report '<script>.csv'",
-               "code": "print('</script>')", "constraints": {"include": HOSTILE[1]}},
-        **QUICK,
-    )  # fmt: skip
-
-
-def many():
-    rng = np.random.default_rng(1)
-    y = np.arange(400) % 25
-    X = rng.normal(size=(400, 60))
-    X[:, :25] += 3 * np.eye(25)[y]
-    names = [f"a rather long name of column number {j}" for j in range(60)]
-    problem = exactk.Problem.from_arrays(X, y, feature_names=names)
-    return exactk.investigate(problem, k=20, k_max=30, methods=("fisher",), **QUICK)
-
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("choices")
-    found = {}
-    for make in (wine, diabetes, hostile, many):
-        # As a program would come by it later.
-        record = json.loads(json.dumps(make().record))
-        page = write_choice_page(record, folder / f"{make.__name__}.html")
-        found[make.__name__] = page.as_uri()
-    return found
-
-
-def unfold(view):
-    view.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+    return pages(tmp_path_factory.mktemp("choices"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["wine", "diabetes", "hostile", "many"])
+@pytest.mark.parametrize("name", ["wine", "diabetes", "hostile", "many", "alike"])
 def test_nothing_stands_in_the_way_of_anybody(visit, name, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
@@ -123,7 +63,7 @@ def test_numbers_on_a_map_can_be_read_on_their_colours(visit, scheme):
 
 
 @pytest.mark.parametrize("width", [360, 760, 1600])
-@pytest.mark.parametrize("name", ["wine", "diabetes", "hostile", "many"])
+@pytest.mark.parametrize("name", ["wine", "diabetes", "hostile", "many", "alike"])
 def test_the_page_is_not_wider_than_the_screen(visit, name, width):
     view = visit(name, viewport={"width": width, "height": 800})
     unfold(view)

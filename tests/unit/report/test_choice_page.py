@@ -20,7 +20,7 @@ from exactk import Problem, investigate
 from exactk.moments import Moments
 from exactk.report.choice import choice_page
 from exactk.report.choice.phrases import figure_of, percent_of, share_of
-from exactk.report.numbers import short
+from exactk.report.numbers import exact, short
 from tests.unit.report.test_page import read
 
 QUICK = {"n_samples": 4, "n_permutations": 2, "certify": 2, "methods": ("selectkbest",)}
@@ -280,7 +280,8 @@ def test_numbers_of_the_page_are_those_of_the_record(dossiers):
         assert row["substitute"] in said
     for one in record["coefficients"]:
         for raw, standardised in zip(one["raw"], one["standardised"], strict=True):
-            assert f"{short(raw, 5)} per unit of {one['column']}" in html.unescape(page)
+            # Not in a title alone, which wants a mouse.
+            assert f'data-v="{exact(raw)}">{short(raw, 5)}</td>' in page
             assert short(standardised, 3) in said
     for row in record["comparison"]["methods"]:
         assert f"{figure_of(row['mean'])} ± {figure_of(row['standard_error'])}" in said
@@ -298,6 +299,25 @@ def test_every_section_is_there(dossiers):
     assert len(heads) == 10
     assert "Is there anything better?" in heads
     assert "Not proven" in text_of(page)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_boxes_that_scroll_have_short_names_of_their_own(dossiers, name):
+    page = dossiers[name].to_html()
+    regions = [attrs for _, attrs in read(page).seen if attrs.get("role") == "region"]
+    names = [attrs["aria-label"] for attrs in regions]
+    assert len(names) > 1
+    assert max(map(len, names)) <= 80
+    assert len(set(names)) == len(names)
+    assert all(attrs["tabindex"] == "0" for attrs in regions)
+
+
+def test_intervals_of_frequencies_can_be_read(dossiers):
+    dossier = dossiers["small"]
+    said = text_of(dossier.to_html())
+    for row in dossier.record["features"]:
+        ends = (percent_of(row[end]) for end in ("frequency", "low", "high"))
+        assert f"{row['feature']}{''.join(ends)}" in said
 
 
 def test_serious_remarks_are_at_the_top():

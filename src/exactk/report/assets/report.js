@@ -17,7 +17,10 @@
     try { return localStorage.getItem("exactk-theme"); } catch { return null; }
   };
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches);
-  const nameTheme = () => { themeButton.textContent = isDark() ? "Light" : "Dark"; };
+  const nameTheme = () => {
+    themeButton.textContent = isDark() ? "Light" : "Dark";
+    themeButton.setAttribute("aria-label", `${themeButton.textContent} theme`);
+  };
   if (["light", "dark"].includes(recall())) root.dataset.theme = recall();
   nameTheme();
   systemDark.addEventListener("change", nameTheme);
@@ -157,6 +160,61 @@
     button.addEventListener("click", () => sortBy(heading, heading.cellIndex));
   }
 
+  // On paper the rows of a wide table wrap, and each number needs the name of its column. Numbers do
+  // not break and names do; a letter is 6 units wide there, and paper 680.
+  const [LETTER, GAP, NAME, PAPER] = [6, 10, 90, 680];
+  const breadth = (cells) => Math.max(...cells.map((cell) => {
+    const text = cell.textContent;
+    if (cell.matches(".number, .plain tbody td")) return GAP + LETTER * text.length;
+    const words = text.split(/\s+/).map((word) => word.length);
+    return GAP + Math.min(LETTER * Math.max(...words), NAME);
+  }));
+  for (const table of all("main table")) {
+    const [heads, ...more] = table.tHead.rows;
+    const rows = [...table.tBodies[0].rows];
+    const columns = [...heads.cells].map((top, i) => [top, ...rows.map((row) => row.cells[i] ?? top)]);
+    const whole = columns.reduce((sum, cells) => sum + breadth(cells), 0);
+    if (more.length || whole <= PAPER) continue;
+    const names = [...heads.cells].map((cell) => cell.textContent);
+    table.classList.add("spread");
+    for (const cell of all("tbody td", table)) cell.dataset.of = names[cell.cellIndex];
+  }
+
+  // ---- Copying: by the clipboard where it is allowed, else as a hand would.
+  const spoken = document.createElement("p");
+  spoken.className = "unseen";
+  spoken.setAttribute("role", "status");
+  const copyByHand = (element) => {
+    const chosen = getSelection();
+    chosen.selectAllChildren(element);
+    const done = document.execCommand("copy");
+    if (done) chosen.removeAllRanges();
+    return done;
+  };
+  const copy = async (element) => {
+    try {
+      await navigator.clipboard.writeText(element.textContent);
+      return true;
+    } catch { return copyByHand(element); }
+  };
+  for (const block of all("pre.command")) {
+    const box = document.createElement("div");
+    const button = document.createElement("button");
+    box.className = "copyable";
+    button.type = "button";
+    button.textContent = "Copy";
+    button.setAttribute("aria-label", `Copy: ${block.getAttribute("aria-label")}`);
+    block.replaceWith(box);
+    box.append(block, button);
+    button.addEventListener("click", async () => {
+      const done = await copy(block.firstElementChild);
+      button.textContent = done ? "Copied" : "Press Ctrl+C";
+      spoken.textContent = done ? "Copied" : "Selected: press Ctrl+C to copy";
+      setTimeout(() => { button.textContent = "Copy"; spoken.textContent = ""; }, 2000);
+    });
+  }
+  document.querySelector("main").append(spoken);
+
   // ---- Legends: pointing at a method lifts its lines; a click holds them.
   for (const item of all(".legend:not(.fixed) li")) {
     const figure = item.closest(".figure");
@@ -203,8 +261,10 @@
     }
     return prepared.get(picture);
   };
+  let shownAt = 0;
   const say = (text, x, y) => {
     tip.textContent = text;
+    shownAt = scrollY;
     tip.hidden = false;
     const box = tip.getBoundingClientRect();
     tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 4))}px`;
@@ -235,8 +295,16 @@
   for (const picture of all("main svg[role=img]")) {
     picture.addEventListener("pointermove", (event) => point(picture, event));
     picture.addEventListener("pointerdown", (event) => point(picture, event));
-    picture.addEventListener("pointerleave", () => { tip.hidden = true; });
+    // A finger leaves when it is lifted, which is when one begins to read.
+    picture.addEventListener("pointerleave", (event) => {
+      if (event.pointerType === "mouse") tip.hidden = true;
+    });
   }
+  addEventListener("pointerdown", (event) => {
+    if (!event.target.closest?.("main svg[role=img]")) tip.hidden = true;
+  });
+  addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+  addEventListener("scroll", () => { if (Math.abs(scrollY - shownAt) > 40) tip.hidden = true; });
 
   if (location.hash) readAddress(); else apply();
 })();

@@ -13,6 +13,7 @@ from exactk.report.choice.phrases import (
     same_search,
     share_of,
 )
+from exactk.report.choice.units import own_units
 from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, short
 from exactk.report.tables import cell, head, table
@@ -32,6 +33,7 @@ def chosen(record: Record) -> Markup:
     return join(
         _features(record, single if beside else None),
         "" if beside else _coefficients(record),
+        own_units(record),
         _near(record),
     )
 
@@ -84,7 +86,7 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
         body.append(tag("tr", *cells))
     caption = _caption(record, substitutes, frequent)
     return join(
-        table(body, *above, join(*heads), caption=caption),
+        table(body, *above, join(*heads), caption=caption, kind="features", name="Chosen features"),
         _coefficient_note(record) if coefficients else "",
     )
 
@@ -112,9 +114,9 @@ def _coefficient_note(record: Record) -> Markup:
         if record["asked"]["classes"]
         else "per standard deviation of the feature"
     )
-    return tag(
-        "p", f"Coefficients are {what}; point at one for the units of the table.", class_="caption"
-    )
+    # On paper there is nothing to point with.
+    pointing = tag("span", "; point at one for the units of the table", class_="screen")
+    return tag("p", f"Coefficients are {what}", pointing, ".", class_="caption")
 
 
 def _held(row: Record) -> Markup:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from exactk.report.lettering import fit, shortened, width_of
 from exactk.report.markup import Markup, tag
 from exactk.report.scales import linear
 from exactk.report.styles import COLOURS, shape
-from exactk.report.svg import Plot, cut, number
+from exactk.report.svg import Plot, number
 
 __all__ = ["Dot", "dot_plot"]
 
-WIDTH, RIGHT, TOP = 400.0, 388.0, 14.0
+WIDTH, TOP = 400.0, 14.0
 ROW = 19.0
-# Characters of a name, and what one takes at most.
-LONGEST, CHARACTER = 22, 6.3
+# Room for a name.
+LONGEST = 150.0
 
 
 @dataclass(frozen=True)
@@ -47,22 +48,26 @@ def dot_plot(
     title, about : str
         What it shows in a line, and in a sentence for who cannot see it.
     x_name : str
+        Empty where what stands above the picture says it.
     reference : float or None
         A line down, such as the mean of all, where it lies among the dots.
     reference_tip : str
     ends : (float, float) or None
         Values that the axis must hold.
     """
-    names = [cut(dot.name, LONGEST) for dot in dots]
-    left = 14.0 + CHARACTER * max(map(len, names), default=0)
+    names = shortened([dot.name for dot in dots], LONGEST)
+    left = 14.0 + max(map(width_of, names), default=0.0)
     bottom = TOP + ROW * len(dots)
     held: list[float] = []
     for dot in dots:
         if dot.value is not None:
             spread = dot.spread or 0.0
             held += [dot.value - spread, dot.value + spread]
-    x = linear([*held, *(ends or ())], left, RIGHT, count=4)
-    plot = Plot(x, linear([0.0, 1.0], bottom, TOP), title, about, WIDTH, bottom + 38.0)
+    x = linear([*held, *(ends or ())], left, WIDTH, count=4)
+    # The last number stands in the middle of its tick, and not beyond the picture.
+    x = replace(x, end=WIDTH - 4.0 - max(8.0, width_of(x.ticks[-1][1]) / 2))
+    height = bottom + (38.0 if x_name else 24.0)
+    plot = Plot(x, linear([0.0, 1.0], bottom, TOP), title, about, WIDTH, height)
     _axis(plot, bottom, x_name)
     # What lies far off would press the dots together.
     if reference is not None and x.low <= reference <= x.high:
@@ -83,9 +88,12 @@ def _axis(plot: Plot, bottom: float, x_name: str) -> None:
         )
     plot.add(
         tag("path", class_="axis", d=f"M{number(x.start)} {number(bottom)}H{number(x.end)}"),
-        tag("text", cut(x_name, 48), class_="name", x=number((x.start + x.end) / 2),
-            y=number(bottom + 31), text_anchor="middle"),
-    )  # fmt: skip
+    )
+    if x_name:
+        plot.add(
+            tag("text", fit(x_name, x.end - x.start), class_="name",
+                x=number((x.start + x.end) / 2), y=number(bottom + 31), text_anchor="middle")
+        )  # fmt: skip
 
 
 def _row(plot: Plot, dot: Dot, name: str, y: float) -> None:

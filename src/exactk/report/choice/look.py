@@ -74,7 +74,7 @@ def _panel(means: Record, feature: Record, target: str) -> Markup:
     name = feature["name"]
     said = "; ".join(f"{group}: {short(value, 3)}" for group, value in groups[:12])
     picture = dot_plot(
-        dots, f"{name} by {target}", said, "correlation" if plain else name,
+        dots, f"{name} by {target}", said, "correlation" if plain else "",
         reference=0.0 if plain else feature["mean"],
         reference_tip="no correlation" if plain else f"mean of all rows: {short(feature['mean'])}",
         ends=(-1.0, 1.0) if plain else None,

@@ -49,12 +49,12 @@ def made(record: Record) -> Markup:
     if about["command"]:
         parts += [
             tag("p", "This page:"),
-            tag("pre", tag("code", about["command"]), class_="command"),
+            _copied(about["command"], "Command of this page"),
         ]
     if about["code"]:
         parts += [
             tag("p", "The features, in Python:"),
-            tag("pre", tag("code", about["code"]), class_="command"),
+            _copied(about["code"], "Code in Python"),
         ]
     facts = [
         *((name, found) for name, found in record["versions"].items()),
@@ -65,3 +65,10 @@ def made(record: Record) -> Markup:
     ]
     entries = [tag("div", tag("dt", name), tag("dd", label(text))) for name, text in facts if text]
     return join(*parts, tag("dl", *entries, class_="facts"))
+
+
+def _copied(text: str, name: str) -> Markup:
+    # What scrolls must be reachable by keyboard.
+    return tag(
+        "pre", tag("code", text), class_="command", tabindex="0", role="region", aria_label=name
+    )

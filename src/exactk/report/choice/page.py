@@ -64,7 +64,7 @@ def choice_page(record: Mapping[str, Any]) -> str:
                 _foot(record),
                 id="results",
             ),
-            class_="page",
+            class_="page choice",
         ),
     )
 
@@ -92,7 +92,9 @@ def _side() -> Markup:
         tag("nav", tag("ul", *links), aria_label="Sections"),
         tag(
             "form",
-            tag("button", "Dark", type="button", id="theme", class_="theme"),
+            tag(
+                "button", "Dark", type="button", id="theme", class_="theme", aria_label="Dark theme"
+            ),
             id="controls",
             class_="controls",
             aria_label="Appearance",

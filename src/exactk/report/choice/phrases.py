@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exactk.report.markup import Markup, join, label, tag
+from exactk.report.markup import Markup, label, tag
 from exactk.report.numbers import DASH, short
 
 __all__ = [
@@ -138,7 +138,7 @@ def scoring_name(scoring: str) -> str:
 def names_of(names: Any) -> Markup:
     """Return names in a row; each keeps its own direction of writing."""
     parts = [part for name in names for part in (", ", label(name))]
-    return join(*parts[1:])
+    return tag("span", *parts[1:], class_="names") if parts else Markup()
 
 
 def absent(record: Mapping[str, Any], part: str, what: str) -> Markup:

@@ -47,6 +47,7 @@ def sizes(record: Record) -> Markup:
     return join(
         tag("p", _words(record)),
         tag("p", label(found["message"]), ".", class_="caption") if found["message"] else "",
+        tag("p", _marks(record), class_="caption"),
         tag("div", tag("div", *panels, class_="panels"), class_="figure"),
         note or tag("p", QUICKER, class_="caption"),
         tag(
@@ -72,6 +73,17 @@ def _words(record: Record) -> str:
         name = scoring_name(found["scoring"])
         scored = f" By {name}, with the same rule, it would be {found['score_chosen']}."
     return f"{rule}.{scored}{asked}"
+
+
+def _marks(record: Record) -> str:
+    """What the ring and the dashed lines of the curves are."""
+    words = (
+        f"Ring: the size that the rule chooses. Dashed, from top to bottom: k = "
+        f"{record['choice']['k']}, the size of this page."
+    )
+    if record["sizes"]["n_folds"]:
+        words += " Dashed, from left to right: one standard error above the lowest error."
+    return words
 
 
 def _fit(record: Record) -> Markup:
@@ -150,14 +162,19 @@ def _panel(
         plot.add(
             tag("circle", tag("title", f"chosen by the rule: k = {chosen}"), class_="ring",
                 cx=number(x(at.x)), cy=number(y(at.y)), r="6.5"),
-            tag("text", f"k = {chosen}", class_="value", x=number(x(at.x)),
-                y=number(y(at.y) - 11), text_anchor=_anchor(x(at.x))),
+            tag("text", f"k = {chosen}", class_="value ring-name", x=number(x(at.x)),
+                y=number(_beside(y(at.y))), text_anchor=_anchor(x(at.x))),
         )  # fmt: skip
     return tag("figure", tag("figcaption", title, tag("span", f" ({note})")), plot.markup())
 
 
 def _anchor(place: float) -> str:
     return "start" if place < LEFT + 20 else "end" if place > RIGHT - 20 else "middle"
+
+
+def _beside(place: float) -> float:
+    """Above the ring, or below it where the name of the axis stands above."""
+    return place + 20 if place - 11 < TOP + 8 else place - 11
 
 
 def _one_error(plot: Plot, points: Sequence[Point]) -> None:

@@ -70,9 +70,8 @@ def _score(record: Record) -> Markup:
         tag("th", "what it means", scope="col"),
     )
     message = tag("p", label(score["message"]), ".", class_="caption") if score["message"] else ""
-    return join(
-        table(body, heads, caption="What to expect of new rows"), message, _permutations(score)
-    )
+    expected = table(body, heads, caption="What to expect of new rows", kind="stacked")
+    return join(expected, message, _permutations(score))
 
 
 def _flatters(score: Record) -> bool:
@@ -127,7 +126,7 @@ def _comparison(record: Record) -> Markup:
     return join(
         title,
         tag("p", note, class_="caption"),
-        tag("div", tag("div", tag("figure", picture), class_="panels"), class_="figure one"),
+        tag("div", tag("div", tag("figure", picture), class_="panels"), class_="figure"),
         _methods(found, name),
         tag("p", label(found["message"]), ".", class_="caption") if found.get("message") else "",
     )
@@ -137,13 +136,12 @@ def _methods(found: Record, name: str) -> Markup:
     heads = [
         head("method", numeric=False), head(name), head("difference"), head("objective higher by"),
         head("stability over folds"), head("seconds"), head("in common"),
-        head("features on all rows", numeric=False),
     ]  # fmt: skip
     body = []
     for i, row in enumerate(found["methods"]):
         mean, error = finite(row["mean"]), finite(row["standard_error"])
         if mean is None:
-            reason = tag("td", label(row["note"] or row["status"]), colspan="7", class_="reason")
+            reason = tag("td", label(row["note"] or row["status"]), colspan="6", class_="reason")
             body.append(tag("tr", tag("th", label(row["method"]), scope="row"), reason))
             continue
         gap = finite(row["difference"]) if i else None
@@ -151,25 +149,42 @@ def _methods(found: Record, name: str) -> Markup:
         apart = DASH
         if gap is not None:
             apart = signed(figure_of(gap)) + ("" if spread is None else f" ± {figure_of(spread)}")
-        names = tag("td", names_of(row["features"]), _note(row["note"]), class_="reason")
         body.append(
             tag(
                 "tr",
-                tag("th", label(row["method"]), scope="row"),
+                tag("th", label(row["method"]), _note(row["note"]), scope="row"),
                 cell(f"{figure_of(mean)} ± {figure_of(error)}", mean),
                 cell(apart, gap),
                 cell(share_of(finite(row["excess"])), finite(row["excess"])),
                 cell(short(finite(row["stability"]), 2), finite(row["stability"])),
                 cell(short(finite(row["seconds"]), 2), finite(row["seconds"])),
                 cell(f"{row['shared']} of {found['k']}", row["shared"]),
-                names,
             )
         )
     caption = (
         "Difference: to the first, fold by fold. Objective: of the features chosen on all rows, "
         "above the lowest. In common: with the first."
     )
-    return table(body, join(*heads), caption=caption)
+    name = "Methods beside each other"
+    return join(table(body, join(*heads), caption=caption, name=name), _choices(found))
+
+
+def _choices(found: Record) -> Markup:
+    """Which features each method takes: too many for a column of a table of numbers."""
+    heads = join(head("method", numeric=False), head("features on all rows", numeric=False))
+    body = [
+        tag(
+            "tr", tag("th", label(row["method"]), scope="row"), tag("td", names_of(row["features"]))
+        )
+        for row in found["methods"]
+        if row["features"]
+    ]
+    return tag(
+        "details",
+        tag("summary", "What each method chooses"),
+        table(body, heads, name="Features on all rows, by method"),
+        class_="rest",
+    )
 
 
 def _note(note: str | None) -> Markup:
@@ -236,7 +251,7 @@ def _map(record: Record, mapped: Record) -> Markup:
     picture = heat_map(
         names, [str(size) for size in mapped["sizes"]], values,
         "Selection frequency over the number of features", note, what="chosen in",
-        per_cent=True, slanted=False, marked=marked,
+        per_cent=True, axis="k", marked=marked,
     )  # fmt: skip
     return join(tag("h3", "Selection frequency over k"), tag("p", note, class_="caption"), picture)
 
