@@ -54,7 +54,7 @@ PARTS = 9
 def investigate(
     X: Any,
     y: Any = None,
-    k: int | None = None,
+    k: int | str | None = None,
     *,
     k_max: int | None = None,
     method: str | Method = "exchange",
@@ -92,15 +92,16 @@ def investigate(
         A `Problem` with its constraints, loss and weights in place of X, y, sample_weight and
         task.
     y : array-like of shape (n,) or (n, c), or None
-    k : int or None
-        How many features; None chooses the number.
+    k : int, "auto" or None
+        How many features; "auto" or None chooses the number.
     k_max : int or None
         The largest size that is tried or, where k is given, shown.
     method : str or Method
     ridge : "auto", "cv", float or None
         As in `TopKSelector`. None is "auto", or the ridge that a `Problem` has.
     criterion, rule, cv
-        How a number is chosen, as in `exactk.choose_k`; cv are the folds of all scores.
+        How a number is chosen, as in `exactk.choose_k`; cv are the folds of all scores. Within
+        the training rows of others a number of folds is kept, and a splitter is not: five folds.
     groups : array-like of shape (n,) or None
         Rows that belong together, which no split parts.
     methods : sequence of str or Method
@@ -152,11 +153,12 @@ def investigate(
     >>> dossier.record["certificate"]["proven"], dossier.remarks["kind"]
     (True, [])
     """
+    number: Any = None if k == "auto" else k
     if ridge is None:
         ridge = X.ridge if isinstance(X, Problem) else "auto"
     asked = settled(
         Settings(
-            k, k_max, criterion, rule, cv, groups, method, dict(options), ridge, certify,
+            number, k_max, criterion, rule, cv, groups, method, dict(options), ridge, certify,
             n_samples, n_permutations, methods, estimator, scoring, random_state, verbose,
         ),
         effort, time_limit,
@@ -281,9 +283,10 @@ def _parts(
     stable = work.do("stability", lambda: _stability(problem, result, asked, work))
     if choice is None:
         choice = work.do("sizes", lambda: _sizes(problem, asked, k_max, work))
-    scored = work.do("scores", lambda: scored_sizes(problem, k_max, asked, work.seconds()))
-    mapped = work.do("frequencies", lambda: _frequencies(problem, k_max, asked, work))
     score = work.do("score", lambda: score_part(problem, asked, work))
+    splits = None if score is None else score.splits
+    scored = work.do("scores", lambda: scored_sizes(problem, k_max, asked, work.seconds(), splits))
+    mapped = work.do("frequencies", lambda: _frequencies(problem, k_max, asked, work))
     compared = work.do("comparison", lambda: _comparison(problem, result, asked, work))
     losses = (
         work.do("losses", lambda: dropped(problem, result))

@@ -13,7 +13,7 @@ from exactk.errors import listing
 from exactk.problem import Problem
 from exactk.result import Result
 
-__all__ = ["Remark", "class_rows", "look_at"]
+__all__ = ["Remark", "class_rows", "look_at", "rows_are_compared"]
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -86,6 +86,12 @@ def look_at(problem: Problem, result: Result) -> list[Remark]:
         *_rows(problem, result),
     ]
     return sorted(remarks, key=lambda remark: not remark.serious)
+
+
+def rows_are_compared(problem: Problem) -> bool:
+    """Return whether rows are held against each other: they are at hand, and not too many."""
+    rows = problem.rows
+    return rows is not None and rows.n_rows * problem.n_features <= READ
 
 
 def class_rows(problem: Problem) -> Floats | None:
@@ -244,7 +250,7 @@ def _read_rows(problem: Problem, result: Result) -> Iterable[Remark]:
             f"target is then explained by the order of its rows; leave such a column out.",
             serious=True,
         )
-    if rows.n_rows * problem.n_features <= READ:
+    if rows_are_compared(problem):
         values = rows.columns(np.arange(problem.n_features))[problem.counted]
         repeated = len(values) - len(np.unique(values, axis=0))
         if repeated:

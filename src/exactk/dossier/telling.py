@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from exactk.choose.frequencies import Frequencies
 from exactk.dossier.pictures import plain
-from exactk.dossier.remarks import class_rows
+from exactk.dossier.remarks import class_rows, rows_are_compared
 from exactk.dossier.settings import Settings
+from exactk.errors import listing
 from exactk.problem import Problem
-from exactk.proof.certificate import Certificate
+from exactk.proof.certificate import CONSTRAINED, Certificate
 from exactk.result import Result
 
-__all__ = ["told_certificate", "told_choice", "told_map", "told_question"]
+__all__ = ["told_certificate", "told_choice", "told_map", "told_question", "told_rules"]
 
 # Features of the map of frequencies over sizes.
 MAPPED = 30
+# Names in the words of a constraint.
+MOST_NAMES = 12
 
 
 def told_map(found: Frequencies) -> dict[str, Any]:
@@ -34,7 +37,11 @@ def told_certificate(found: Certificate, result: Result) -> dict[str, Any]:
     """Return what is proven, and a better set than that of the record where one was found."""
     told = {name: value for name, value in found.to_dict().items() if name != "result"}
     differs = found.improved and set(found.result.selected) != set(result.selected)
-    return {**told, "better": list(found.result.selected) if differs else None}
+    return {
+        **told,
+        "constrained": CONSTRAINED in found.assumptions,
+        "better": list(found.result.selected) if differs else None,
+    }
 
 
 def told_choice(result: Result, problem: Problem) -> dict[str, Any]:
@@ -69,6 +76,43 @@ def _parameters(asked: Settings) -> dict[str, Any]:
     return {**asked.method.get_params(), **asked.options}
 
 
+def told_rules(problem: Problem) -> dict[str, str]:
+    """Return the constraints of a problem in words, those of its categories left out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> held = Problem.from_arrays(X, y).with_constraints(exclude=[3], max_correlation=0.9)
+    >>> told_rules(held)
+    {'exclude': "'petal width (cm)'", 'max_correlation': '0.9'}
+    """
+    rules = problem.rules
+    if rules is None:
+        return {}
+
+    def names(columns: Sequence[int]) -> str:
+        found = dict.fromkeys(problem.original_names[problem.origins[j]] for j in columns)
+        return listing(found, MOST_NAMES)
+
+    coded = {group.name for group in problem.category_groups}
+    groups = [f"{one.name}: {names(one.columns)}" for one in rules.groups if one.name not in coded]
+    families = [
+        f"{one.at_least} to {'any number' if one.at_most is None else one.at_most} of {one.name}: "
+        f"{names(one.columns)}"
+        for one in rules.families
+    ]
+    said = {
+        "include": names(rules.include),
+        "exclude": names(rules.exclude),
+        "groups": "; ".join(groups),
+        "families": "; ".join(families),
+        "budget": "" if rules.budget is None else f"{rules.budget:g}",
+        "max_correlation": "" if rules.max_correlation is None else f"{rules.max_correlation:g}",
+    }
+    return {name: text for name, text in said.items() if text}
+
+
 def told_question(
     problem: Problem,
     asked: Settings,
@@ -82,12 +126,18 @@ def told_question(
         "table": None,
         "command": None,
         "code": None,
-        "constraints": {},
         "checksum": None,
         **about,
+        # By the words of who set them, where these are known.
+        "constraints": about.get("constraints") or told_rules(problem),
         "target": target,
         "task": problem.task,
         "loss": problem.loss.name,
+        "loss_options": {
+            name: _plain_or_text(value) for name, value in problem.loss.get_params().items()
+        },
+        "standardised": problem.scaled,
+        "class_weights": ", ".join(str(weight) for weight in problem.class_weights) or None,
         "n_rows": problem.n_rows,
         "n_features": len(problem.original_names),
         "classes": None
@@ -107,6 +157,7 @@ def told_question(
         "ridge": result.ridge,
         "ridge_rule": asked.ridge if isinstance(asked.ridge, str) else float(asked.ridge),
         "in_memory": problem.rows is not None,
+        "rows_compared": rows_are_compared(problem),
         "weighted": problem.row_weights is not None,
         "grouped": asked.groups is not None,
         "seed": asked.random_state,

@@ -18,16 +18,19 @@ __all__ = ["comparison_part", "score_part", "scored_sizes", "sizes_part"]
 
 
 def scored_sizes(
-    problem: Problem, k_max: int, asked: Settings, seconds: float | None
+    problem: Problem, k_max: int, asked: Settings, seconds: float | None, splits: Any = None
 ) -> SizeChoice:
-    """Return the score on rows held out at every size: same folds and paths as by the error."""
+    """Return the score on rows held out at every size, on the folds of the score if there is one.
+
+    Figures of one page that tell of the same size should come from the same rows.
+    """
     scoring = asked.scoring
     if scoring is None and asked.estimator is None:
         scoring = "accuracy" if problem.task == "classification" else "r2"
     return choose_k(
-        problem.in_memory(), k_max, method=asked.method, cv=asked.cv, groups=asked.groups,
-        rule=asked.rule, scoring=scoring, estimator=asked.estimator, verbose=asked.verbose,
-        time_limit=seconds,
+        problem.in_memory(), k_max, method=asked.method, cv=splits or asked.cv,
+        groups=None if splits else asked.groups, rule=asked.rule, scoring=scoring,
+        estimator=asked.estimator, verbose=asked.verbose, time_limit=seconds,
         **{"random_state": asked.random_state, **asked.options, **_light(asked)},
     )  # fmt: skip
 
@@ -40,11 +43,13 @@ def _light(asked: Settings) -> dict[str, Any]:
 def sizes_part(choice: SizeChoice, scored: SizeChoice | None, result: Result) -> dict[str, Any]:
     """Return one row a size: objective, error and score on rows held out, and who came and went."""
     scores = {} if scored is None else {row["k"]: row for row in scored.table}
-    rows = []
+    rows: list[dict[str, Any]] = []
+    before: list[str] = []
     for row in choice.table:
         here = row["k"] == result.k
         score = scores.get(row["k"], {})
         objective = result.objective if here else row["objective"]
+        features = list(result.selected if here else row["features"])
         rows.append(
             {
                 "k": row["k"],
@@ -55,12 +60,13 @@ def sizes_part(choice: SizeChoice, scored: SizeChoice | None, result: Result) ->
                 "standard_error": plain(row["standard_error"]),
                 "score": _number(score.get("mean")),
                 "score_error": _number(score.get("standard_error")),
-                "features": list(result.selected) if here else row["features"],
-                "added": row["added"],
-                "removed": row["removed"],
+                "features": features,
+                "added": [name for name in features if name not in before],
+                "removed": [name for name in before if name not in features],
                 "asked": here,
             }
         )
+        before = features
     return {
         "rows": rows,
         "criterion": choice.criterion,
@@ -70,6 +76,8 @@ def sizes_part(choice: SizeChoice, scored: SizeChoice | None, result: Result) ->
         "message": choice.message,
         "scoring": None if scored is None else scored.scoring,
         "score_chosen": None if scored is None else scored.k,
+        "score_rule": None if scored is None else scored.rule,
+        "score_folds": None if scored is None else scored.n_folds,
     }
 
 

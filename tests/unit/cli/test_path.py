@@ -109,6 +109,20 @@ def test_groups_of_rows_stay_together(run, wine_sites, problem, sites):
     assert chosen["choice"]["table"] == content["table"]
 
 
+def test_errors_of_groups_speak_of_groups(run, tmp_path):
+    path = tmp_path / "table.csv"
+    rows = "".join(f"{i},{i * 7 % 5},{'uv'[i % 2]},one,{'' if i % 4 else 's'}\n" for i in range(20))
+    path.write_text(f"a,b,y,one,gaps\n{rows}", encoding="utf-8")
+    for column, words in (
+        ("one", "--groups 'one' has one group only; rows are split between two at least"),
+        ("gaps", "--groups 'gaps': the column has 15 missing values"),
+    ):
+        others = [name for name in ("one", "gaps") if name != column]
+        result = run("path", path, "--target", "y", "--drop", others[0], "--groups", column)
+        assert result.code == 2
+        assert words in result.err
+
+
 def test_groups_of_more_rows_than_memory_holds(run, wine_sites):
     result = run("path", wine_sites, "--target", "cultivar", *NO_ID, "--groups", "site",
                  "--memory-limit", "6K", "--quiet")  # fmt: skip

@@ -45,7 +45,7 @@ def page_and_record(run, *args):
 
 def shown_code(page):
     """What stands on the page, as one copies it."""
-    blocks = re.findall(r'<pre class="command"><code>(.*?)</code></pre>', page, re.S)
+    blocks = re.findall(r'<pre class="command"[^>]*><code>(.*?)</code></pre>', page, re.S)
     return [html.unescape(block) for block in blocks]
 
 

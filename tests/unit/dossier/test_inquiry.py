@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 import exactk
 from exactk import Problem, TopKSelector, choose_k, investigate, score_selection, solve
+from exactk.choose.searches import Clock
 from exactk.dossier import inquiry
 from exactk.errors import UnknownMethodError, UnknownOptionError
 from exactk.moments import Moments
@@ -23,7 +24,7 @@ from tests.support import says
 # Small, and with every part.
 QUICK = {"n_samples": 6, "n_permutations": 2, "certify": 20, "methods": ("selectkbest",)}
 NONE = {"n_samples": 0, "n_permutations": 0, "certify": 0, "methods": ()}
-PARTS = ["certificate", "explanation", "stability", "sizes", "scores", "frequencies", "score",
+PARTS = ["certificate", "explanation", "stability", "sizes", "score", "scores", "frequencies",
          "comparison"]  # fmt: skip
 NAMES = list("abcdef")
 
@@ -98,7 +99,7 @@ def test_a_number_that_is_chosen(table, ridge):
     assert [row["criterion"] for row in found["rows"]] == pytest.approx(choice.table["criterion"])
     by_score = choose_k(
         Problem.from_arrays(X, y).with_ridge(choice.ridge), scoring="accuracy", random_state=3,
-        effort=0.0,
+        effort=0.0, cv=StratifiedKFold(5, shuffle=True, random_state=3),
     )  # fmt: skip
     assert [row["score"] for row in found["rows"]] == pytest.approx(by_score.table["mean"])
 
@@ -433,10 +434,92 @@ def test_tables_of_the_dossier(table, tmp_path):
         dossier.save(tmp_path / "nowhere" / "page.html")
 
 
-def test_time_limit(table):
+def test_parts_of_a_time_limit_are_shared_out(table, monkeypatch):
+    # Nine parts share it: halves of a ninth of the time, and the clock does not go on.
+    monkeypatch.setattr(Clock, "is_over", property(lambda self: False))
     dossier = checked(investigate(*table, 2, time_limit=0.01, **{**QUICK, "n_samples": 50}))
     assert dossier.record["stability"]["n_samples"] < 50
     assert "time limit" in dossier.record["stability"]["message"]
+
+
+def test_nothing_is_begun_after_the_time_limit(table):
+    dossier = checked(investigate(*table, 2, time_limit=1e-6, **QUICK))
+    assert dossier.interrupted is False
+    for part in PARTS:
+        assert dossier.absent[part] == "the time limit came before it was begun"
+    assert "The time limit came before its end" in dossier.to_html()
+
+
+def test_ctrl_c_between_two_parts_loses_nothing(table, monkeypatch):
+    looked, calls = inquiry.look_at, []
+
+    def stop_once(*args):
+        calls.append(args)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return looked(*args)
+
+    monkeypatch.setattr(inquiry, "look_at", stop_once)
+    dossier = checked(investigate(*table, 2, **QUICK))
+    assert dossier.interrupted is True
+    assert dossier.absent == {}
+
+
+def test_one_page_has_one_score_for_one_size(table):
+    dossier = investigate(*table, 2, effort=0, **QUICK)
+    row = next(row for row in dossier.record["sizes"]["rows"] if row["asked"])
+    assert row["score"] == pytest.approx(dossier.record["score"]["honest"])
+    assert row["score_error"] == pytest.approx(dossier.record["score"]["standard_error"])
+
+
+def test_who_comes_and_goes_fits_the_features_of_each_size(trap):
+    dossier = investigate(*trap, 2, method="greedy", ridge=0.0, k_max=4, **QUICK)
+    assert dossier.record["certificate"]["improved"]
+    before = set()
+    for row in dossier.record["sizes"]["rows"]:
+        assert set(row["features"]) == (before | set(row["added"])) - set(row["removed"])
+        before = set(row["features"])
+
+
+def test_constraints_of_a_problem_are_told(table):
+    X, y = table
+    problem = Problem.from_arrays(X.assign(colour=["red", "blue", "green"] * 20), y)
+    assert investigate(problem, k=2, **NONE).record["asked"]["constraints"] == {}
+    held = problem.with_constraints(
+        exclude=["a"], groups={"pair": ["b", "c"]}, families={"few": ["d", "e"]}, at_most=1,
+        max_correlation=0.9,
+    )  # fmt: skip
+    dossier = checked(investigate(held, k=2, ridge=0.1, **{**NONE, "certify": 5}))
+    assert dossier.record["asked"]["constraints"] == {
+        "exclude": "'a'", "groups": "pair: 'b', 'c'", "families": "0 to 1 of few: 'd', 'e'",
+        "max_correlation": "0.9",
+    }  # fmt: skip
+    assert dossier.record["certificate"]["proven"]
+    page = dossier.to_html()
+    assert "no other set of this size that keeps the constraints has a lower objective" in page
+    assert "every other set of 2 features that keeps the constraints was ruled out" in page
+
+
+def test_what_is_minimised_is_told_whole(table):
+    X, y = table
+    problem = Problem.from_arrays(X, y, scale=False, class_weight="balanced")
+    page = investigate(problem, k=2, **NONE).to_html()
+    assert "linear fit on columns as they are, classes weighted (balanced)" in page
+    robust = Problem.from_arrays(X, y).with_loss(exactk.losses.create("l2r", r=0.5))
+    assert "r = 0.5" in investigate(robust, k=2, **NONE).to_html()
+
+
+def test_sizes_by_a_criterion_and_scores_by_folds(table):
+    page = checked(investigate(*table, criterion="bic", **NONE)).to_html()
+    assert "within each of 5 folds" in page
+    assert "By accuracy, by the rule one_se, it would be" in page
+
+
+def test_auto_is_a_number_that_is_chosen(table):
+    options = {**NONE, "k_max": 3}
+    chosen, same = investigate(*table, "auto", **options), investigate(*table, **options)
+    assert chosen.result.selected == same.result.selected
+    assert chosen.record["asked"]["k"] is None
 
 
 CALLS = {
@@ -492,7 +575,7 @@ def test_ctrl_c_among_permutations_and_methods(table, monkeypatch):
     dossier = checked(investigate(*table, 2, **QUICK))
     assert dossier.interrupted is True
     assert dossier.record["score"]["message"] == "stopped by the user after 0 of 2 permutations"
-    assert list(dossier.absent) == ["comparison"]
+    assert list(dossier.absent) == ["scores", "frequencies", "comparison"]
 
     tried = comparing._tried
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression
@@ -126,6 +127,17 @@ def test_weights_of_any_size_say_the_same(size):
     few = np.array(["big"] * 112 + ["small"] * 8)
     found = remarks_of(X, few, sample_weight=np.full(120, size))
     assert "'small' (8)" in found["tiny"].text
+
+
+def test_a_class_without_rows_is_said_and_not_divided_by(tmp_path):
+    X, y = normal(), np.array(["u"] * 80 + ["v"] * 40)
+    path = tmp_path / "table.csv"
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(y=y)
+    frame.to_csv(path, index=False)
+    problem = Problem.from_files(path, "y", classes=["u", "v", "zz"])
+    found = {remark.kind: remark for remark in look_at(problem, solve(problem, 2))}
+    assert found["empty"].text == "1 class has no rows: 'zz'. Nothing here is about it."
+    assert {"imbalanced", "tiny"}.isdisjoint(found)
 
 
 def test_rows_of_classes():

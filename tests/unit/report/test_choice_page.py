@@ -336,22 +336,23 @@ def test_a_page_is_a_function_of_its_record(dossiers):
 
 def test_what_speaks_against_a_choice_is_said_first(dossiers):
     record = copy.deepcopy(dossiers["small"].record)
-    record["comparison"]["methods"][1] |= {"difference": 0.1, "difference_error": 0.04}
-    record["score"]["p_value"] = 0.4
+    record["comparison"]["methods"][1] |= {"difference": 0.1, "difference_error": 0.03}
+    record["score"] |= {"p_value": 0.4, "n_permutations": 100}
     record["stability"]["index"] = 0.2
     for row in record["sizes"]["rows"]:
         row |= {"criterion": 1.0 / row["k"], "standard_error": 0.01}
     record["sizes"]["chosen"] = record["sizes"]["rows"][-1]["k"]
     top = text_of(choice_page(record).split("<section", 1)[0])
     for words in (
-        "selectkbest chooses 2 features that do better on rows held out: +0.100 ± 0.040 accuracy.",
-        "Chance would explain as much: p = 0.4",
+        "selectkbest chooses 2 features that do better on rows held out: +0.100 ± 0.030 accuracy.",
+        "cannot be told from chance: p = 0.4",
         "Halves of the rows give other features (stability 0.2)",
-        "6 features, more than were asked for, have an error on rows held out that is lower",
+        "lowest with 6 features; with 2, as asked, it is higher by more than its standard error",
     ):
         assert words in top
-    record["comparison"]["methods"][1] |= {"difference": 0.1, "difference_error": 0.06}
-    record["score"]["p_value"] = 0.01
+    record["comparison"]["methods"][1] |= {"difference": 0.1, "difference_error": 0.04}
+    # No p-value of ten shuffled targets is small.
+    record["score"] |= {"p_value": 0.4, "n_permutations": 10}
     record["stability"]["index"] = 0.9
     for row in record["sizes"]["rows"]:
         row["standard_error"] = 10.0

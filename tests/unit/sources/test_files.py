@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import gzip
+import os
 import re
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from exactk import Problem
 from exactk.errors import InputError
 from exactk.sources.files import read_table, split_table
 
@@ -136,6 +138,14 @@ def test_unreadable(write, content, name, message):
         read_table(write(content, name))
     assert "\n" not in str(caught.value)
     assert name in str(caught.value)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have no names on this system")
+def test_a_pipe_is_refused_before_it_is_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for opened in (read_table, lambda path: Problem.from_files(path, "y")):
+        with says("pipe.csv' is a pipe or a device; save it as a file first"):
+            opened(tmp_path / "pipe.csv")
 
 
 def test_absent_file_and_folder(tmp_path):

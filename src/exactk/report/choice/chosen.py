@@ -96,7 +96,7 @@ def _caption(record: Record, substitutes: bool, frequent: bool) -> str:
     words = (
         f"In order of entry. Worse without it: how much more of the "
         f"{measure} is left when the feature is dropped and the others are fitted again, as a "
-        f"share of the {measure} without any feature."
+        f"share of the {measure} without any feature; the ridge term counts."
     )
     if substitutes:
         words += " Best substitute: the feature that costs least in its place, and what it costs."
@@ -153,17 +153,18 @@ def _near(record: Record) -> Markup:
     near = record["near"]
     if near is None:
         return absent(record, "explanation", "The list of substitutes and of sets nearly as good")
-    return join(_sets(near), _outside(near), _pairs(near))
+    return join(_sets(near, bool(record["asked"]["constraints"])), _outside(near), _pairs(near))
 
 
-def _sets(near: Record) -> Markup:
+def _sets(near: Record, constrained: bool) -> Markup:
     others = [one for one in near["sets"] if one["added"]]
     tolerance = percent_of(near["tolerance"])
+    other = "No other set that keeps the constraints" if constrained else "No other set"
     if not others:
         words = (
-            f"No other set has an objective within {tolerance} of this one."
+            f"{other} has an objective within {tolerance} of this one."
             if near["is_complete"]
-            else f"No other set was found with an objective within {tolerance} of this one, but "
+            else f"{other} was found with an objective within {tolerance} of this one, but "
             f"not all were looked at."
         )
         return join(tag("h3", "Sets nearly as good"), tag("p", words))

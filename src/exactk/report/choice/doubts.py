@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from exactk.report.choice.phrases import POOR, figure_of, scoring_name
+from scipy.special import stdtrit
+
+from exactk.report.choice.phrases import POOR, figure_of, least_error, scoring_name
 from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import finite, plural, short, signed
 
@@ -13,8 +15,6 @@ __all__ = ["doubts"]
 
 Record = Mapping[str, Any]
 
-# A rival is better if its lead is more than so many standard errors.
-CLEARLY = 2.0
 # What chance would do as often is no finding.
 BY_CHANCE = 0.05
 
@@ -36,21 +36,32 @@ def _rivals(record: Record) -> Iterator[Markup]:
     found = record["comparison"]
     for row in found["methods"][1:] if found else ():
         gap, error = finite(row["difference"]), finite(row["difference_error"])
-        if gap is not None and error is not None and gap > max(CLEARLY * error, 0.0):
-            yield join(
-                label(row["method"]),
-                f" chooses {plural(found['k'], 'feature')} that do better on rows held out: "
-                f"{signed(figure_of(gap))} ± {figure_of(error)} ",
-                label(scoring_name(found["scoring"])),
-                ".",
-            )
+        if gap is None or error is None or gap <= _clearly(found["n_folds"]) * error:
+            continue
+        yield join(
+            label(row["method"]),
+            f" chooses {plural(found['k'], 'feature')} that do better on rows held out: "
+            f"{signed(figure_of(gap))} ± {figure_of(error)} ",
+            label(scoring_name(found["scoring"])),
+            *((" (", label(row["note"]), ")") if row["note"] else ()),
+            ".",
+        )
+
+
+def _clearly(n_folds: int) -> float:
+    """How many standard errors over so many folds are no accident, nineteen times of twenty."""
+    return float(stdtrit(max(n_folds - 1, 1), 0.975))
 
 
 def _chance(record: Record) -> Iterator[Markup]:
     score = record["score"]
-    if score and score["p_value"] is not None and score["p_value"] > BY_CHANCE:
+    if not score or score["p_value"] is None or score["p_value"] <= BY_CHANCE:
+        return
+    # Of few shuffled targets none can show that.
+    if 1.0 / (1 + score["n_permutations"]) <= BY_CHANCE:
         yield join(
-            f"Chance would explain as much: p = {short(score['p_value'], 2)} over shuffled targets."
+            f"What the features explain cannot be told from chance: p = "
+            f"{short(score['p_value'], 2)} over shuffled targets."
         )
 
 
@@ -68,20 +79,13 @@ def _other_size(record: Record) -> Iterator[Markup]:
     if not found or record["asked"]["k"] is None or found["criterion"] != "cv":
         return
     row = next((one for one in found["rows"] if one["k"] == k), None)
-    limit = _limit(found["rows"])
-    if row is None or limit is None or finite(row["criterion"]) is None:
+    least = least_error(found["rows"])
+    if row is None or least is None or finite(row["criterion"]) is None:
         return
+    best, limit = least
     if row["criterion"] > limit:
-        more = "more" if found["chosen"] > k else "fewer"
         yield join(
-            f"{plural(found['chosen'], 'feature')}, {more} than were asked for, have an error on "
-            f"rows held out that is lower by more than its standard error."
+            f"The error on rows held out is lowest with {plural(best['k'], 'feature')}; with {k}, "
+            f"as asked, it is higher by more than its standard error. The rule would take "
+            f"{found['chosen']}."
         )
-
-
-def _limit(rows: Sequence[Record]) -> float | None:
-    """One standard error above the least error."""
-    there = [row for row in rows if finite(row["criterion"]) is not None]
-    best = min(there, key=lambda row: row["criterion"], default=None)
-    error = None if best is None else finite(best["standard_error"])
-    return None if best is None or error is None else best["criterion"] + error

@@ -24,11 +24,11 @@ def remarks(record: Record) -> Markup:
     """Return warnings about the data."""
     found = record["remarks"]
     if not found:
-        words = (
-            "Nothing to warn of: no constant, copied or collinear columns among those that "
-            "matter, no repeated rows, no tiny or very uneven classes."
-        )
-        return tag("p", words)
+        about = record["asked"]
+        sought = ["constant, copied or collinear columns among those that matter"]
+        sought += ["repeated rows"] if about["rows_compared"] else []
+        sought += ["tiny or very uneven classes"] if about["classes"] else []
+        return tag("p", f"Nothing to warn of: no {', no '.join(sought)}.")
     said = [
         tag(
             "li",

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from exactk.report.markup import Markup, label, tag
-from exactk.report.numbers import DASH, short
+from exactk.report.numbers import DASH, finite, short
 
 __all__ = [
-    "MEASURES", "POOR", "absent", "agreement", "because", "comma", "figure_of", "names_of",
-    "percent_of", "same_search", "scoring_name", "share_of",
+    "MEASURES", "POOR", "absent", "agreement", "because", "comma", "figure_of", "keeping",
+    "least_error", "names_of", "percent_of", "same_search", "scoring_name", "share_of",
 ]  # fmt: skip
 
 # What a loss without columns is called.
 MEASURES = {"squared": "squared error", "logistic": "deviance", "poisson": "deviance"}
+# How hard halves of the rows are searched.
+HALF_EFFORT = 0.1
 # Agreement below this is poor.
 POOR = 0.4
 # Shares below this are the rounding of a fit.
@@ -91,11 +93,16 @@ def same_search(record: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> same_search({"asked": {"method": "exchange"}}), same_search({"asked": {"method": "fisher"}})
-    ('the same search, with less effort,', 'the same method')
+    >>> same_search({"asked": {"method": "exchange", "options": {}}})
+    'the same search, with less effort,'
+    >>> same_search({"asked": {"method": "fisher", "options": {}}})
+    'the same method'
     """
-    quick = record["asked"]["method"] == "exchange"
-    return "the same search, with less effort," if quick else "the same method"
+    about = record["asked"]
+    if about["method"] != "exchange":
+        return "the same method"
+    quick = about["options"].get("effort", 1.0) > HALF_EFFORT
+    return "the same search, with less effort," if quick else "the same search"
 
 
 def share_of(share: float | None) -> str:
@@ -133,6 +140,25 @@ def scoring_name(scoring: str) -> str:
     return {"r2": "R²", "roc_auc": "area under the ROC curve"}.get(
         scoring, scoring.replace("_", " ")
     )
+
+
+def keeping(certificate: Mapping[str, Any]) -> str:
+    """Return which sets a proof is about, where that is not all of them.
+
+    Examples
+    --------
+    >>> keeping({"constrained": True}), keeping({"constrained": False})
+    (' that keeps the constraints', '')
+    """
+    return " that keeps the constraints" if certificate["constrained"] else ""
+
+
+def least_error(rows: Any) -> tuple[Mapping[str, Any], float] | None:
+    """Return the size with the least error, and one standard error above it; None without one."""
+    there = [row for row in rows if finite(row["criterion"]) is not None]
+    best = min(there, key=lambda row: row["criterion"], default=None)
+    error = None if best is None else finite(best["standard_error"])
+    return None if best is None or error is None else (best, best["criterion"] + error)
 
 
 def names_of(names: Any) -> Markup:

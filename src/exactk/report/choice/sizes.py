@@ -10,6 +10,7 @@ from exactk.report.choice.phrases import (
     absent,
     because,
     figure_of,
+    least_error,
     names_of,
     percent_of,
     scoring_name,
@@ -71,7 +72,9 @@ def _words(record: Record) -> str:
     scored = ""
     if found["score_chosen"] is not None:
         name = scoring_name(found["scoring"])
-        scored = f" By {name}, with the same rule, it would be {found['score_chosen']}."
+        same = found["score_rule"] == found["rule"]
+        how = "with the same rule" if same else f"by the rule {found['score_rule']}"
+        scored = f" By {name}, {how}, it would be {found['score_chosen']}."
     return f"{rule}.{scored}{asked}"
 
 
@@ -120,7 +123,7 @@ def _score(record: Record) -> Markup:
     points = _spread(found["rows"], "score", "score_error", name)
     return _panel(
         record, points, name, f"{name[:1].upper()}{name[1:]} on rows held out",
-        f"features chosen within each of {found['n_folds']} folds, ± one standard error",
+        f"features chosen within each of {found['score_folds']} folds, ± one standard error",
         mark=found["score_chosen"],
     )  # fmt: skip
 
@@ -154,8 +157,9 @@ def _panel(
     plot.axes("number of features", y_name)
     place = number(x(k))
     plot.reference(f"M{place} {number(BOTTOM)}V{number(TOP)}", f"on this page: k = {k}")
-    if limit:
-        _one_error(plot, points)
+    least = least_error(record["sizes"]["rows"]) if limit else None
+    if least is not None:
+        _one_error(plot, *least)
     plot.series(points, 0, None)
     at = next((point for point in points if point.x == chosen and point.y is not None), None)
     if at is not None and at.y is not None:
@@ -177,16 +181,12 @@ def _beside(place: float) -> float:
     return place + 20 if place - 11 < TOP + 8 else place - 11
 
 
-def _one_error(plot: Plot, points: Sequence[Point]) -> None:
+def _one_error(plot: Plot, best: Record, limit: float) -> None:
     """The line below which a size is within one standard error of the best."""
-    there = [point for point in points if point.y is not None]
-    best = min(there, key=lambda point: point.y or 0.0)
-    if best.y is None or best.sd is None:
-        return
-    height = number(plot.y(best.y + best.sd))
+    height = number(plot.y(limit))
     plot.reference(
         f"M{number(plot.x.start)} {height}H{number(plot.x.end)}",
-        f"one standard error above the best, k = {best.x:g}",
+        f"one standard error above the best, k = {best['k']}",
     )
 
 
@@ -195,7 +195,7 @@ def _table(record: Record) -> Markup:
     scored = any(row["score"] is not None for row in found["rows"])
     name = scoring_name(found["scoring"]) if scored else ""
     heads = [
-        head("k"), head("left of the loss"), head(because(found["criterion"])),
+        head("k"), head("left, with the ridge term"), head(because(found["criterion"])),
         *([head(name)] if scored else []), head("in", numeric=False), head("out", numeric=False),
     ]  # fmt: skip
     body = []

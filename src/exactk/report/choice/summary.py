@@ -12,6 +12,7 @@ from exactk.report.choice.phrases import (
     because,
     comma,
     figure_of,
+    keeping,
     percent_of,
     scoring_name,
 )
@@ -116,7 +117,8 @@ def _proof_card(record: Record) -> tuple[str, object]:
     if certificate["better"]:
         return "not the best", "another set of this size has a lower objective"
     if certificate["proven"]:
-        return "proven", "no other set of this size has a lower objective"
+        kept = keeping(certificate)
+        return "proven", f"no other set of this size{kept} has a lower objective"
     if certificate["lower"] <= 0:
         return "open", "no bound was found: there may be a better set"
     gap = percent_of(certificate["gap"])
@@ -176,12 +178,15 @@ def _objective(about: Record) -> str:
     ridge = about["ridge"]
     rule = f" ({about['ridge_rule']})" if isinstance(about["ridge_rule"], str) else ""
     loss = {
-        "squared": "squared error of a linear fit on standardised columns",
+        "squared": "squared error of a linear fit on "
+        + ("standardised columns" if about["standardised"] else "columns as they are"),
         "logistic": "deviance of a multinomial logistic regression",
         "poisson": "deviance of a Poisson regression",
         "optimal_scoring": "squared error of optimal scores, the criterion of discriminants",
     }.get(about["loss"], f"{about['loss']} loss of a linear fit")
-    return f"{loss}, ridge {short(ridge, 3)}{rule}"
+    given = "".join(f", {name} = {value}" for name, value in about["loss_options"].items())
+    weights = f", classes weighted ({about['class_weights']})" if about["class_weights"] else ""
+    return f"{loss}{given}{weights}, ridge {short(ridge, 3)}{rule}"
 
 
 def _constraints(rules: Record) -> str:

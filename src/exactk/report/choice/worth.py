@@ -12,6 +12,7 @@ from exactk.report.choice.phrases import (
     agreement,
     comma,
     figure_of,
+    keeping,
     names_of,
     percent_of,
     same_search,
@@ -26,6 +27,8 @@ __all__ = ["proof", "stability", "worth"]
 
 Record = Mapping[str, Any]
 
+# Fewer shuffled targets cannot give a p-value of 0.05.
+LEAST_SHUFFLES = 19
 # Names in one sentence; those that are chosen more rarely are counted.
 MOST_NAMES = 30
 
@@ -71,7 +74,7 @@ def _score(record: Record) -> Markup:
     )
     message = tag("p", label(score["message"]), ".", class_="caption") if score["message"] else ""
     expected = table(body, heads, caption="What to expect of new rows", kind="stacked")
-    return join(expected, message, _permutations(score))
+    return join(expected, message, _permutations(record, score))
 
 
 def _flatters(score: Record) -> bool:
@@ -79,16 +82,19 @@ def _flatters(score: Record) -> bool:
     return naive is not None and honest is not None and naive > honest
 
 
-def _permutations(score: Record) -> Markup:
+def _permutations(record: Record, score: Record) -> Markup:
     """Say what chance alone would come to."""
     if score["p_value"] is None:
         return Markup()
+    fixed = "" if record["asked"]["k"] else f", always {record['choice']['k']} features"
+    fewest = score["n_permutations"] < LEAST_SHUFFLES
+    few = f" It takes {LEAST_SHUFFLES} shuffled targets to come so low." if fewest else ""
     return tag(
         "p",
         f"Permutation test: p = {short(score['p_value'], 2)}. That is how often the same search "
         f"explains as much of a target that is shuffled over the rows "
-        f"({plural(score['n_permutations'], 'shuffled target')}); at 0.05 or below "
-        f"one says that the features tell something of the target.",
+        f"({plural(score['n_permutations'], 'shuffled target')}{fixed}); at 0.05 or below "
+        f"one says that the features tell something of the target.{few}",
     )
 
 
@@ -118,8 +124,10 @@ def _comparison(record: Record) -> Markup:
     )  # fmt: skip
     most = finite(found["all_features"])
     whole = "" if most is None else f", with all of them {figure_of(most)}"
+    of_all = "" if record["asked"]["k"] else ", the number that all rows chose"
     note = (
-        f"{plural(found['k'], 'feature')} each, chosen within each of {found['n_folds']} folds; "
+        f"{plural(found['k'], 'feature')} each{of_all}, chosen within each of {found['n_folds']} "
+        f"folds; "
         f"whisker: ± one standard error. Without any feature it would be "
         f"{figure_of(finite(found['baseline']))}{whole}."
     )
@@ -158,7 +166,7 @@ def _methods(found: Record, name: str) -> Markup:
                 cell(share_of(finite(row["excess"])), finite(row["excess"])),
                 cell(short(finite(row["stability"]), 2), finite(row["stability"])),
                 cell(short(finite(row["seconds"]), 2), finite(row["seconds"])),
-                cell(f"{row['shared']} of {found['k']}", row["shared"]),
+                cell(f"{row['shared']} of {len(row['features'])}", row["shared"]),
             )
         )
     caption = (
@@ -263,24 +271,24 @@ def proof(record: Record) -> Markup:
         why = record["absent"].get("certificate", "it was not tried")
         return join(
             tag("p", tag("strong", "Not proven"), ": ", label(why), "."),
-            tag("p", "The search found no better set, which is no proof that there is none."),
+            tag("p", "That nothing better was found is no proof that there is nothing."),
         )
-    k = record["choice"]["k"]
+    k, kept = record["choice"]["k"], keeping(found)
     if found["better"]:
         return _better(record, found)
     if found["proven"]:
-        words = f": every other set of {plural(k, 'feature')} was ruled out."
+        words = f": every other set of {plural(k, 'feature')}{kept} was ruled out."
         verdict = tag("p", tag("strong", "No. This is proven"), words)
     elif found["lower"] <= 0:
         verdict = tag(
             "p", tag("strong", "Not proven"),
-            ": perhaps. No bound on the best possible objective was found in the time given. The "
-            "search found nothing better, which is no proof.",
+            ": perhaps. No bound on the best possible objective was found in the time given. That "
+            "nothing better was found is no proof.",
         )  # fmt: skip
     else:
         verdict = tag(
             "p", tag("strong", "Not proven"),
-            f": perhaps. The search found nothing better, and whatever the best set is, its "
+            f": perhaps. The search found nothing better, and whatever the best set{kept} is, its "
             f"objective is at most {percent_of(found['gap'])} below that of this one."
             + (" More time may close the gap." if found["status"] == "time_limit" else ""),
         )  # fmt: skip
