@@ -10,9 +10,10 @@ from exactk.report.choice.chosen import chosen
 from exactk.report.choice.glossary import glossary
 from exactk.report.choice.look import look
 from exactk.report.choice.made import made, remarks
+from exactk.report.choice.proof import proof
 from exactk.report.choice.sizes import sizes
 from exactk.report.choice.summary import asked, headline
-from exactk.report.choice.worth import proof, stability, worth
+from exactk.report.choice.worth import stability, worth
 from exactk.report.document import document, write_document
 from exactk.report.markup import Markup, join, label, tag
 

@@ -1,4 +1,4 @@
-"""How far the choice can be trusted: on rows held out, beside other methods, by proof."""
+"""How far the choice can be trusted: on rows held out, beside other methods, on halves."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from exactk.report.choice.maps import heat_map
 from exactk.report.choice.phrases import (
     absent,
     agreement,
-    comma,
     figure_of,
-    keeping,
     names_of,
     percent_of,
     same_search,
@@ -23,7 +21,7 @@ from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, finite, plural, short, signed
 from exactk.report.tables import cell, head, table
 
-__all__ = ["proof", "stability", "worth"]
+__all__ = ["stability", "worth"]
 
 Record = Mapping[str, Any]
 
@@ -262,67 +260,3 @@ def _map(record: Record, mapped: Record) -> Markup:
         per_cent=True, axis="k", marked=marked,
     )  # fmt: skip
     return join(tag("h3", "Selection frequency over k"), tag("p", note, class_="caption"), picture)
-
-
-def proof(record: Record) -> Markup:
-    """Return what is proven of the choice, in plain words."""
-    found = record["certificate"]
-    if found is None:
-        why = record["absent"].get("certificate", "it was not tried")
-        return join(
-            tag("p", tag("strong", "Not proven"), ": ", label(why), "."),
-            tag("p", "That nothing better was found is no proof that there is nothing."),
-        )
-    k, kept = record["choice"]["k"], keeping(found)
-    if found["better"]:
-        return _better(record, found)
-    if found["proven"]:
-        words = f": every other set of {plural(k, 'feature')}{kept} was ruled out."
-        verdict = tag("p", tag("strong", "No. This is proven"), words)
-    elif found["lower"] <= 0:
-        verdict = tag(
-            "p", tag("strong", "Not proven"),
-            ": perhaps. No bound on the best possible objective was found in the time given. That "
-            "nothing better was found is no proof.",
-        )  # fmt: skip
-    else:
-        verdict = tag(
-            "p", tag("strong", "Not proven"),
-            f": perhaps. The search found nothing better, and whatever the best set{kept} is, its "
-            f"objective is at most {percent_of(found['gap'])} below that of this one."
-            + (" More time may close the gap." if found["status"] == "time_limit" else ""),
-        )  # fmt: skip
-    took = (
-        f"{comma(found['nodes'])} part{'s' if found['nodes'] != 1 else ''} of the space of all "
-        f"sets looked at in {short(found['seconds'], 3)} s."
-    )
-    better = (
-        tag("p", "The proof found these features: they are better than what the search had found.")
-        if found["improved"]
-        else ""
-    )
-    exact = tag(
-        "details",
-        tag("summary", "The certificate, word by word"),
-        tag("p", label(found["summary"])),
-        tag("p", took),
-        class_="numbers",
-    )
-    return join(verdict, better, exact)
-
-
-def _better(record: Record, found: Record) -> Markup:
-    """Say which set is better by the objective than what a method chose by something else."""
-    method, own = record["choice"]["method"], record["choice"]["objective"]
-    lower = percent_of(1.0 - found["upper"] / own) if own > 0 else DASH
-    proven = (
-        "no other set of this size has a lower one: that is proven"
-        if found["proven"]
-        else "whether that is the lowest is not proven"
-    )
-    return join(
-        tag("p", tag("strong", "Yes"), f", by the objective: it is {lower} lower with ",
-            names_of(found["better"]), f"; {proven}."),
-        tag("p", label(method), " chooses by a criterion of its own, and this page is about what "
-            "it chose. To choose by the objective, take the method exchange."),
-    )  # fmt: skip
