@@ -56,10 +56,13 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if target.exists():
             shutil.copymode(target, made)
         os.replace(made, target)
-    except BaseException:
+    except BaseException as error:
         # Whether it can be removed or not, the first error is the one to tell.
         with contextlib.suppress(OSError):
             made.unlink(missing_ok=True)
+        if isinstance(error, OSError) and str(error.filename) == str(made):
+            # The hidden file is nobody's but ours.
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         raise
 
 

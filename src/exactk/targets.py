@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from sklearn.utils.multiclass import type_of_target
 from exactk.errors import InputError, listing
 
 __all__ = [
+    "MOST_WEIGHT",
     "Target",
     "Task",
     "code_target",
@@ -31,6 +33,8 @@ Floats = npt.NDArray[np.float64]
 # coded as classes would run without complaint and answer another question.
 MANY_CLASSES = 20
 ROWS_PER_CLASS = 5
+# Sums of weights are multiplied with each other, and float64 ends at 1.8e308.
+MOST_WEIGHT = 1e140
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +136,12 @@ def code_weights(sample_weight: Any, n_rows: int) -> Floats | None:
         )
     if not weights.any():
         raise InputError("sample_weight is zero for every row: no row is left to learn from")
+    if weights.max() > MOST_WEIGHT:
+        row = int(np.argmax(weights))
+        raise InputError(
+            f"sample_weight is {weights[row]:g} in row {row}, too large for float64 sums; divide "
+            f"all weights by the largest one, which changes nothing but their unit"
+        )
     return weights
 
 
@@ -232,6 +242,8 @@ def code_target(y: Any, task: Task = "auto", weights: Floats | None = None) -> T
     values = _as_array(y)
     _refuse_missing(values)
     counted = values if weights is None else values[weights > 0]
+    if _holds_dates(values):
+        _refuse_dates(counted, task)
     if task == "auto":
         task = _guess_task(counted)
     if task == "regression" or values.ndim == 2:
@@ -269,6 +281,31 @@ def _as_array(y: Any) -> npt.NDArray[Any]:
 
 def _has_bytes(values: npt.NDArray[Any]) -> bool:
     return any(isinstance(value, bytes) for value in values.ravel())
+
+
+def _holds_dates(values: npt.NDArray[Any]) -> bool:
+    """Whether these are dates, times or durations, as NumPy, pandas or Python have them."""
+    kinds = (dt.date, dt.timedelta, np.datetime64, np.timedelta64)
+    return values.dtype.kind in "mM" or (
+        values.dtype.kind == "O" and all(isinstance(value, kinds) for value in values.ravel())
+    )
+
+
+def _refuse_dates(values: npt.NDArray[Any], task: Task) -> None:
+    """Raise for dates that are amounts of time; a few of them, of many rows each, are labels."""
+    what = str(values.dtype) if values.dtype.kind in "mM" else type(values.ravel()[0]).__name__
+    way = "give numbers, such as days since the first one"
+    if task == "regression" or values.ndim == 2:
+        raise InputError(f"y holds dates or durations ({what}), which are not numbers; {way}")
+    if task == "classification":
+        return
+    n_rows, n_dates = len(values), len(set(values.tolist()))
+    many = n_dates > MANY_CLASSES and n_dates * ROWS_PER_CLASS > n_rows
+    if many or 2 * n_dates > n_rows:
+        raise InputError(
+            f"y holds {n_dates} different dates or durations ({what}) in {n_rows} rows, which "
+            f"would be classes; {way}, or labels as text"
+        )
 
 
 def _refuse_missing(values: npt.NDArray[Any]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -12,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from exactk.errors import InputError, MissingExtraError
+from exactk.texts import csv_text, visible
 
 __all__ = ["Tidy", "notebook_html"]
 
@@ -110,11 +109,7 @@ class Tidy(Sequence[dict[str, Any]]):
 
     def to_csv(self) -> str:
         """Return CSV with a header; lists within a value are separated by semicolons."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([_for_csv(value) for value in row] for row in self._rows)
-        return text.getvalue()
+        return csv_text([self.columns, *([_for_csv(value) for value in row] for row in self._rows)])
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame."""
@@ -166,7 +161,8 @@ class Tidy(Sequence[dict[str, Any]]):
             How many characters of a long value at most.
         """
         shown, left_out = self._shown(rows)
-        cells = [list(self.columns), *([_for_eye(value, width) for value in row] for row in shown)]
+        head = [visible(name) for name in self.columns]
+        cells = [head, *([_for_eye(value, width) for value in row] for row in shown)]
         widths = [max(len(line[j]) for line in cells) for j in range(len(self.columns))]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -185,7 +181,7 @@ class Tidy(Sequence[dict[str, Any]]):
     def _repr_html_(self) -> str:
         """Return a table for a notebook."""
         shown, left_out = self._shown(SHOWN_ROWS)
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        head = "".join(f"<th>{escape(visible(name))}</th>" for name in self.columns)
         body = "".join(
             "<tr>"
             + "".join(f"<td>{escape(_for_eye(value, SHOWN_WIDTH_HTML))}</td>" for value in row)
@@ -241,5 +237,5 @@ def _for_eye(value: Any, width: int | None = SHOWN_WIDTH) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = visible(", ".join(map(str, value)) if isinstance(value, list) else value)
     return text if width is None or len(text) <= width else text[: width - 3] + "..."

@@ -156,3 +156,21 @@ def test_a_name_as_long_as_names_can_be(tmp_path: Path) -> None:
     place = tmp_path / ("n" * 255)
     replace_text(place, "é\r\n")
     assert place.read_bytes() == b"\xc3\xa9\r\n"
+
+
+@pytest.mark.parametrize("place", ["no/such/folder/out.txt", "file/out.txt"])
+def test_an_error_names_the_file_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    with pytest.raises(OSError, match=r"out\.txt") as caught:
+        replace_text(place, "text")
+    assert caught.value.filename == place
+    assert ".part" not in str(caught.value)
+
+
+def test_an_error_of_another_file_stays_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught, replace_file(tmp_path / "out"):
+        (tmp_path / "other").read_bytes()
+    assert caught.value.filename == str(tmp_path / "other")

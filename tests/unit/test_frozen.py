@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -722,3 +723,69 @@ def test_any_value_in_any_place_is_read_or_refused(values, data) -> None:
     except InputError:
         return
     assert FrozenChoice.from_json(frozen.to_json()) == frozen
+
+
+# What cannot be predicted, read or written.
+@pytest.mark.parametrize("kind", ["array", "frame", "sparse"])
+def test_scores_too_large_for_numbers_name_their_row(wine, choice, kind: str) -> None:
+    X = wine[0].to_numpy().copy()
+    X[7, [feature.index for feature in choice.features]] = 1.5e308
+    table = {
+        "array": X, "frame": pd.DataFrame(X, columns=wine[0].columns), "sparse": sparse.csr_array(X)
+    }[kind]  # fmt: skip
+    values = choice.to_dict()
+    for term in values["fit"]["terms"]:
+        term["coef"] = [10.0, -10.0, 5.0]
+    steep = FrozenChoice.from_dict(values)
+    for made in (steep.predict, steep.scores):
+        with pytest.raises(InputError, match=r"the score of row 7 is too large .* 1.5e\+308"):
+            made(table)
+    assert steep.predict(X[:7]).shape == (7,)
+
+
+def test_a_mean_too_large_for_a_number_names_its_row() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    counts = rng.poisson(np.exp(X[:, 0]))
+    frozen = TopKRegressor(k=1, loss="poisson").fit(X, counts).freeze()
+    assert frozen.predicts == "exp"
+    X[[4, 9], 0] = 1e5
+    with pytest.raises(InputError, match="exp of the score of row 4 is too large"):
+        frozen.predict(X)
+    assert np.isfinite(frozen.scores(X)).all()
+
+
+@pytest.mark.parametrize("place", ["no/such/chosen.json", ".", "file/chosen.json", "/dev/full"])
+def test_places_that_cannot_be_written(wine, choice, tmp_path, monkeypatch, place: str) -> None:
+    if place == "/dev/full" and not Path(place).exists():
+        pytest.skip("there is no /dev/full")
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    said = f"choice '{place}' cannot be written: .*; give another place"
+    with pytest.raises(InputError, match=said) as caught:
+        choice.save(place)
+    assert ".part" not in str(caught.value)
+    with pytest.raises(InputError, match=said):
+        TopKSelector(k=1).fit(*wine).freeze(place)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("place", [None, "", 5, True, ["a"]], ids=repr)
+def test_what_is_no_path(choice, place) -> None:
+    for done in (choice.save, FrozenChoice.load):
+        with pytest.raises(InputError, match="path must be the name of a file, not "):
+            done(place)
+
+
+def test_a_name_that_no_file_can_have(choice) -> None:
+    with pytest.raises(InputError, match=r"choice 'a\\x00b' cannot be written: "):
+        choice.save("a\0b")
+
+
+def test_json_as_bytes_and_what_is_no_text(choice) -> None:
+    assert FrozenChoice.from_json(choice.to_json().encode()) == choice
+    with pytest.raises(InputError, match="not UTF-8 text"):
+        FrozenChoice.from_json(choice.to_json().encode("utf-16"))
+    for given_text in (None, [choice.to_json()], 5):
+        with pytest.raises(InputError, match="no text; give the JSON that to_json wrote"):
+            FrozenChoice.from_json(given_text)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from exactk import Problem
+from exactk import Problem, TopKSelector, investigate
 from exactk.targets import code_target, code_weights, weigh_classes
 from tests.support import says
 
@@ -275,6 +275,7 @@ def test_one_weight_for_all_and_none() -> None:
         ([1, 2], ["sample_weight", "(2,)", "(3,)"]),
         ([[1], [2], [3]], ["1D", "sample_weight", "(3, 1)"]),
         (["a", "b", "c"], ["sample_weight", "numbers"]),
+        ([1, 1e308, 1], ["sample_weight is 1e+308 in row 1", "too large", "divide all weights"]),
     ],
 )
 def test_what_is_no_weight(w: Any, words: list[str]) -> None:
@@ -298,3 +299,42 @@ def test_weights_of_classes() -> None:
         weigh_classes({"b": 0.0}, target, None)
     with says("class_weight is for classes"):
         weigh_classes("balanced", code_target([0.5, 1.5]), None)
+
+
+DAYS = pd.date_range("2020", periods=60)
+
+
+@pytest.mark.parametrize(
+    ("y", "kind"),
+    [
+        (DAYS, "datetime64"),
+        (DAYS.to_series().dt.tz_localize("UTC"), "Timestamp"),
+        ([day.date() for day in DAYS], "(date)"),
+        (DAYS - DAYS[0], "timedelta64"),
+        (pl.Series(DAYS.to_numpy()), "datetime64"),
+        # Two rows each are no more a class.
+        (DAYS.repeat(2), "60 different dates"),
+        (DAYS[:4], "4 different dates"),
+    ],
+    ids=["pandas", "zone", "date", "duration", "polars", "pairs", "few rows"],
+)
+def test_dates_are_no_classes(y: Any, kind: str) -> None:
+    with says("y holds", "dates or durations", kind, "such as days", "labels as text"):
+        code_target(y)
+    with says("dates or durations", "which are not numbers", "such as days"):
+        code_target(y, "regression")
+
+
+def test_a_few_dates_of_many_rows_each_are_labels() -> None:
+    target = code_target(DAYS[:3].repeat(20))
+    assert (target.task, target.n_outputs) == ("classification", 3)
+    assert code_target(DAYS, "classification").n_outputs == 60
+    with says("dates or durations", "not numbers"):
+        code_target(np.array([DAYS, DAYS]).T)
+
+
+def test_dates_come_to_no_problem() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    for done in (lambda: TopKSelector(2).fit(X, DAYS), lambda: investigate(X, DAYS, 2)):
+        with says("60 different dates or durations (datetime64", "such as days"):
+            done()

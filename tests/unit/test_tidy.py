@@ -117,3 +117,14 @@ def test_what_a_search_gives_shows_itself_in_a_notebook() -> None:
         assert "a<b" not in html
     assert "exchange, objective" in result._repr_html_()
     assert "converged" in result._repr_html_()
+
+
+def test_names_with_line_ends_stay_in_their_cells() -> None:
+    pd = pytest.importorskip("pandas")
+    table = Tidy(["a\rb", "c\nd"], [("e\r", "f"), ("\r\n", "g\rh")])
+    again = pd.read_csv(io.StringIO(table.to_csv(), newline=""))
+    assert again.columns.tolist() == ["a\rb", "c\nd"]
+    assert again["c\nd"].tolist() == ["f", "g\rh"]
+    assert json.loads(table.to_json())[0] == {"a\rb": "e\r", "c\nd": "f"}
+    assert table.to_text().splitlines() == [r"a\rb  c\nd", r"e\r   f", r"\r\n  g\rh"]
+    assert Tidy(["x"], [(["\x1b[0m", "y"],)]).to_text() == "x\n\\x1b[0m, y"

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError, listing
+from exactk.texts import visible
 from exactk.tidy import Tidy
 
 __all__ = ["Explanation"]
@@ -113,7 +114,7 @@ class Explanation:
                 "price_share": "substituted"}),
             *_part("asked about", self.why_not, {
                 "feature": "feature", "share": "regret", "added": "brings", "removed": "for"}),
-            *(f"{row['feature']}: {row['note']}" for row in self.why_not if row["note"]),
+            *(f"{visible(row['feature'])}: {row['note']}" for row in self.why_not if row["note"]),
             *_part("nearest of the others", self.outside[:NEAREST], {
                 "feature": "feature", "share": "price", "instead_of": "for"}),
             *_part(f"{within} ({len(self.alternatives)}; {near})", self.alternatives, {

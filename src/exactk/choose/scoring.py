@@ -124,10 +124,13 @@ class Trial:
                 else:
                     _fit_weighted(fitted, x, y, weights[0])
                     value = self.scorer(fitted, z, t, sample_weight=weights[1])
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             # How scikit-learn says that a target, an estimator and a score do not go together.
+            last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
+            words = str(error).rstrip(".")
             raise InputError(
-                f"{type(fitted).__name__} with scoring {self.scoring} fails on a fold: {error}"
+                f"{type(last).__name__} with scoring {self.scoring} fails on a fold: {words}"
+                f"{_way_out(words, self.scoring)}"
             ) from error
         if not isinstance(value, (int, float, np.number)):
             raise InputError(
@@ -139,6 +142,20 @@ class Trial:
                 f"rows of a fold; use fewer folds, or a score that is defined for them"
             )
         return float(value)
+
+
+def _way_out(message: str, scoring: str) -> str:
+    """What to do about a score that scikit-learn refuses."""
+    if "multi_class must be in" in message:
+        return "; for three classes or more use 'roc_auc_ovr' or 'roc_auc_ovo'"
+    if "average='binary'" in message:
+        return f"; for three classes or more use '{scoring}_macro' or '{scoring}_weighted'"
+    if "predict_proba" in message:
+        return (
+            "; this score needs probabilities: use an estimator that gives them, such as "
+            "'logistic', 'knn' or 'forest', or a score of labels, such as 'balanced_accuracy'"
+        )
+    return ""
 
 
 def _counted(fold: Fold, part: Indices) -> Indices:

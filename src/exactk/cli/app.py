@@ -22,7 +22,7 @@ from exactk.cli.score import score
 from exactk.cli.select import select
 from exactk.cli.stability import stability
 from exactk.cli.stats import stats
-from exactk.cli.wording import as_options
+from exactk.cli.wording import as_options, as_sentence
 from exactk.errors import ExactkError
 
 __all__ = ["app", "run"]
@@ -88,7 +88,5 @@ def run(args: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    sentence = " ".join(message.split())
-    end = "" if sentence.endswith((".", "?", "!")) else "."
-    click.echo(f"exactk: {sentence}{end}", err=True)
+    click.echo(f"exactk: {as_sentence(message)}", err=True)
     return code

@@ -197,11 +197,23 @@ def _numbers(column: Any, name: str) -> Any:
             return column.cast(kind)
         except pa.ArrowInvalid:
             continue
-    for row, word in enumerate(column.to_pylist()):
-        try:
-            float(word)
-        except ValueError as error:
-            raise InputError(
-                f"column {name!r} holds {word!r} in row {row}, which is not a number"
-            ) from error
-    raise InputError(f"column {name!r} holds what is not a number")
+    words = column.to_pylist()
+    flaws = {
+        wanted: [row for row, word in enumerate(words) if not _casts(word, kind)]
+        for wanted, kind in (("not a number", pa.float64()), ("neither true nor false", pa.bool_()))
+    }
+    # What most of the words are was meant.
+    wanted, rows = min(flaws.items(), key=lambda item: len(item[1]))
+    raise InputError(
+        f"column {name!r} holds {words[rows[0]]!r} in row {rows[0]}, which is {wanted}"
+    )
+
+
+def _casts(word: str | None, kind: Any) -> bool:
+    import pyarrow as pa
+
+    try:
+        pa.scalar(word, pa.string()).cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True

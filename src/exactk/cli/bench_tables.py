@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
+
+from exactk.texts import csv_text
 
 if TYPE_CHECKING:
     from exactk.bench.summary import Comparison, Row
@@ -67,9 +67,7 @@ def _csv(rows: Iterable[Row], printed: Iterable[Comparison]) -> str:
 
     beside = {(c.recipe, c.measure, c.dataset, c.k, c.method): c for c in printed}
     names = [field.name for field in fields(Row)]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*names, "published", "published_sd", "within_deviation"])
+    lines: list[list[Any]] = [[*names, "published", "published_sd", "within_deviation"]]
     for row in rows:
         one = beside.get((row.recipe, row.measure, row.dataset, row.k, row.method))
         # In the units of the row: papers print accuracies per cent.
@@ -78,8 +76,8 @@ def _csv(rows: Iterable[Row], printed: Iterable[Comparison]) -> str:
             for value in ((one.published, one.published_sd) if one else (None, None))
         ]
         within = one.within_deviation if one else None
-        writer.writerow([*asdict(row).values(), *published, within])
-    return text.getvalue()
+        lines.append([*asdict(row).values(), *published, within])
+    return csv_text(lines)
 
 
 def _text(study: Study, rows: Sequence[Row], printed: Sequence[Comparison]) -> str:

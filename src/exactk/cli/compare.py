@@ -10,11 +10,12 @@ import click
 
 from exactk._version import __version__
 from exactk.cli.given import Given, say_warnings, table_options
-from exactk.cli.options import output_option, style_option, words
+from exactk.cli.options import distinct_words, output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.score import ESTIMATORS
 from exactk.cli.wording import as_options
+from exactk.texts import visible
 
 if TYPE_CHECKING:
     from exactk.evaluate.comparison import Comparison
@@ -27,7 +28,7 @@ INTERRUPTED = 130
 @click.command()
 @table_options
 @click.option("-k", type=click.IntRange(min=1), required=True, help="How many features to pick.")
-@click.option("--methods", multiple=True, metavar="NAME,...", callback=words,
+@click.option("--methods", multiple=True, metavar="NAME,...", callback=distinct_words,
               help="Methods (see: exactk methods) and selectkbest, rfe, l1 of scikit-learn; the "
               "others are compared with the first. By default exchange and these.")  # fmt: skip
 @click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True,
@@ -99,7 +100,7 @@ def _text(found: Comparison, facts: dict[str, Any]) -> str:
     first = found.table[0]["method"]
     done = [row for row in found.table if row["features"]]
     width = max(len(row["method"]) for row in found.table)
-    notes = [f"{row['method']:{width}}  {as_options(row['note'])}"
+    notes = [f"{row['method']:{width}}  {visible(as_options(row['note']))}"
              for row in found.table if row["note"]]  # fmt: skip
     whole = f", with all {found.all_features:.3f}" if isfinite(found.all_features) else ""
     lines = [
@@ -115,7 +116,7 @@ def _text(found: Comparison, facts: dict[str, Any]) -> str:
         f"Excess (objective above the least), seconds and shared (with {first}) are of the choice "
         f"on all rows:",
         "",
-        *(f"{row['method']:{width}}  {', '.join(row['features'])}" for row in done),
+        *(f"{row['method']:{width}}  {visible(', '.join(row['features']))}" for row in done),
         *(["", *notes] if notes else []),
     ]
     return "\n".join(lines) + "\n"

@@ -25,7 +25,7 @@ from exactk.cli.options import (
 )
 from exactk.cli.settings import read_settings
 from exactk.cli.tables import Parts, open_problem
-from exactk.cli.wording import as_options
+from exactk.cli.wording import as_options, as_sentence
 from exactk.errors import ExactkError, InputError, nearest
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Given:
     def say(self, message: str) -> None:
         """Say a sentence that an answer comes with, unless there is none or nobody listens."""
         if message and not self.quiet:
-            click.echo(f"exactk: {as_options(message)}.", err=True)
+            click.echo(f"exactk: {as_sentence(as_options(message))}", err=True)
 
     def open(self) -> tuple[Problem, str]:
         """Return the problem, its ridge still to be set, and the name of the target."""
@@ -188,7 +188,7 @@ def say_warnings(quiet: bool) -> Iterator[None]:
         yield
     if not quiet:
         for message in dict.fromkeys(str(warning.message) for warning in caught):
-            click.echo(f"exactk: {as_options(message)}.", err=True)
+            click.echo(f"exactk: {as_sentence(as_options(message))}", err=True)
 
 
 def _ridge(context: click.Context, parameter: click.Parameter, value: str) -> str | float:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from fractions import Fraction
 
 import click
 
 from exactk.cli.render import STYLES
+from exactk.errors import listing
 
 __all__ = [
     "byte_count",
     "classes_option",
     "columns_option",
+    "distinct_words",
     "drop_option",
     "gene_names_option",
     "layer_option",
@@ -67,11 +70,26 @@ def only_one(context: click.Context, parameter: click.Parameter, values: tuple[s
 
 def words(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> list[str]:
     """Take lists apart at their commas, but not within the parentheses of a label."""
+    return list(dict.fromkeys(_taken_apart(values)))
+
+
+def distinct_words(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> list[str]:
+    """Take lists apart as `words` does, where a second mention would be left out unseen."""
+    found = _taken_apart(values)
+    repeated = [word for word, count in Counter(found).items() if count > 1]
+    if repeated:
+        raise click.BadParameter(f"{listing(repeated)} named more than once; name each once.")
+    return found
+
+
+def _taken_apart(values: tuple[str, ...]) -> list[str]:
     found = [word.strip() for value in values for word in re.split(r",(?![^(]*\))", value)]
     # An empty list is a slip, such as a variable of the shell that is not set: not "all".
     if values and not any(found):
         raise click.BadParameter(f"{', '.join(values)!r} names nothing; leave it out to take all.")
-    return list(dict.fromkeys(word for word in found if word))
+    return [word for word in found if word]
 
 
 def sizes_of(
@@ -121,7 +139,7 @@ classes_option = click.option(
     "--classes",
     multiple=True,
     metavar="LABEL,...",
-    callback=words,
+    callback=distinct_words,
     help="The labels, where they are known, and no others; repeatable.",
 )
 layer_option = click.option(

@@ -12,7 +12,7 @@ import click
 from exactk.atomic import replace_text
 from exactk.errors import InputError
 
-__all__ = ["check_output", "write_output"]
+__all__ = ["check_output", "print_as_is", "write_output"]
 
 
 def check_output(output: str, what: str, inputs: Sequence[str], option: str = "--output") -> None:
@@ -60,10 +60,17 @@ def _files(inputs: Sequence[str]) -> list[str]:
     return found
 
 
+def print_as_is(text: str) -> None:
+    """Print a text to stdout with all that is in it."""
+    # Without a colour of its own click takes escapes out of what goes to a file or a pipe, and
+    # names of columns with them.
+    click.echo(text, nl=False, color=True)
+
+
 def write_output(text: str, output: str | None, option: str = "--output") -> None:
     """Print a text, or write it to a file."""
     if output is None:
-        click.echo(text, nl=False)
+        print_as_is(text)
         return
     try:
         replace_text(output, text)

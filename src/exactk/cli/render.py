@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from exactk._version import __version__
+from exactk.texts import csv_text, visible
 
 if TYPE_CHECKING:
     from exactk.problem import Problem
@@ -56,18 +55,14 @@ def _entries(result: Result, problem: Problem) -> list[tuple[int, int, str, floa
 
 
 def _csv(result: Result, problem: Problem, certificate: Certificate | None) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     scored = result.scores is not None
     # A proof is of all of them together: the same in every line.
     head, proof = ["rank", "index", "feature", *(["score"] if scored else [])], list[Any]()
     if certificate is not None:
         head += ["proven", "lower_bound", "gap"]
         proof = [certificate.proven, certificate.lower, certificate.gap]
-    writer.writerow(head)
-    for entry in _entries(result, problem):
-        writer.writerow([*(entry if scored else entry[:3]), *proof])
-    return text.getvalue()
+    entries = _entries(result, problem)
+    return csv_text([head, *([*(entry if scored else entry[:3]), *proof] for entry in entries)])
 
 
 def _json(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
@@ -92,7 +87,7 @@ def _json(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
 def _listed(entries: Sequence[tuple[int, int, str, float | None]], problem: Problem) -> list[str]:
     """One line a feature, with the scores of a filter beside the names."""
     levels = {c.column: f" ({len(c.levels)} levels)" for c in problem.categories}
-    shown = [name + levels.get(j, "") for _, j, name, _ in entries]
+    shown = [visible(name) + levels.get(j, "") for _, j, name, _ in entries]
     width = max(map(len, shown))
     return [
         f"{rank:6}  {name}" if score is None else f"{rank:6}  {name:{width}}  {score:.4g}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exactk.cli.given import Given, say_warnings, table_options
-from exactk.cli.options import size_or_auto, words
+from exactk.cli.options import distinct_words, size_or_auto
 from exactk.cli.output import check_output, write_output
 from exactk.cli.reproduce import checksum, command_line, python_code
 from exactk.cli.row_groups import open_grouped
@@ -45,7 +45,7 @@ INTERRUPTED = 130
     "rivals",
     multiple=True,
     metavar="NAME,...",
-    callback=words,
+    callback=distinct_words,
     help="What to compare with: methods, and selectkbest, rfe and l1 of scikit-learn, "
     "which are the default; none leaves it out.",
 )

@@ -14,6 +14,7 @@ from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.sought import Sought, search_options
+from exactk.texts import visible
 
 if TYPE_CHECKING:
     from exactk.evaluate.honest import SelectionScore
@@ -90,8 +91,7 @@ def score(
             cv=folds, groups=groups, n_permutations=permutations,
             random_state=options.get("random_state", sought.seed), verbose=given.verbose,
         )  # fmt: skip
-    if found.message and not given.quiet:
-        click.echo(f"exactk: {found.message}.", err=True)
+    given.say(found.message)
     facts = {**given.facts(problem, target), "row_groups": row_groups, "options": options}
     write_output(_rendered(found, style, facts), output)
     return INTERRUPTED if found.message else 0
@@ -122,9 +122,9 @@ def _text(found: SelectionScore, facts: dict[str, Any]) -> str:
         "",
         table.to_text(),
         "",
-        *(f"fold {row['fold']:<7} {', '.join(row['features'])}" for row in found.folds),
-        f"in all folds {', '.join(found.in_all_folds) or 'none'}",
-        f"on all rows  {', '.join(found.features)}",
+        *(f"fold {row['fold']:<7} {visible(', '.join(row['features']))}" for row in found.folds),
+        f"in all folds {visible(', '.join(found.in_all_folds)) or 'none'}",
+        f"on all rows  {visible(', '.join(found.features))}",
     ]
     return "\n".join(lines) + "\n"
 

@@ -23,6 +23,7 @@ from exactk.cli.options import (
 from exactk.cli.output import check_output
 from exactk.cli.tables import Parts, open_stream, settle_labels
 from exactk.errors import InputError, listing
+from exactk.texts import visible
 
 if TYPE_CHECKING:
     from exactk.archive import Header
@@ -218,7 +219,7 @@ def _as_text(facts: dict[str, Any]) -> str:
         lines.append(f"outputs   {facts['outputs']}")
     else:
         lines += [f"classes   {len(classes):,}", ""]
-        lines += [f"{held['share']:8.2%}  {held['label']}" for held in classes[:SHOWN]]
+        lines += [f"{held['share']:8.2%}  {visible(held['label'])}" for held in classes[:SHOWN]]
         if len(classes) > SHOWN:
             lines.append(f"{'':8}  and {len(classes) - SHOWN:,} more")
     return "\n".join(lines) + "\n"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["as_options"]
+from exactk.texts import visible
+
+__all__ = ["as_options", "as_sentence"]
 
 # Names and values are quoted, and are the user's: whatever they say, it is no parameter.
 _QUOTED = re.compile(r"""(?<!\w)(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
@@ -57,6 +59,7 @@ _WORDS = (
     (r"(?<![-\w])(include|exclude) (?=\0)", r"--\1 "),
     (r"^(tolerance|effort|gap|within)(?= must)", r"--\1"),
     (r"^layer (?=\0)", "--layer "),
+    (r"^sample_weight\b", "--weights"),
     (r"^names(?=: | \0)", "--gene-names"),
     (r"\bleave names out\b", "leave --gene-names out"),
     (r"^(chosen|result)(?=:| must| has)", "--features"),
@@ -89,3 +92,15 @@ def as_options(message: str) -> str:
     words = re.sub(rf"{_NAME}=", lambda match: f"{_NAMES[match[1]]} ", words)
     words = re.sub(rf"{_NAME}\b", lambda match: _NAMES[match[1]], words)
     return _PLACE.sub(put_back, words)
+
+
+def as_sentence(message: str) -> str:
+    r"""Return a message on one line, with its end; what a terminal would obey is shown instead.
+
+    Examples
+    --------
+    >>> print(as_sentence("there is no\n column \x1b[31m"))
+    there is no column \x1b[31m.
+    """
+    sentence = visible(" ".join(message.split()))
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from exactk.atomic import replace_file
+from exactk.cli.output import print_as_is
 from exactk.errors import InputError
 from exactk.sources.files import DELIMITERS, KINDS, spell_suffixes, suffix_of
+from exactk.texts import csv_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +43,7 @@ def kind_of_output(output: str | None) -> str:
 def open_writer(output: str | None, schema: pa.Schema) -> Iterator[Write]:
     """Open a table for writing; it takes its name when all is written, and only then."""
     if output is None:
-        with _text(lambda words: click.echo(words, nl=False), schema, ",") as write:
+        with _text(print_as_is, schema, ",") as write:
             yield write
         return
     kind = kind_of_output(output)
@@ -76,16 +74,11 @@ def _open_text(file: Any, schema: pa.Schema, suffix: str) -> Iterator[Write]:
 
 @contextmanager
 def _text(put: Callable[[str], object], schema: pa.Schema, delimiter: str) -> Iterator[Write]:
-    def lines(rows: Any) -> str:
-        text = io.StringIO()
-        csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
-        return text.getvalue()
-
     def write(batch: pa.RecordBatch) -> None:
         columns = [_words(batch.column(j), name) for j, name in enumerate(schema.names)]
-        put(lines(zip(*columns, strict=True)))
+        put(csv_text(zip(*columns, strict=True), delimiter))
 
-    put(lines([schema.names]))
+    put(csv_text([schema.names], delimiter))
     yield write
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from exactk.report.choice import choice_page, write_choice_page
 from exactk.result import Result
+from exactk.texts import visible
 from exactk.tidy import Tidy, notebook_html
 
 __all__ = ["Dossier"]
@@ -61,7 +62,7 @@ class Dossier:
         asked, chosen = self.record["asked"], self.result.selected
         return (
             f"Dossier({len(chosen)} of {asked['n_features']} features for {asked['target']!r}: "
-            f"{', '.join(chosen)})"
+            f"{visible(', '.join(chosen))})"
         )
 
     def _repr_html_(self) -> str:

@@ -202,7 +202,11 @@ def _run(
                 raise
             return outcomes, f"stopped by the user after {len(outcomes)} of {len(listed)} methods"
     if not any(one.scores for one in outcomes):
-        reasons = "; ".join(f"{one.method}: {one.note}" for one in outcomes)
+        # The same of all, as where the score does not go with the estimator, is said once.
+        why: dict[str, list[str]] = {}
+        for one in outcomes:
+            why.setdefault(one.note, []).append(one.method)
+        reasons = "; ".join(f"{', '.join(names)}: {note}" for note, names in why.items())
         raise InputError(f"no method gave an answer: {reasons}")
     return outcomes, ""
 

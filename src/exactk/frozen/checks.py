@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 from exactk.checks import Check, Choice, Flag, Given, Number, Several, Table, Text, Whole
 from exactk.errors import InputError, listing
 from exactk.result import Status
+from exactk.texts import is_unicode
 
-__all__ = ["FORMAT", "VERSION", "check_fields", "levels_of", "parse", "read_text"]
+__all__ = ["FORMAT", "VERSION", "check_fields", "levels_of", "parse", "place_of", "read_text"]
 
 FORMAT = "exactk-choice"
 VERSION = 1
@@ -76,19 +77,39 @@ _TERM: dict[str, Check] = {
 }
 
 
+def place_of(path: Any) -> str:
+    """Return the name of a file as text, or say that it is none.
+
+    Examples
+    --------
+    >>> place_of(None)
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: path must be the name of a file, not None
+    """
+    # A number would be taken for a file that is open already.
+    if not isinstance(path, (str, bytes, os.PathLike)) or not os.fspath(path):
+        raise InputError(f"path must be the name of a file, not {_show(path)}")
+    return os.fsdecode(path)
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
     """Return the text of a file, or say why it is none."""
     with open(path, "rb") as file:
         raw = file.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
         raise InputError(f"it is larger than {MOST_BYTES >> 20} MB; is it the file that was meant?")
+    return _decoded(raw)
+
+
+def _decoded(raw: bytes) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"it is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
-def parse(text: str) -> Any:
+def parse(text: str | bytes) -> Any:
     r"""Read JSON strictly: no NaN or Infinity, no field twice, not too deep.
 
     Examples
@@ -98,6 +119,10 @@ def parse(text: str) -> Any:
     ...
     exactk.errors.InputError: field 'k' is there more than once
     """
+    if isinstance(text, (bytes, bytearray)):
+        text = _decoded(text)
+    if not isinstance(text, str):
+        raise InputError(f"it is {_show(text)}, and no text; give the JSON that to_json wrote")
     try:
         return json.loads(
             text.removeprefix("\ufeff"), object_pairs_hook=_once, parse_constant=_no_constant
@@ -281,17 +306,8 @@ def _check_table(values: Mapping[str, Any], fields: Mapping[str, Check], where: 
             raise InputError(f"field {where + name!r} must be {check}, not {_show(value)}")
         texts: Sequence[Any] = value if isinstance(value, (list, tuple)) else [value]
         for text in texts:
-            if isinstance(text, str) and not _is_unicode(text):
+            if isinstance(text, str) and not is_unicode(text):
                 raise InputError(f"field {where + name!r} holds {text!a}, which is not Unicode")
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text can be written; halves of surrogate pairs cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _refuse_repeated(name: str, items: Iterable[Any]) -> None:

@@ -14,9 +14,17 @@ import numpy.typing as npt
 from exactk._version import __version__
 from exactk.atomic import replace_text
 from exactk.errors import InputError
-from exactk.frozen.checks import FORMAT, VERSION, check_fields, levels_of, parse, read_text
+from exactk.frozen.checks import (
+    FORMAT,
+    VERSION,
+    check_fields,
+    levels_of,
+    parse,
+    place_of,
+    read_text,
+)
 from exactk.frozen.making import ChosenFeature, parts_of_problem, parts_of_selector
-from exactk.frozen.taking import take, take_numbers
+from exactk.frozen.taking import refuse_infinite_rows, take, take_numbers
 
 if TYPE_CHECKING:
     from exactk.problem import Problem
@@ -196,8 +204,25 @@ class FrozenChoice:
         return json.dumps(self.to_dict(), **{"allow_nan": False, **options})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the choice to a file, whole or not at all."""
-        replace_text(path, self.to_json(indent=2, ensure_ascii=False) + "\n")
+        """Write the choice to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Raises
+        ------
+        InputError
+            The file cannot be written.
+        """
+        place = place_of(path)
+        try:
+            replace_text(place, self.to_json(indent=2, ensure_ascii=False) + "\n")
+        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+            why = getattr(error, "strerror", None) or error
+            raise InputError(
+                f"choice {place!r} cannot be written: {why}; give another place"
+            ) from error
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> FrozenChoice:
@@ -237,17 +262,18 @@ class FrozenChoice:
         )
 
     @classmethod
-    def from_json(cls, text: str) -> FrozenChoice:
-        """Read what `to_json` wrote."""
+    def from_json(cls, text: str | bytes) -> FrozenChoice:
+        """Read what `to_json` wrote, as text or as its bytes in UTF-8."""
         return cls.from_dict(parse(text))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> FrozenChoice:
         """Read a file that `save` or ``exactk select --freeze`` wrote; nothing is executed."""
+        place = place_of(path)
         try:
-            return cls.from_json(read_text(path))
+            return cls.from_json(read_text(place))
         except InputError as error:
-            raise InputError(f"choice {os.fspath(path)!r} cannot be read: {error}") from error
+            raise InputError(f"choice {place!r} cannot be read: {error}") from error
 
     def column_transformer(self) -> Any:
         """Return an unfitted scikit-learn transformer that keeps the features and drops the rest.
@@ -298,9 +324,17 @@ class FrozenChoice:
         Returns
         -------
         ndarray of shape (n, n_outputs)
+
+        Raises
+        ------
+        InputError
+            A score is too large for a number, by its row.
         """
         values = take_numbers(self, table)
-        fitted: Floats = np.asarray(values @ np.array(self.coef).T) + np.array(self.intercept)
+        # What is too large is named below, by its row.
+        with np.errstate(over="ignore", invalid="ignore"):
+            fitted: Floats = np.asarray(values @ np.array(self.coef).T) + np.array(self.intercept)
+        refuse_infinite_rows(fitted, "the score", values)
         return fitted
 
     def check_predicts(self) -> None:
@@ -332,14 +366,18 @@ class FrozenChoice:
         Raises
         ------
         InputError
-            The fit does not predict: `predicts` is None.
+            The fit does not predict: `predicts` is None. Or a prediction is too large for a
+            number, by its row.
         """
         self.check_predicts()
         scores = self.scores(table)
         if self.classes is not None:
             return self.label_array()[np.argmax(scores, axis=1)]
         if self.predicts == "exp":
-            scores = np.exp(scores)
+            with np.errstate(over="ignore"):
+                means = np.exp(scores)
+            refuse_infinite_rows(means, "exp of the score", scores)
+            scores = means
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def label_array(self) -> npt.NDArray[Any]:

@@ -17,7 +17,7 @@ from exactk.sources.open import is_dask
 if TYPE_CHECKING:
     from exactk.frozen.choice import FrozenChoice
 
-__all__ = ["positions", "take", "take_numbers"]
+__all__ = ["positions", "refuse_infinite_rows", "take", "take_numbers"]
 
 
 def positions(
@@ -122,3 +122,24 @@ def _refuse_infinite(choice: FrozenChoice, values: Any) -> None:
         f"column {choice.terms[column][0]!r} is NaN or infinite in row {row}; fill it in, or "
         f"drop that row"
     )
+
+
+def refuse_infinite_rows(made: Any, what: str, of: Any) -> None:
+    """Raise for the first row in which what was made of finite numbers is none.
+
+    Parameters
+    ----------
+    made : ndarray of shape (n, c)
+    what : str
+        What it is, for the message.
+    of : array or sparse matrix of shape (n, m)
+        The numbers it was made of.
+    """
+    bad = ~np.isfinite(made).all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        largest = abs(of[row : row + 1]).max()
+        raise InputError(
+            f"{what} of row {row} is too large for a number, made of values up to {largest:.3g}; "
+            f"are they in the units of the table that was fitted? Correct them, or drop that row"
+        )

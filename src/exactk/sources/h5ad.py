@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from exactk.errors import InputError, MissingExtraError
+from exactk.errors import InputError, MissingExtraError, listing
 
 __all__ = ["is_h5ad", "read_h5ad", "stored_bytes"]
 
@@ -48,11 +48,25 @@ def read_h5ad(path: str | os.PathLike[str], *, backed: bool = False) -> Any:
         adata = anndata.read_h5ad(file, backed="r" if backed else None)
     # Whatever HDF5, pandas and anndata have to say of a file that is damaged or something else.
     except Exception as error:
-        words = " ".join(str(error).split()).rstrip(".")
+        words = _other_parts(file) or " ".join(str(error).split()).rstrip(".")
         raise InputError(f"table {str(path)!r} cannot be read as {SUFFIX}: {words}") from error
     if adata.n_obs == 0 or adata.n_vars == 0:
         raise InputError(f"table {str(path)!r} has {adata.n_obs} cells and {adata.n_vars} genes")
     return adata
+
+
+def _other_parts(file: Path) -> str:
+    """What an HDF5 file holds that is no AnnData, in words; nothing where it may be one."""
+    import h5py
+
+    try:
+        with h5py.File(file, "r") as opened:
+            if {"obs", "var"} <= opened.keys():
+                return ""
+            parts = listing(opened.keys()) or "nothing"
+    except OSError:
+        return ""
+    return f"it is HDF5 and no AnnData, which has 'obs' and 'var', and this has {parts}"
 
 
 def stored_bytes(path: str | os.PathLike[str]) -> int:

@@ -71,9 +71,10 @@ def open_rows(
                 input_name="X",
             )
         except ValueError as error:
-            text = "; a pandas or polars frame may have columns of text"
-            hint = text if "could not convert string" in str(error) else ""
-            raise InputError(f"{error}{hint}") from error
+            way = _way_out(str(error))
+            # scikit-learn knows its own words by their last point.
+            words = str(error).rstrip(".") if way else str(error)
+            raise InputError(f"{words}{way}") from error
     if not sparse.issparse(X) and X.dtype.kind not in "fiub":
         raise InputError(f"X has dtype {X.dtype}, which is not a number; convert it to float64")
     if given is not None and len(given) != X.shape[1]:
@@ -114,6 +115,15 @@ def _refuse_elsewhere(X: Any) -> None:
         raise InputError(
             "X is a Spark table, whose rows are not in memory; use Problem.from_spark(X, target=…)"
         )
+
+
+def _way_out(message: str) -> str:
+    """What to do about an array that scikit-learn refuses, where it does not say so."""
+    if "could not convert string" in message:
+        return "; a pandas or polars frame may have columns of text"
+    if "sample(s)" in message:
+        return ": X needs rows to compare, at least two; give more of them"
+    return ""
 
 
 def _is_plain(X: Any) -> bool:

@@ -20,7 +20,7 @@ from exactk.streams.coding import (
     check_number,
     choose_coding,
 )
-from exactk.targets import Task
+from exactk.targets import MOST_WEIGHT, Task
 
 __all__ = ["MomentsFold", "check_block", "merge_found", "outputs", "stream_moments"]
 
@@ -133,6 +133,13 @@ def check_block(block: Block) -> None:
         raise InputError(
             f"the weight in {block.place.rows(first, first + 1)} is {block.weights[first]:g}; "
             f"weights must be zero or more"
+        )
+    large = np.flatnonzero(block.weights > MOST_WEIGHT)
+    if large.size:
+        first = int(large[0])
+        raise InputError(
+            f"the weight in {block.place.rows(first, first + 1)} is {block.weights[first]:g}, too "
+            f"large for float64 sums; divide all weights by the largest one"
         )
 
 

@@ -369,3 +369,83 @@ def test_ctrl_c_leaves_the_old_file(run, chosen, wine_csv, tmp_path, monkeypatch
     assert (done.code, len(calls)) == (130, 3)
     assert out.read_text() == "old"
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("source", ["csv", "parquet"])
+def test_line_ends_in_names_and_values_read_back(run, tmp_path, source) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 2))
+    frame = pa.table({"a\rb": x[:, 0], "c\nd": x[:, 1], "note": ["x\ry", "\r"] * 20,
+                      "y": x.sum(axis=1)})  # fmt: skip
+    table = tmp_path / f"table.{source}"
+    {"csv": pyarrow.csv.write_csv, "parquet": pq.write_table}[source](frame, table)
+    chosen, out, again = (tmp_path / name for name in ("c.json", "out.csv", "again.csv"))
+    done = run("select", table, "--target", "y", "--drop", "note", "-k", 2, "--freeze", chosen)
+    assert done.code == 0, done.err
+    assert run("apply", chosen, table, "--keep", "note", "-o", out).code == 0
+    assert read(out).column_names == ["note", "a\rb", "c\nd"]
+    assert read(out)["note"].to_pylist() == frame["note"].to_pylist()
+    assert run("apply", chosen, out, "--keep", "note", "-o", again).code == 0
+    assert again.read_bytes() == out.read_bytes()
+    shown = pytest.importorskip("pandas").read_csv(out)
+    np.testing.assert_allclose(shown["a\rb"], x[:, 0])
+
+
+def test_predictions_too_large_for_numbers_name_their_row(run, chosen, frame, tmp_path) -> None:
+    names = FrozenChoice.load(chosen).names
+    for at, name in enumerate(names):
+        values = frame[name].to_numpy().astype(float).copy()
+        # Of both signs: one after the other they would be infinite, and then nothing.
+        values[5] = (-1) ** at * 1.7e308
+        frame = frame.set_column(frame.column_names.index(name), name, pa.array(values))
+    values = FrozenChoice.load(chosen).to_dict()
+    for at, term in enumerate(values["fit"]["terms"]):
+        term["coef"] = [(-1) ** at * 10.0, 0.0, 1.0]
+    steep = tmp_path / "steep.json"
+    FrozenChoice.from_dict(values).save(steep)
+    pq.write_table(frame, tmp_path / "large.parquet")
+    done = run("apply", steep, tmp_path / "large.parquet", "--predict")
+    assert done.code == 2
+    assert "the score of row 5 is too large for a number" in done.err
+    assert "Warning" not in done.err
+
+
+def test_the_word_that_is_wrong_is_the_one_named(run, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    flag, x = rng.integers(0, 2, 40).astype(bool), rng.normal(size=40)
+    table = pa.table({"flag": flag, "x": x, "y": 2.0 * flag + x})
+    good, bad, chosen = (tmp_path / name for name in ("good.csv", "bad.csv", "chosen.json"))
+    pyarrow.csv.write_csv(table, good)
+    assert run("select", good, "--target", "y", "-k", 2, "--freeze", chosen).code == 0
+    truths = ["True", "false", "true", "False", "TRUE", "maybe"]
+    bad.write_text("flag,x\n" + "".join(f"{word},1.5\n" for word in truths))
+    done = run("apply", chosen, bad, "--predict")
+    assert done.code == 2
+    assert "'flag' holds 'maybe' in row 5, which is neither true nor false" in done.err
+    bad.write_text("flag,x\n" + "true,1.5\n" * 3 + "true,high\nfalse,2\n")
+    done = run("apply", chosen, bad, "--predict")
+    assert "'x' holds 'high' in row 3, which is not a number" in done.err
+
+
+def test_a_place_that_cannot_be_written_is_named_as_it_was_given(
+    run, chosen, wine_csv, tmp_path, monkeypatch
+) -> None:
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device", str(next(tmp_path.glob(".*.part"))))
+
+    monkeypatch.setattr("os.replace", no_space)
+    out = tmp_path / "out.csv"
+    done = run("apply", chosen, wine_csv, "-o", out)
+    assert done.code == 2
+    assert (
+        done.err == f"exactk: --output {str(out)!r} cannot be written: No space left on device.\n"
+    )
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_stdout_has_names_as_they_are(run, tmp_path) -> None:
+    x = np.random.default_rng(0).normal(size=40)
+    chosen, table = tmp_path / "chosen.json", tmp_path / "table.parquet"
+    pq.write_table(pa.table({"red\x1b[31m": x, "y": x}), table)
+    assert run("select", table, "--target", "y", "-k", 1, "--freeze", chosen).code == 0
+    assert run("apply", chosen, table).out.splitlines()[0] == "red\x1b[31m"

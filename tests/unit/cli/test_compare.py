@@ -132,6 +132,7 @@ def test_stopped_after_a_method(run, wine_csv, monkeypatch):
         (["--methods", "exchnage"], "unknown method 'exchnage'; did you mean 'exchange'"),
         (["--methods", "rfe,select-k-best"], "did you mean 'selectkbest'"),
         (["--methods", ","], "names nothing"),
+        (["--methods", "l1,rfe,l1"], "'--methods': 'l1' named more than once; name each once"),
         (["-k", 0], "-k"),
         (["-k", 14], "k=14 is more than the 13 usable columns"),
         (["--folds", 1], "--folds"),
@@ -166,3 +167,11 @@ def test_k_is_asked_for(run, wine_csv):
     result = run("compare", wine_csv, "--target", "cultivar")
     assert result.code == 2
     assert "-k" in result.err
+
+
+def test_a_reason_of_all_methods_is_said_once(run, wine_csv):
+    asked = ["--target", "cultivar", "--drop", "id", "-k", 2, "--methods", "greedy,rfe", "--quiet"]
+    done = run("compare", wine_csv, *asked, "--scoring", "roc_auc_ovr", "--estimator", "svm")
+    assert done.code == 2
+    assert "no method gave an answer: greedy, rfe: SVC with scoring roc_auc_ovr" in done.err
+    assert done.err.count("needs probabilities") == 1

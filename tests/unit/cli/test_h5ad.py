@@ -220,3 +220,15 @@ def test_without_anndata_the_line_to_install_it(
     found = run("select", wine_h5ad, "--target", "cultivar", "-k", 2)
     assert found.code == 2
     assert 'pip install "exactk[omics]"' in found.err
+
+
+def test_hdf5_that_is_no_anndata(run: Any, tmp_path: Path) -> None:
+    import h5py
+
+    with h5py.File(tmp_path / "other.h5ad", "w") as file:
+        file["weights"] = np.ones(3)
+    found = run("select", tmp_path / "other.h5ad", "--target", "kind", "-k", 2)
+    assert found.code == 2
+    assert "other.h5ad' cannot be read as .h5ad: it is HDF5 and no AnnData" in found.err
+    assert "this has 'weights'" in found.err
+    assert "__init__" not in found.err

@@ -153,3 +153,19 @@ def test_moments_have_no_rows(run, wine_csv, tmp_path):
 def test_estimators_are_those_of_the_library():
     assert tuple(estimators.ESTIMATORS) == ESTIMATORS
     assert np.all([name.islower() for name in ESTIMATORS])
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--scoring", "roc_auc"], "use 'roc_auc_ovr' or 'roc_auc_ovo'"),
+        (["--scoring", "f1"], "use 'f1_macro' or 'f1_weighted'"),
+        (["--scoring", "roc_auc_ovr", "--estimator", "svm"], "this score needs probabilities"),
+    ],
+)
+def test_scores_that_do_not_go_with_the_classes_or_the_estimator(run, wine_csv, args, message):
+    asked = ["--target", "cultivar", "--drop", "id", "-k", 2, "--permutations", 0, "--quiet"]
+    done = run("score", wine_csv, *asked, *args)
+    assert done.code == 2
+    assert message in done.err
+    assert f"scoring {args[1]}" in done.err

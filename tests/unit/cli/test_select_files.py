@@ -156,6 +156,9 @@ def test_classes_that_are_known(run, wine_csv, parquet):
         wrong = run(*args, "--classes", ",".join(labels[1:]))
         assert wrong.code == 2
         assert "which is not among the classes given" in wrong.err
+        twice = run(*args, "--classes", ",".join([*labels, labels[0]]))
+        assert twice.code == 2
+        assert f"'--classes': {labels[0]!r} named more than once" in twice.err
     assert labels_of(["true", "False"], "bool") == [True, False]
 
 

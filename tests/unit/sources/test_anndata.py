@@ -315,3 +315,10 @@ def test_donors_stay_together(table: np.ndarray) -> None:
     found = exactk.stability(problem, 2, groups=adata.obs["donor"], n_samples=10)
     assert found.n_samples == 10
     assert exactk.choose_k(problem, 3, groups=adata.obs["donor"]).k in (1, 2, 3)
+
+
+def test_a_target_of_dates_is_refused() -> None:
+    adata = cells(np.random.default_rng(0).normal(size=(N, D)))
+    adata.obs["day"] = pd.date_range("2020", periods=N)
+    with pytest.raises(InputError, match=f"y holds {N} different dates .* such as days"):
+        Problem.from_anndata(adata, "day")

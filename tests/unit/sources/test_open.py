@@ -72,7 +72,7 @@ def test_wrong_names() -> None:
         (None, ["Expected 2D array"]),
         (3.0, ["Expected 2D array"]),
         (np.ones((0, 3)), ["0 sample(s)", "minimum of 2"]),
-        (np.ones((1, 3)), ["1 sample", "minimum of 2"]),
+        (np.ones((1, 3)), ["1 sample", "minimum of 2", "at least two; give more of them"]),
         (np.ones((3, 0)), ["0 feature(s)"]),
         ([[1, 2], [3]], ["inhomogeneous"]),
         (np.array([["a", 1], ["b", 2]], dtype=object), ["'a'"]),

@@ -147,7 +147,10 @@ def test_the_first_flaw_of_several_is_told() -> None:
         stream_moments(ArrayStream(X, y, n_parts=4))
 
 
-@pytest.mark.parametrize(("value", "words"), [(-1.0, "is -1"), (np.nan, "is nan")])
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(-1.0, "is -1"), (np.nan, "is nan"), (1e308, r"is 1e\+308, too large .*; divide all weights")],
+)
 def test_weights_that_are_none(value: float, words: str) -> None:
     X, y = rows()
     w = np.ones(len(X))
