@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -121,7 +121,7 @@ class Doors(ABC):
             What the target holds; "auto" takes text and whole numbers for classes.
         classes : array-like or None
             The labels, where they are known; others are then an error. None finds them in the
-            pass.
+            pass. Where they are text, so is the target of a CSV file, whatever it looks like.
         ridge, scale
             As in `Problem.from_arrays`.
         memory_limit : int
@@ -210,6 +210,7 @@ class Doors(ABC):
         drop: Sequence[str],
         weights: str | None,
         task: Task,
+        classes: Any,
         **options: Any,
     ) -> Problem:
         from exactk.streams.files import open_files
@@ -217,7 +218,9 @@ class Doors(ABC):
         stream = open_files(
             paths, target, columns=columns, drop=drop, weights=weights, task=task, only=only
         )
-        return cls.from_stream(stream, task=task, **options)
+        if isinstance(classes, Iterable) and any(isinstance(label, str) for label in classes):
+            stream = stream.with_text_labels()
+        return cls.from_stream(stream, task=task, classes=classes, **options)
 
     @classmethod
     def from_dask(

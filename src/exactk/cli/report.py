@@ -156,10 +156,10 @@ def report(
         )  # fmt: skip
     certificate = found.record["certificate"]
     improved = certificate is not None and certificate["improved"] and not certificate["better"]
-    held = found.record["asked"]["in_memory"] and found.record["coefficients"][0]["feature"]
     code = python_code(
-        given, sought, sizing, k, seconds=seconds if improved else None, column=held or None
-    )
+        given, sought, sizing, k, problem, held=found.record["asked"]["in_memory"],
+        seconds=seconds if improved else None,
+    )  # fmt: skip
     # Who reads the page has given options, and knows of no parameters.
     reasons = {part: as_options(why) for part, why in found.absent.items()}
     asked = {**found.record["asked"], "code": code}

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exactk.cli.tables import Parts, open_problem
+from exactk.cli.tables import Parts, open_problem, open_stream
 from exactk.errors import InputError
+from exactk.sources.h5ad import is_h5ad
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,8 +52,10 @@ def open_grouped(
     if column is None:
         return *given.open(), None
     _check(given, column)
+    # What stands beside the cells of an AnnData is no feature anyway, and a gene may be called so.
+    out = () if is_h5ad(str(given.table)) else (column,)
     try:
-        problem, target = replace(given, drop=(*given.drop, column)).open()
+        problem, target = replace(given, drop=(*given.drop, *out)).open()
     except InputError as error:
         # The user has named a column of groups, and knows of none that is dropped.
         words = str(error).replace(f"dropped column {column!r}", f"--groups {column!r}")
@@ -61,33 +64,39 @@ def open_grouped(
         held = problem.in_memory(verbose=given.verbose)
     except InputError as error:
         raise InputError(f"--groups {column!r} needs the rows in memory: {error}") from error
-    return held, target, _read_groups(given, column, problem.original_names[0])
+    return held, target, _read_groups(given, column, problem)
 
 
-def _read_groups(given: Given, column: str, feature: str) -> npt.NDArray[np.generic]:
+def _read_groups(given: Given, column: str, problem: Problem) -> npt.NDArray[np.generic]:
     """The values of a column, in the order in which the rows are read.
 
     It is read as a target of labels is, beside one feature, so that files of every kind give
     their rows in the same order as before; the cells of an AnnData have it beside them.
     """
     from exactk.sources.anndata import obs_column
-    from exactk.sources.h5ad import is_h5ad, read_h5ad
+    from exactk.sources.h5ad import read_h5ad
 
+    # A pass leaves out rows that count nothing; a table that is read whole keeps them.
+    weights = None if problem.stream is None else given.weights
     if is_h5ad(str(given.table)):
         adata = read_h5ad(str(given.table), backed=True)
         values = obs_column(adata, column, "--groups")
+        if weights is not None:
+            values = values[obs_column(adata, weights, "--weights") > 0]
         adata.file.close()
         return values
+    parts = Parts(
+        column, columns=[problem.original_names[0]], weights=weights, task="classification"
+    )
     try:
-        problem = open_problem(
-            str(given.table),
-            Parts(column, columns=[feature], task="classification"),
-            quiet=True,
-            memory_limit=given.memory_limit,
-        ).in_memory()
+        if problem.stream is None:
+            read = open_problem(str(given.table), parts, quiet=True)
+        else:
+            stream = open_stream([str(given.table)], parts)
+            read = problem.from_stream(stream, task="classification").in_memory()
     except InputError as error:
         raise InputError(_of_groups(str(error), column)) from error
-    target = problem.target
+    target = read.target
     assert target is not None
     assert target.codes is not None
     assert target.classes is not None

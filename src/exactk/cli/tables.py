@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -203,6 +203,6 @@ def settle_labels(
         except InputError:
             if not stream.widen:
                 raise
-    if isinstance(stream, FileStream) and stream.widen:
-        stream = FileStream(stream.files, replace(stream.layout, y_kind="text"))
+    if isinstance(stream, FileStream):
+        stream = stream.with_text_labels()
     return stream, list(words) or None

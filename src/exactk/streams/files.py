@@ -64,6 +64,13 @@ class FileStream(Stream):
     def _take(self, layout: Layout) -> None:
         self.layout, self.feature_names, self.y_kind = layout, layout.features, layout.y_kind
 
+    def with_text_labels(self) -> FileStream:
+        """Return the stream with a target of text, where its first rows alone say otherwise."""
+        if not self.widen:
+            return self
+        layout = replace(self.layout, y_kind="text")
+        return FileStream(self.files, layout, threads=self.threads)
+
     def reduce(self, fold: Fold[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
         threads = self.threads or threads_allowed()
         rows = window_rows(self.n_features, threads, fold.n_matrices)

@@ -108,7 +108,7 @@ def test_groups_are_a_column_of_obs(
         assert one[name] == (pytest.approx(value) if isinstance(value, float) else value), name
     wrong = run(command[0], wine_h5ad, *asked, "--groups", "sit")
     assert wrong.code == 2
-    assert "--groups 'sit' is not in the table" in wrong.err
+    assert "--groups 'sit' is not a column of adata.obs" in wrong.err
 
 
 def test_layers_and_names_of_genes(run: Any, wine_h5ad: Path, wine_cells: Any) -> None:
@@ -147,21 +147,58 @@ def test_an_earlier_result_knows_its_layer(run: Any, wine_h5ad: Path, tmp_path: 
         ("-k", 2, "--layer", "whole", "--gene-names", "short", "--weights", "copies"),
         ("-k", 3, "--drop", "proline", "--groups", "site"),
         ("--k-max", 4, "--columns", "ash,proline,alcohol,hue", "--groups", "site"),
+        ("--k-max", 3, "--groups", "site", "--weights", "copies"),
+        (
+            "--k-max",
+            3,
+            "--groups",
+            "site",
+            "--weights",
+            "copies",
+            "--classes",
+            "first,second,third",
+        ),
+        ("-k", 2, "--columns", "alco0,hue10,prol12", "--gene-names", "short"),
+        ("-k", 2, "--target", "copies", "--loss", "poisson"),
+        ("--k-max", 2, "--target", "copies", "--loss", "poisson", "--groups", "site"),
     ],
 )
 def test_the_code_of_a_report_gives_its_features(
-    run: Any, wine_cells: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: Any
+    run: Any, wine_h5ad: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: Any
 ) -> None:
-    path, record = tmp_path / "wine.h5ad", tmp_path / "record.json"
-    wine_cells.write_h5ad(path)
+    path, record = wine_h5ad, tmp_path / "record.json"
     given = [str(option) for option in options]
     quick = ["--samples", "0", "--permutations", "0", "--methods", "none", "--certify", "0"]
     page = ["-o", str(tmp_path / "page.html"), "--record", str(record)]
-    done = run("report", str(path), "--target", "cultivar", *given, *quick, *page)
+    target = [] if "--target" in given else ["--target", "cultivar"]
+    done = run("report", str(path), *target, *given, *quick, *page)
     assert done.code == 0, done.err
     found = json.loads(record.read_text(encoding="utf-8"))
     exec(compile(found["asked"]["code"], "page", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.split("\n")[:-1] == found["choice"]["selected"]
+
+
+@pytest.mark.parametrize("classes", [(), ("--classes", "first,second,third")])
+def test_groups_of_cells_that_count_nothing(
+    run: Any, wine_h5ad: Path, wine_cells: Any, tmp_path: Path, classes: tuple[str, ...]
+) -> None:
+    asked = ("--target", "cultivar", "--weights", "copies", "--groups", "site", "-k", 2)
+    found = run("score", wine_h5ad, *asked, *classes, "--format", "json")
+    assert (found.code, found.err) == (0, "")
+    counted = tmp_path / "counted.h5ad"
+    wine_cells[wine_cells.obs["copies"] > 0].copy().write_h5ad(counted)
+    other = run("score", counted, *asked, "--format", "json")
+    if classes or tables.LARGE_CELLS == 0:
+        assert json.loads(found.out)["honest"] == pytest.approx(json.loads(other.out)["honest"])
+
+
+def test_a_gene_may_be_called_as_groups_are(run: Any, wine_cells: Any, tmp_path: Path) -> None:
+    wine_cells.obs["hue"] = wine_cells.obs["site"]
+    wine_cells.write_h5ad(tmp_path / "wine.h5ad")
+    asked = ("--target", "cultivar", "--groups", "hue", "-k", "auto", "--k-max", 2)
+    found = run("select", tmp_path / "wine.h5ad", *asked, "--include", "hue", "--quiet")
+    assert (found.code, found.err) == (0, "")
+    assert "hue" in found.out.split()
 
 
 def test_moments_of_cells(run: Any, wine_h5ad: Path, tmp_path: Path) -> None:

@@ -123,6 +123,46 @@ def test_errors_of_groups_speak_of_groups(run, tmp_path):
         assert words in result.err
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["path", "--k-max", 3, "--effort", 0],
+        ["score", "-k", 2, "--effort", 0],
+        ["stability", "-k", 2, "--samples", 4, "--effort", 0],
+        ["compare", "-k", 2, "--methods", "greedy,fisher"],
+        ["select", "-k", "auto", "--k-max", 2, "--classes", "first,second,third"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_rows_that_count_nothing_have_groups_too(run, wine, wine_sites, command):
+    weights = wine[3]
+    assert (weights == 0).any()
+    asked_for = ["--target", "cultivar", "--drop", "id", "--weights", "copies", "--groups", "site",
+                 "--format", "json", "--quiet", *command[1:]]  # fmt: skip
+    found = run(command[0], wine_sites, *asked_for)
+    assert (found.code, found.err) == (0, "")
+    if wine_sites.is_file() and "--classes" not in command:
+        # Read whole, they are rows of the folds all the same.
+        return
+    for file in wine_sites.glob("*.csv") if wine_sites.is_dir() else [wine_sites]:
+        head, *rows = file.read_text().splitlines()
+        counted = [row for row in rows if row.split(",")[-3] != "0"]
+        file.write_text("\n".join([head, *counted]))
+    other = json.loads(run(command[0], wine_sites, *asked_for).out)
+    name = {"path": "table", "select": "choice", "compare": "methods", "score": "honest",
+            "stability": "index"}[command[0]]  # fmt: skip
+    assert _rounded(json.loads(found.out)[name]) == _rounded(other[name])
+
+
+def _rounded(found):
+    """Without the last digits of numbers, and without what a clock has measured."""
+    if isinstance(found, dict):
+        return {name: _rounded(value) for name, value in found.items() if "seconds" not in name}
+    if isinstance(found, list):
+        return [_rounded(value) for value in found]
+    return round(found, 8) if isinstance(found, float) else found
+
+
 def test_groups_of_more_rows_than_memory_holds(run, wine_sites):
     result = run("path", wine_sites, "--target", "cultivar", *NO_ID, "--groups", "site",
                  "--memory-limit", "6K", "--quiet")  # fmt: skip

@@ -745,6 +745,13 @@ def test_a_target_is_what_the_whole_file_says(
     np.testing.assert_allclose(found.cross, held.cross, rtol=1e-9, atol=1e-9)
 
 
+def test_labels_given_as_words_are_looked_for_as_words(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,y\n1,5,01\n2,3,2\n4,4,01\n3,9,2\n")
+    problem = Problem.from_files(tmp_path / "t.csv", "y", classes=["01", "2", "none yet"])
+    assert problem.classes.tolist() == ["01", "2", "none yet"]
+    assert Problem.from_files(tmp_path / "t.csv", "y", classes=[2, 1]).classes.tolist() == [1, 2]
+
+
 def test_labels_that_are_numbers_in_one_file_and_words_in_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
