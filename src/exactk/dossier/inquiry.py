@@ -46,7 +46,7 @@ RIVALS = ("selectkbest", "rfe", "l1")
 LEAST_SIZES = 10
 # Seconds that the map of frequencies may take where no time limit is given: one of fewer halves is
 # a map as well.
-PATIENCE = 60.0
+PATIENCE = 20.0
 # Pieces of work among which a time limit is shared out.
 PARTS = 9
 
@@ -257,7 +257,7 @@ def _sizes(
     return choose_k(
         problem, k_max, criterion=asked.criterion, method=asked.method, **asked.by_folds,
         ridge=ridge, time_limit=work.seconds(), verbose=asked.verbose,
-        **{"random_state": asked.random_state, **asked.options},
+        **{"random_state": asked.random_state, **asked.light_options(problem)},
     )  # fmt: skip
 
 

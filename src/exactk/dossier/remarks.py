@@ -26,6 +26,8 @@ INFLATED = 10.0
 IMBALANCE = 5.0
 # Rows of a class from which on a fold has some of them and their mean is worth something.
 FEW_ROWS = 10
+# Levels of a chosen column of text from which on one should ask whether it fits by chance.
+MANY_LEVELS = 10
 # Rows for each coefficient, a rule of thumb of regression.
 ROWS_PER_FEATURE = 10
 # What a single column may leave of the target before one asks where it comes from.
@@ -42,7 +44,8 @@ class Remark:
     ----------
     kind : str
         ``constant``, ``duplicated``, ``collinear``, ``imbalanced``, ``empty``, ``tiny``,
-        ``few rows``, ``wide``, ``repeated rows``, ``row number``, ``given away`` or ``coded``.
+        ``few rows``, ``wide``, ``many levels``, ``repeated rows``, ``row number``,
+        ``given away`` or ``coded``.
     text : str
         What is so, and what to do about it.
     serious : bool
@@ -81,6 +84,7 @@ def look_at(problem: Problem, result: Result) -> list[Remark]:
     """
     remarks = [
         *_columns(problem),
+        *_many_levels(problem, result),
         *_collinear(problem, result),
         *_classes(problem),
         *_rows(problem, result),
@@ -138,6 +142,22 @@ def _columns(problem: Problem) -> Iterable[Remark]:
             f"{'is' if len(problem.categories) == 1 else 'are'} coded as columns of 0 and 1, which "
             f"enter together and count as one: "
             f"{listing([category.name for category in problem.categories], SHOWN)}.",
+        )
+
+
+def _many_levels(problem: Problem, result: Result) -> Iterable[Remark]:
+    chosen = set(result.support.tolist())
+    many = [
+        f"{category.name!r} ({len(category.levels)})"
+        for category in problem.categories
+        if len(category.levels) >= MANY_LEVELS and not chosen.isdisjoint(category.columns)
+    ]
+    if many:
+        yield Remark(
+            "many levels",
+            f"Columns of text with many levels are among the chosen: {_joined(many)}. All levels "
+            f"of a column count as one feature, so that it has more to fit with, and may be chosen "
+            f"by chance. Trust the score on rows held out, and see what leaving it out costs.",
         )
 
 

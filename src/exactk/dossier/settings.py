@@ -15,6 +15,7 @@ from exactk._version import __version__
 from exactk.choose.searches import Clock
 from exactk.errors import InputError
 from exactk.methods.base import Method
+from exactk.problem import Problem
 from exactk.registry import create, method_class
 from exactk.result import Status
 
@@ -98,10 +99,23 @@ class Settings:
         method = self.method
         return method if isinstance(method, str) else type(method).__name__.lower()
 
-    def own_method(self) -> Method:
-        """Return the method with all of its parameters, as an object of its own."""
+    def is_dear(self, problem: Problem) -> bool:
+        """Whether a search is dear: columns of text and constraints are searched by units."""
+        dear = problem.rules is not None and not problem.rules.is_simple
+        return dear and self.method == "exchange"
+
+    def light_options(self, problem: Problem) -> dict[str, Any]:
+        """Options for what is searched again and again: greedy and swaps alone where it is dear."""
+        return {"effort": 0.0, **self.options} if self.is_dear(problem) else self.options
+
+    def own_method(self, problem: Problem | None = None) -> Method:
+        """Return the method with all of its parameters, as an object of its own.
+
+        With a problem it is as light as `light_options` has it.
+        """
         if isinstance(self.method, str):
-            return create(self.method, **self.options)
+            light = self.options if problem is None else self.light_options(problem)
+            return create(self.method, **light)
         copy: Method = clone(self.method)
         return copy.set_params(**self.options)
 

@@ -16,6 +16,9 @@ from exactk.selector import TopKSelector
 
 __all__ = ["comparison_part", "score_part", "scored_sizes", "sizes_part"]
 
+# Seconds for each choice of a number where searches are dear: what is left is then greedy.
+PATIENCE = 5.0
+
 
 def scored_sizes(
     problem: Problem, k_max: int, asked: Settings, seconds: float | None, splits: Any = None
@@ -85,10 +88,13 @@ def score_part(problem: Problem, asked: Settings, work: Work) -> SelectionScore:
     """Return what selection and estimator are worth on rows that neither has seen."""
     # A selection for all rows, one a fold, and one for each shuffled target.
     pieces = asked.n_permutations + 7
+    seconds = work.seconds(pieces)
+    if seconds is None and asked.k is None and asked.is_dear(problem):
+        seconds = PATIENCE
     selector = TopKSelector(
-        "auto" if asked.k is None else asked.k, method=asked.own_method(), k_max=asked.k_max,
+        "auto" if asked.k is None else asked.k, method=asked.own_method(problem), k_max=asked.k_max,
         criterion=asked.criterion, rule=asked.rule, cv=asked.inner_folds,
-        time_limit=work.seconds(pieces),
+        time_limit=seconds,
     )  # fmt: skip
     return score_selection(
         problem, selector=selector, ridge=asked.ridge, estimator=asked.estimator,
@@ -100,7 +106,7 @@ def score_part(problem: Problem, asked: Settings, work: Work) -> SelectionScore:
 
 def comparison_part(problem: Problem, result: Result, asked: Settings, work: Work) -> Comparison:
     """Return the same number of features by other methods, on the same folds."""
-    methods = [asked.own_method(), *asked.methods]
+    methods = [asked.own_method(problem), *asked.methods]
     return compare(
         problem, k=result.k, methods=methods, ridge=asked.ridge,
         estimator=asked.estimator, scoring=asked.scoring,

@@ -22,6 +22,7 @@ from exactk.evaluate.parts import Given
 from exactk.methods.base import generator
 from exactk.problem import Problem
 from exactk.search.frequent import Features
+from exactk.targets import MANY_CLASSES
 
 __all__ = [
     "check_sizes",
@@ -82,6 +83,8 @@ def _check_enough(cv: int, counts: Counter[Any]) -> None:
     for label, count in sorted(counts.items(), key=lambda item: item[1]):
         if count < cv:
             way = f"use cv={count} or fewer, " if count > 1 else ""
+            if isinstance(label, (int, float)) and len(counts) > MANY_CLASSES:
+                way = f"if these are amounts, say task='regression'; if classes, {way}"
             raise InputError(
                 f"class {str(label)!r} has {count} row{'s' * (count != 1)}, fewer than the cv={cv} "
                 f"folds, each of which is to test it; {way}join it with another class, or leave "

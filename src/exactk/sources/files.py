@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +37,7 @@ __all__ = [
     "read_table",
     "refuse_pipe",
     "refuse_ragged",
+    "refuse_semicolons",
     "spell_suffixes",
     "split_table",
     "suffix_of",
@@ -51,6 +53,8 @@ KINDS = {
 
 # One row must fit into one block: this leaves room for a million columns.
 CSV_BLOCK_BYTES = 1 << 24
+# Enough of a header to see what parts its names.
+HEADER_BYTES = 1 << 16
 # From about here on, handing out columns to threads costs more than the threads save.
 SERIAL_COLUMNS = 2_000
 
@@ -110,6 +114,7 @@ def read_table(path: str | os.PathLike[str]) -> pa.Table:
     refuse_pipe(file)
     suffix = suffix_of(file)
     needs_pyarrow()
+    refuse_semicolons(file)
     with unreadable(file):
         table = _READERS[KINDS[suffix]](file)
     _check_shape(table, str(path))
@@ -129,6 +134,27 @@ def refuse_pipe(path: str | os.PathLike[str]) -> None:
     if not os.path.isfile(path):
         raise InputError(
             f"table {os.fspath(path)!r} is a pipe or a device; save it as a file first"
+        )
+
+
+def refuse_semicolons(path: str | os.PathLike[str]) -> None:
+    """Raise for text whose header is parted by semicolons, as many programs write CSV.
+
+    Of such a table with commas in its numbers half would be read as text.
+    """
+    if DELIMITERS.get(suffix_of(path)) != ",":
+        return
+    opened = gzip.open if suffix_of(path).endswith(".gz") else open
+    try:
+        with opened(path, "rb") as file:
+            header = file.readline(HEADER_BYTES)
+    except (OSError, EOFError):
+        return  # what reads the table says what is wrong with it
+    if b";" in header and b"," not in header:
+        name = os.fspath(path)
+        raise InputError(
+            f"table {name!r} is separated by ';' and not by ','; save it with commas, for example "
+            f"pd.read_csv({name!r}, sep=';', decimal=',').to_csv('commas.csv', index=False)"
         )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from exactk.errors import InputError, listing
-from exactk.sources.files import KINDS, refuse_pipe, spell_suffixes, suffix_of
+from exactk.sources.files import KINDS, refuse_pipe, refuse_semicolons, spell_suffixes, suffix_of
 
 __all__ = ["Found", "Paths", "find_files", "is_pattern"]
 
@@ -101,6 +101,7 @@ def _find(path: str | os.PathLike[str]) -> Iterator[Found]:
         yield from _in_folder(name)
     elif os.path.exists(name):
         refuse_pipe(name)
+        refuse_semicolons(name)
         yield Found(name, KINDS[suffix_of(name)], {})
     elif is_pattern(name):
         yield from _matching(name)

@@ -216,6 +216,17 @@ def test_repeated_rows():
     assert "repeated rows" not in remarks_of(X, labels(X), sample_weight=weights)
 
 
+def test_chosen_text_of_many_levels_may_be_there_by_chance():
+    levels = [f"level {i % 12}" for i in range(120)]
+    frame = pd.DataFrame({"place": levels, "colour": ["red", "blue", "green"] * 40})
+    y = np.where(np.arange(120) % 12 < 6, "u", "v")
+    problem = Problem.from_arrays(frame.assign(x=normal()[:, 0]), y)
+    found = {one.kind: one.text for one in look_at(problem, solve(problem, 2))}
+    assert "among the chosen: 'place' (12)." in found["many levels"]
+    without = problem.with_constraints(exclude=["place"])
+    assert "many levels" not in {one.kind for one in look_at(without, solve(without, 2))}
+
+
 def test_text_is_coded():
     X = normal()
     table = pl.DataFrame(

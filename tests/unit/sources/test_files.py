@@ -148,6 +148,15 @@ def test_a_pipe_is_refused_before_it_is_waited_for(tmp_path):
             opened(tmp_path / "pipe.csv")
 
 
+@pytest.mark.parametrize("name", ["table.csv", "table.csv.gz"])
+def test_semicolons_are_said_and_not_guessed_at(tmp_path, name):
+    text = "größe;preis;y\n1,5;2;a\n2,5;3;b\n".encode("latin-1")
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    for opened in (read_table, lambda path: Problem.from_files(path, "y")):
+        with says("is separated by ';' and not by ','; save it with commas"):
+            opened(tmp_path / name)
+
+
 def test_absent_file_and_folder(tmp_path):
     with says("nowhere.csv' does not exist"):
         read_table(tmp_path / "nowhere.csv")
