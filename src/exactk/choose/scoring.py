@@ -150,6 +150,9 @@ def _way_out(message: str, scoring: str) -> str:
         return "; for three classes or more use 'roc_auc_ovr' or 'roc_auc_ovo'"
     if "average='binary'" in message:
         return f"; for three classes or more use '{scoring}_macro' or '{scoring}_weighted'"
+    if "pos_label" in message:
+        # Of labels that are text none is the positive one.
+        return f"; use '{scoring}_macro' or '{scoring}_weighted', which need no positive class"
     if "predict_proba" in message:
         return (
             "; this score needs probabilities: use an estimator that gives them, such as "

@@ -23,7 +23,7 @@ __all__ = [
 
 # The light palette of report.css: told apart by colour-blind readers, and on grey paper.
 COLOURS = (
-    "#0072b2", "#d55e00", "#009e73", "#b8569a", "#c98a00", "#3a9fdc", "#3c4048", "#8a6a3f",
+    "#0072b2", "#d55e00", "#009e73", "#b8569a", "#b87d00", "#2a8fce", "#3c4048", "#8a6a3f",
 )  # fmt: skip
 INK, SOFT, GRID = "#1b1f24", "#5a6472", "#e6e9ed"
 # Inches of a figure that a display makes itself.
