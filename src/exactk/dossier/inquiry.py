@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from exactk.choose.frequencies import Frequencies, frequencies_by_size
+from exactk.choose.half_search import usual_effort
 from exactk.choose.ridge import resolve_ridge
 from exactk.choose.searches import Clock
 from exactk.choose.sizes import SizeChoice, choose_k, largest_size
@@ -300,7 +301,9 @@ def _parts(
         ),
         "near": None if why is None else near_part(why),
         "certificate": None if certificate is None else told_certificate(certificate, result),
-        "stability": None if stable is None else stability_part(stable),
+        "stability": None
+        if stable is None
+        else stability_part(stable, usual_effort(problem, asked.method)),
         "sizes": None if choice is None else sizes_part(choice, scored, result),
         "frequencies": None if mapped is None else told_map(mapped),
         "score": None if score is None else score.to_dict(),

@@ -92,9 +92,10 @@ def near_part(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def stability_part(found: Stability) -> dict[str, Any]:
-    """Return how far half-samples agree, as plain values."""
+def stability_part(found: Stability, effort: float | None) -> dict[str, Any]:
+    """Return how far half-samples agree, as plain values, and how hard they were searched."""
     return {
+        "effort": effort,
         "index": plain(found.index),
         "interval": [plain(end) for end in found.interval],
         "level": found.level,

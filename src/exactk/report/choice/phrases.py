@@ -15,8 +15,6 @@ __all__ = [
 
 # What a loss without columns is called.
 MEASURES = {"squared": "squared error", "logistic": "deviance", "poisson": "deviance"}
-# How hard halves of the rows are searched.
-HALF_EFFORT = 0.1
 # Agreement below this is poor.
 POOR = 0.4
 # Shares below this are the rounding of a fit.
@@ -93,15 +91,15 @@ def same_search(record: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> same_search({"asked": {"method": "exchange", "options": {}}})
+    >>> same_search({"stability": {"effort": 0.1}, "asked": {"options": {}}})
     'the same search, with less effort,'
-    >>> same_search({"asked": {"method": "fisher", "options": {}}})
+    >>> same_search({"stability": {"effort": None}, "asked": {"options": {}}})
     'the same method'
     """
-    about = record["asked"]
-    if about["method"] != "exchange":
+    effort = record["stability"]["effort"]
+    if effort is None:
         return "the same method"
-    quick = about["options"].get("effort", 1.0) > HALF_EFFORT
+    quick = record["asked"]["options"].get("effort", 1.0) > effort
     return "the same search, with less effort," if quick else "the same search"
 
 
