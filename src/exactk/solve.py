@@ -193,7 +193,7 @@ def _serve(problem: Problem, method: Method, name: str, verbose: int) -> Problem
     _check_classes(problem, method, name)
     _check_rules(problem, method, name)
     method.check_problem(problem)
-    by_rows = method.needs_rows and not method.reads_streams
+    by_rows = method.needs_rows
     if not problem.loss.by_moments:
         by_rows, name = True, f"{name} with loss {problem.loss.name}"
     if by_rows and problem.rows is None:
@@ -213,16 +213,11 @@ def _in_memory(problem: Problem, name: str, verbose: int) -> Problem:
     try:
         return problem.in_memory(verbose=verbose)
     except TooLargeError as error:
-        others = [other for other in registry.names() if _streams(other)]
+        others = [o for o in registry.names() if not registry.method_class(o).needs_rows]
         raise InputError(
             f"method {name!r} needs all rows in memory: {error}, or use a method that needs no "
             f"more than passes over them: {', '.join(others)}"
         ) from error
-
-
-def _streams(name: str) -> bool:
-    method = registry.method_class(name)
-    return method.reads_streams or not method.needs_rows
 
 
 def _check_classes(problem: Problem, method: Method, name: str) -> None:

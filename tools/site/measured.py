@@ -24,7 +24,7 @@ FAR = 10.0
 def measured(root: Path, method: str) -> str:
     """Return what was measured of a method, each part with its source; empty if nothing was."""
     parts: tuple[Callable[[Path, str], str], ...] = (
-        _leaderboard, _comparison, _papers, _peers, _growth, _wide, _streams,
+        _leaderboard, _comparison, _papers, _peers, _growth, _wide,
     )  # fmt: skip
     return "\n\n".join(text for part in parts if (text := part(root, method)))
 
@@ -176,23 +176,3 @@ def _wide(root: Path, method: str) -> str:
         f"Tables whose Gram matrix has no room ({record['date']}, threads: {record['threads']}):"
         f"\n\n{table(header, rows)}"
     )
-
-
-def _streams(root: Path, method: str) -> str:
-    """What a table that is passed over costs a robust method."""
-    record = _record(root, "robust_stream")
-    rows = [
-        [
-            r["method"],
-            f"{r['rows']:,} × {r['features']}",
-            f"{r['planted_found']} of {r['planted']}",
-            str(r["passes"]),
-            f"{r['seconds']:.3g}",
-        ]
-        for r in record["contestants"]
-        if r["method"].split()[0].rstrip(",") == method
-    ]
-    if not rows:
-        return ""
-    header = ["setting", "table", "planted columns found", "passes", "s"]
-    return f"Files with wrong rows, passed over ({record['date']}):\n\n{table(header, rows)}"

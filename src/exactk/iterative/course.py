@@ -23,7 +23,6 @@ from exactk.search.native import make_state
 __all__ = [
     "Course",
     "LazyStarts",
-    "OutOfTimeError",
     "Start",
     "Starts",
     "Step",
@@ -36,10 +35,6 @@ Indices = npt.NDArray[np.intp]
 
 # Merits closer than this share are the same.
 SAME_END = 1e-10
-
-
-class OutOfTimeError(Exception):
-    """Raised within an iteration that takes long, once time is up: the last step is the answer."""
 
 
 @dataclass(frozen=True)
@@ -185,8 +180,6 @@ def follow(steps: Iterator[Step], max_iter: int, monitor: Monitor, *, show: bool
                     break
     except np.linalg.LinAlgError:
         course.status = Status.FAILED
-    except OutOfTimeError:
-        course.status = Status.TIME_LIMIT
     except KeyboardInterrupt:
         if not course.trace:
             raise

@@ -13,13 +13,9 @@ from exactk.iterative.table import StandardTable
 from exactk.linalg import largest, row_norms
 
 __all__ = [
-    "EXACT_FIT",
-    "FEW_ROWS",
-    "AliveRows",
     "SparseRows",
     "reweighted_steps",
     "robust_fit",
-    "solve_products",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -77,60 +73,8 @@ def reweighted_steps(
         yield Step(table.columns[rows.ranked(k)], value, bool(abs(last - value) <= tol))
 
 
-class AliveRows:
+class SparseRows:
     """The rows of W that are alive under a penalty λ‖W‖₂,ₚᵖ, their weights, and the order of all.
-
-    Parameters
-    ----------
-    count : int
-        Rows of W at first.
-    p : float
-        Order of the penalty.
-
-    Attributes
-    ----------
-    alive : ndarray of intp
-        Which rows are.
-    S2_inverse : ndarray
-        Inverse weights of these, ones at first.
-    """
-
-    def __init__(self, count: int, p: float = 1.0) -> None:
-        self.alive, self.S2_inverse = np.arange(count), np.ones(count)
-        self._p, self._t = p, 0
-        self._scores = np.zeros(count)
-
-    def reweight(self, w: Floats) -> npt.NDArray[np.bool_]:
-        """Take the norms of the rows alive: S₂ follows them, and the dead are left out.
-
-        Returns
-        -------
-        ndarray of bool
-            Which of the rows that were alive still are.
-        """
-        self._t += 1
-        before = self._scores[self.alive]
-        self._scores[self.alive] = w
-        floor = DEAD ** (1.0 / self._p) * w.max(initial=0.0)
-        dead = w <= floor
-        if dead.any():
-            # Below zero, and nearer to it the later: dead rows keep an order among themselves,
-            # that of the last iterate if this one is zero throughout.
-            share = w[dead] / floor if floor > 0 else before[dead] / (before.max() or 1.0)
-            self._scores[self.alive[dead]] = -1.0 / (self._t + share)
-            self.alive, w = self.alive[~dead], w[~dead]
-        self.S2_inverse = (2.0 / self._p) * w ** (2.0 - self._p)
-        return ~dead
-
-    def ranked(self, k: int) -> Indices:
-        """Return the k largest rows, the largest first; of dead rows the later is the larger."""
-        chosen = largest(self._scores, k, positive=False)
-        ranked: Indices = chosen[np.argsort(-self._scores[chosen], kind="stable")]
-        return ranked
-
-
-class SparseRows(AliveRows):
-    """The same with the columns of a table: what W is solved for with.
 
     Parameters
     ----------
@@ -142,14 +86,49 @@ class SparseRows(AliveRows):
     ----------
     X : ndarray of shape (n, number alive)
         The columns whose rows of W are alive.
+    alive : ndarray of intp
+        Which rows of W are.
+    S2_inverse : ndarray
+        Inverse weights of these, ones at first.
     """
 
     def __init__(self, X: Floats, p: float = 1.0) -> None:
-        super().__init__(X.shape[1], p)
         self.X = X
+        self.alive, self.S2_inverse = np.arange(X.shape[1]), np.ones(X.shape[1])
+        self._p, self._t = p, 0
+        self._scores = np.zeros(X.shape[1])
         self._XX: Floats | None = None
         self._XY: Floats | None = None
         self._Y: Floats | None = None
+
+    def reweight(self, w: Floats) -> None:
+        """Take the norms of the rows alive: S₂ follows them, and the dead are left out."""
+        self._t += 1
+        before = self._scores[self.alive]
+        self._scores[self.alive] = w
+        floor = DEAD ** (1.0 / self._p) * w.max(initial=0.0)
+        dead = w <= floor
+        if dead.any():
+            # Below zero, and nearer to it the later: dead rows keep an order among themselves,
+            # that of the last iterate if this one is zero throughout.
+            share = w[dead] / floor if floor > 0 else before[dead] / (before.max() or 1.0)
+            self._scores[self.alive[dead]] = -1.0 / (self._t + share)
+            self.alive, w = self.alive[~dead], w[~dead]
+            self._keep(~dead)
+        self.S2_inverse = (2.0 / self._p) * w ** (2.0 - self._p)
+
+    def _keep(self, kept: npt.NDArray[np.bool_]) -> None:
+        self.X = self.X[:, kept]
+        if self._XX is not None:
+            self._XX = self._XX[np.ix_(kept, kept)]
+        if self._XY is not None:
+            self._XY = self._XY[kept]
+
+    def ranked(self, k: int) -> Indices:
+        """Return the k largest rows, the largest first; of dead rows the later is the larger."""
+        chosen = largest(self._scores, k, positive=False)
+        ranked: Indices = chosen[np.argsort(-self._scores[chosen], kind="stable")]
+        return ranked
 
     def solve(
         self,
@@ -184,16 +163,6 @@ class SparseRows(AliveRows):
         if self._XY is None or self._Y is not Y:
             self._XY, self._Y = X.T @ Y, Y
         return _solve_squared(self._XX, self._XY, S2_inverse, lam)
-
-    def reweight(self, w: Floats) -> npt.NDArray[np.bool_]:  # noqa: D102
-        kept = super().reweight(w)
-        if not kept.all():
-            self.X = self.X[:, kept]
-            if self._XX is not None:
-                self._XX = self._XX[np.ix_(kept, kept)]
-            if self._XY is not None:
-                self._XY = self._XY[kept]
-        return kept
 
 
 def _solve(X: Floats, Y: Floats, S1_inverse: Floats, S2_inverse: Floats, lam: float) -> Floats:
@@ -253,48 +222,12 @@ def _add_diagonal(K: Floats, values: Floats) -> None:
     K[np.diag_indices_from(K)] += np.maximum(values, least)
 
 
-def solve_products(
-    XX: Floats,
-    XY: Floats,
-    S2_inverse: Floats,
-    lam: float,
-    apart: tuple[Floats, Floats, Floats],
-) -> Floats:
-    """Return (XᵀS₁X + λS₂)⁻¹XᵀS₁Y of the products XᵀS₁X and XᵀS₁Y.
-
-    Parameters
-    ----------
-    XX : ndarray of shape (m, m)
-    XY : ndarray of shape (m, c)
-    S2_inverse : ndarray of shape (m,)
-        May have zeros: these rows of W are zero.
-    lam : float
-    apart : tuple of X, Y and S1_inverse
-        Rows that are not in the products, for they are fitted nearly exactly: S1_inverse may be
-        zero.
-
-    Examples
-    --------
-    >>> none = np.zeros((0, 2)), np.zeros((0, 1)), np.zeros(0)
-    >>> solve_products(np.eye(2), np.ones((2, 1)), np.array([1.0, 0.0]), 3.0, none).ravel()
-    array([0.25, 0.  ])
-    """
-    half = np.sqrt(S2_inverse)
-    M, right = _penalised(XX, half, lam), half[:, None] * XY
-    A, Y, S1_inverse = apart
-    return half[:, None] * _solve_apart(M, right, A * half, Y, S1_inverse)
-
-
 def _solve_squared(XX: Floats, XY: Floats, S2_inverse: Floats, lam: float) -> Floats:
     """The system where no row is apart: for r = 2, of the products XᵀX and XᵀY."""
     half = np.sqrt(S2_inverse)
-    return half[:, None] * np.linalg.solve(_penalised(XX, half, lam), half[:, None] * XY)
-
-
-def _penalised(XX: Floats, half: Floats, lam: float) -> Floats:
     M = XX * np.outer(half, half)
     M[np.diag_indices_from(M)] += lam
-    return M
+    return half[:, None] * np.linalg.solve(M, half[:, None] * XY)
 
 
 def robust_fit(table: StandardTable, chosen: Indices) -> float:

@@ -16,7 +16,6 @@ from exactk.checks import Check, Number, Seed, Whole
 from exactk.errors import InputError
 from exactk.iterative.course import Start, Starts, best_answer, complete
 from exactk.iterative.irls import reweighted_steps
-from exactk.iterative.passes import PassTable, pass_table, streamed_steps
 from exactk.iterative.table import LABELS, Labels, StandardTable, standard_table
 from exactk.monitor import Monitor
 from exactk.problem import Problem
@@ -45,10 +44,8 @@ class Method(BaseEstimator):
     checks : mapping
         What each parameter may be, where that can be said without a problem.
     needs_rows : bool
-        Whether it reads the rows of the table and not only their moments.
-    reads_streams : bool
-        Whether, if it does, it can do so pass by pass over files, Dask collections or Spark tables;
-        otherwise `solve` reads their rows into memory for it.
+        Whether it reads the rows of the table and not only their moments. `solve` loads those of
+        files, Dask collections and Spark tables for it, within ``memory_limit``.
     needs_classes : bool
         Whether every row must carry one class.
     uses_target : bool
@@ -67,7 +64,6 @@ class Method(BaseEstimator):
 
     checks: ClassVar[Mapping[str, Check]] = {}
     needs_rows: ClassVar[bool] = False
-    reads_streams: ClassVar[bool] = False
     needs_classes: ClassVar[bool] = False
     uses_target: ClassVar[bool] = True
     uses_gram: ClassVar[bool] = True
@@ -93,10 +89,7 @@ class Method(BaseEstimator):
         """
         words = {
             "needs classes, one a row": cls.needs_classes,
-            "reads the rows of the table, all in memory": cls.needs_rows and not cls.reads_streams,
-            "reads the rows of the table, those of files and clusters in a pass an iteration": (
-                cls.needs_rows and cls.reads_streams
-            ),
+            "reads the rows of the table, all in memory": cls.needs_rows,
             "ignores y": not cls.uses_target,
             f'needs: pip install "exactk[{cls.extra}]"': bool(cls.extra),
         }
@@ -170,14 +163,8 @@ class IterativeMethod(Method):
         only = _only_choice(problem, k)
         if only is not None:
             return only
-        starts = self.starts(problem, k, self._prepared(problem, monitor))
+        starts = self.starts(problem, k, self.prepare(problem))
         return best_answer(problem, k, starts, self.max_iter, monitor)
-
-    def _prepared(self, problem: Problem, monitor: Monitor) -> Any:
-        prepared = self.prepare(problem)
-        if isinstance(prepared, PassTable):
-            prepared.monitor = monitor
-        return prepared
 
     def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:
         """Every size in turn; once time is up or the user has stopped it, the rest is filled up."""
@@ -190,7 +177,7 @@ class IterativeMethod(Method):
             else:
                 answer = _only_choice(problem, k)
                 if answer is None:
-                    prepared = self._prepared(problem, monitor) if prepared is None else prepared
+                    prepared = self.prepare(problem) if prepared is None else prepared
                     starts = self.starts(problem, k, prepared)
                     answer = best_answer(problem, k, starts, self.max_iter, monitor)
             yield answer
@@ -216,14 +203,9 @@ class PenaltyMethod(IterativeMethod):
 
 
 class ReweightedMethod(PenaltyMethod):
-    """Base of the methods for ‖XW − Y‖₂,ᵣʳ + λ‖W‖₂,ₚᵖ, which differ in r and p alone.
-
-    Of files and clusters they need one pass an iteration, and none for r = 2 (see
-    `exactk.iterative.passes`).
-    """
+    """Base of the methods for ‖XW − Y‖₂,ᵣʳ + λ‖W‖₂,ₚᵖ, which differ in r and p alone."""
 
     needs_rows: ClassVar[bool] = True
-    reads_streams: ClassVar[bool] = True
     checks: ClassVar[Mapping[str, Check]] = {
         "lam": Number("(0, inf)"),
         "labels": LABELS,
@@ -251,20 +233,14 @@ class ReweightedMethod(PenaltyMethod):
     def orders(self) -> tuple[float, float]:
         """The orders r and p."""
 
-    def prepare(self, problem: Problem) -> StandardTable | PassTable:  # noqa: D102
+    def prepare(self, problem: Problem) -> StandardTable:  # noqa: D102
         reweighted = self.orders[0] < 2.0
-        if problem.rows is None:
-            return pass_table(problem, self.labels, robust=reweighted)
         # Copies of a row that is fitted exactly would make the system singular.
         return standard_table(problem, self.labels, robust=reweighted, merge=reweighted)
 
-    def starts(  # noqa: D102
-        self, problem: Problem, k: int, prepared: StandardTable | PassTable
-    ) -> Starts:
+    def starts(self, problem: Problem, k: int, prepared: StandardTable) -> Starts:  # noqa: D102
         r, p = self.orders
         options = {"r": r, "p": p, "lam": self.lam, "epsilon": self.epsilon, "tol": self.tol}
-        if isinstance(prepared, PassTable):
-            return [Start(streamed_steps(prepared, k, **options))]
         return [Start(reweighted_steps(prepared, k, **options))]
 
 

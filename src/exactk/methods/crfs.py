@@ -11,13 +11,11 @@ import numpy.typing as npt
 
 from exactk.checks import Check, Number, Whole
 from exactk.iterative.course import Start, Starts, Step
-from exactk.iterative.irls import AliveRows, SparseRows
-from exactk.iterative.passes import PassTable, pass_table
+from exactk.iterative.irls import SparseRows
 from exactk.iterative.table import LABELS, Labels, StandardTable, standard_table
 from exactk.linalg import row_norms
 from exactk.methods.base import PenaltyMethod
 from exactk.problem import Problem
-from exactk.streams.reweighted import Correntropy
 
 __all__ = ["CRFS"]
 
@@ -67,7 +65,7 @@ class CRFS(PenaltyMethod):
     Notes
     -----
     Cost: O(n·m·min(n, m)) an iteration with m rows of W alive, at first all d, and O(d·n) memory
-    for the standardised table; of files and clusters O(d²).
+    for the standardised table.
 
     Guaranteed: exactly k columns; with a given σ the objective never rises. The problem is not
     convex: what is found is a stationary point.
@@ -79,8 +77,7 @@ class CRFS(PenaltyMethod):
     squared residual is itself not robust, σ by that rule is large where single rows are wild: they
     weigh little but not nothing, and with fewer rows than columns the first fit, all weights 1,
     may follow them for good. A σ that is given, or a larger λ, then may find the columns.
-    Coefficients and objective of the result are of squared loss, as for every method. Of files and
-    clusters an iteration is one pass.
+    Coefficients and objective of the result are of squared loss, as for every method.
 
     References
     ----------
@@ -97,7 +94,6 @@ class CRFS(PenaltyMethod):
     """
 
     needs_rows: ClassVar[bool] = True
-    reads_streams: ClassVar[bool] = True
     checks: ClassVar[Mapping[str, Check]] = {
         "lam": Number("(0, inf)"),
         "sigma": Number("(0, inf)", none="twice the mean squared residual, for σ²"),
@@ -120,16 +116,10 @@ class CRFS(PenaltyMethod):
         self.max_iter = max_iter
         self.tol = tol
 
-    def prepare(self, problem: Problem) -> StandardTable | PassTable:  # noqa: D102
-        if problem.rows is None:
-            return pass_table(problem, self.labels, robust=True)
+    def prepare(self, problem: Problem) -> StandardTable:  # noqa: D102
         return standard_table(problem, self.labels, robust=True)
 
-    def starts(  # noqa: D102
-        self, problem: Problem, k: int, prepared: StandardTable | PassTable
-    ) -> Starts:
-        if isinstance(prepared, PassTable):
-            return [Start(self._streamed(prepared, k))]
+    def starts(self, problem: Problem, k: int, prepared: StandardTable) -> Starts:  # noqa: D102
         return [Start(self._iterations(prepared, k))]
 
     def _iterations(self, table: StandardTable, k: int) -> Iterator[Step]:
@@ -143,21 +133,6 @@ class CRFS(PenaltyMethod):
             w, last = row_norms(W), value
             value = float(-double * (counts @ np.expm1(-squares / double)) + self.lam * w.sum())
             rows.reweight(w)
-            settled = abs(last - value) <= self.tol * abs(value)
-            yield Step(table.columns[rows.ranked(k)], value, settled)
-
-    def _streamed(self, table: PassTable, k: int) -> Iterator[Step]:
-        """The same in a pass each: σ needs the squared residuals alone, which moments give."""
-        rows, value = AliveRows(len(table.columns)), inf
-        plain = products = table.products
-        while True:
-            W = products.solve(rows, self.lam)
-            double = 2.0 * self._kernel(table.squares(plain, W) / table.weight)
-            lost, products = table.reweigh(rows, W, Correntropy(double), exact=False)
-            w, last = row_norms(W), value
-            value = float(lost + self.lam * w.sum())
-            kept = rows.reweight(w)
-            plain, products = plain.keep(kept), products.keep(kept)
             settled = abs(last - value) <= self.tol * abs(value)
             yield Step(table.columns[rows.ranked(k)], value, settled)
 

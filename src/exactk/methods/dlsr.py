@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from math import inf
 from typing import ClassVar
 
@@ -12,13 +11,11 @@ import numpy.typing as npt
 
 from exactk.checks import Check, Number, Whole
 from exactk.iterative.course import Start, Starts, Step
-from exactk.iterative.irls import AliveRows, SparseRows
-from exactk.iterative.passes import PassTable, pass_table
+from exactk.iterative.irls import SparseRows
 from exactk.iterative.table import StandardTable, standard_table
 from exactk.linalg import row_norms
 from exactk.methods.base import PenaltyMethod
 from exactk.problem import Problem
-from exactk.streams.dragged import DragFold
 
 __all__ = ["DLSR"]
 
@@ -56,7 +53,7 @@ class DLSR(PenaltyMethod):
     Notes
     -----
     Cost: O(n·m·min(n, m)) an iteration with m rows of W alive, at first all d, and O(d·n) memory
-    for the standardised table; of files and clusters O(d²).
+    for the standardised table.
 
     Guaranteed: exactly k columns; the penalised problem is convex, and its objective never rises.
     That the k largest rows of W are the best k columns is not.
@@ -64,7 +61,7 @@ class DLSR(PenaltyMethod):
     With the best M the loss is Σ (1 − f)₊² over own classes and Σ f₊² over the others, f = XW +
     1tᵀ: a squared hinge. The reweighting is not smoothed: the forms used here need no small number
     against division by zero. M follows every single W. The stopping rule is ours, and the ridge of
-    the problem takes no part in the search. Of files and clusters an iteration is one pass.
+    the problem takes no part in the search.
 
     References
     ----------
@@ -82,7 +79,6 @@ class DLSR(PenaltyMethod):
     """
 
     needs_rows: ClassVar[bool] = True
-    reads_streams: ClassVar[bool] = True
     needs_classes: ClassVar[bool] = True
     checks: ClassVar[Mapping[str, Check]] = {
         "lam": Number("(0, inf)"),
@@ -95,16 +91,10 @@ class DLSR(PenaltyMethod):
         self.max_iter = max_iter
         self.tol = tol
 
-    def prepare(self, problem: Problem) -> StandardTable | PassTable:  # noqa: D102
-        if problem.rows is None:
-            return pass_table(problem, "one-hot")
+    def prepare(self, problem: Problem) -> StandardTable:  # noqa: D102
         return standard_table(problem, "one-hot")
 
-    def starts(  # noqa: D102
-        self, problem: Problem, k: int, prepared: StandardTable | PassTable
-    ) -> Starts:
-        if isinstance(prepared, PassTable):
-            return [Start(self._streamed(problem, prepared, k))]
+    def starts(self, problem: Problem, k: int, prepared: StandardTable) -> Starts:  # noqa: D102
         return [Start(self._iterations(prepared, k))]
 
     def _iterations(self, table: StandardTable, k: int) -> Iterator[Step]:
@@ -121,21 +111,5 @@ class DLSR(PenaltyMethod):
             w, last = row_norms(W), value
             value = float(((E - B * M) ** 2).sum() + self.lam * w.sum())
             rows.reweight(w)
-            settled = abs(last - value) <= self.tol * abs(value)
-            yield Step(table.columns[rows.ranked(k)], value, settled)
-
-    def _streamed(self, problem: Problem, table: PassTable, k: int) -> Iterator[Step]:
-        """The same in a pass each: M follows from W and t row by row, and is not kept."""
-        rows, products = AliveRows(len(table.columns)), table.products
-        t, value = problem.y_mean, inf
-        while True:
-            W = products.solve(rows, self.lam)
-            affine = table.affine.take(rows.alive)
-            found = table.run(DragFold(problem.coding, affine, W, t))
-            w, last = row_norms(W), value
-            value = float(found.loss + self.lam * w.sum())
-            # Columns are centred: what is taken off the targets does not show in products.
-            t, products = found.T_sum / table.weight, replace(products, XY=found.XT)
-            products = products.keep(rows.reweight(w))
             settled = abs(last - value) <= self.tol * abs(value)
             yield Step(table.columns[rows.ranked(k)], value, settled)

@@ -56,8 +56,7 @@ class GSRFS(ReweightedMethod):
     rows are fitted exactly. Numbers as target are brought to unit size, for r < 2 about their
     median, and the ridge of the problem takes no part in the search. With r < 2 the search is
     robust against wrong rows; coefficients and objective of the result are of squared loss, as
-    for every method. Of files and clusters an iteration is one pass, for r = 2 none is needed after
-    the first; medians of numbers cost a few more.
+    for every method.
 
     References
     ----------
