@@ -68,7 +68,7 @@ def files(folder: Path) -> Door:
         for _ in ds.dataset(folder).to_batches():
             pass
 
-    return lambda: Problem.from_parquet(folder, "y"), {"read": read}
+    return lambda: Problem.from_files(folder, "y"), {"read": read}
 
 
 @contextmanager

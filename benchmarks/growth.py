@@ -6,7 +6,7 @@ python -m benchmarks.growth --report   the tables of the kept record again
 
 Every rung runs in a process of its own, where peak memory starts anew. Rows: Parquet files
 (float32, uncompressed) of 100 columns and at most a million rows each, read with
-`Problem.from_parquet`. Columns: an array of 1,000 rows in memory. Both have 5 classes and 10
+`Problem.from_files`. Columns: an array of 1,000 rows in memory. Both have 5 classes and 10
 columns that tell them apart; k is 10. Files lie in a temporary folder and are removed; a million
 rows need 0.4 GB.
 """
@@ -86,7 +86,7 @@ def rung(kind: str, n: int, d: int, folder: str) -> Record:
     if kind == "columns":
         problem = exactk.Problem.from_arrays(X, y)
     else:
-        problem = exactk.Problem.from_parquet(folder, target="y")
+        problem = exactk.Problem.from_files(folder, target="y")
     read = time.perf_counter() - start
     result = exactk.solve(problem, K)
     planted = set(np.linspace(0, d - 1, K).astype(int).tolist())

@@ -58,7 +58,7 @@ def main(rows: int) -> None:
         files = sorted(folder.iterdir())
         size = sum(file.stat().st_size for file in files)
         before, start = peak_megabytes(), perf_counter()
-        problem = exactk.Problem.from_parquet(folder, target="churn")
+        problem = exactk.Problem.from_files(folder, target="churn")
         result = exactk.solve(problem, len(WEIGHTS))
         seconds = perf_counter() - start
         peak, start = peak_megabytes(), perf_counter()

@@ -145,82 +145,15 @@ class Doors(ABC):
         >>> solve(problem, 1).feature_names
         ('a',)
         """
-        return cls._from_files(
-            None, paths, target, columns=columns, drop=drop, weights=weights, task=task,
-            classes=classes, ridge=ridge, scale=scale, memory_limit=memory_limit, verbose=verbose,
-        )  # fmt: skip
-
-    @classmethod
-    def from_parquet(
-        cls,
-        paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-        target: str | Sequence[str],
-        *,
-        columns: Sequence[str] | None = None,
-        drop: Sequence[str] = (),
-        weights: str | None = None,
-        task: Task = "auto",
-        classes: Any = None,
-        ridge: float = 0.0,
-        scale: bool = True,
-        memory_limit: int = STREAM_LIMIT,
-        verbose: int = 0,
-    ) -> Problem:
-        """Make a problem of Parquet files: `from_files`, for these alone.
-
-        Parameters
-        ----------
-        paths : path, or sequence of paths
-            A file, a folder, or a pattern; other kinds of files are refused.
-        target, columns, drop, weights, task, classes, ridge, scale, memory_limit, verbose
-            As in `from_files`.
-
-        Returns
-        -------
-        Problem
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import pyarrow as pa
-        >>> import pyarrow.parquet as pq
-        >>> from exactk import Problem
-        >>> table = pa.table(
-        ...     {"a": [1.0, 2.0, 4.0, 3.0], "b": [1, 1, 0, 0], "y": ["u", "u", "v", "v"]}
-        ... )
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     pq.write_table(table[:3], f"{folder}/monday.parquet")
-        ...     pq.write_table(table[3:], f"{folder}/tuesday.parquet")
-        ...     Problem.from_parquet(folder, "y")
-        Problem(4 rows, 2 features (2 usable), 2 outputs, classification, ridge 0)
-        """
-        return cls._from_files(
-            "Parquet", paths, target, columns=columns, drop=drop, weights=weights, task=task,
-            classes=classes, ridge=ridge, scale=scale, memory_limit=memory_limit, verbose=verbose,
-        )  # fmt: skip
-
-    @classmethod
-    def _from_files(
-        cls,
-        only: str | None,
-        paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-        target: str | Sequence[str],
-        *,
-        columns: Sequence[str] | None,
-        drop: Sequence[str],
-        weights: str | None,
-        task: Task,
-        classes: Any,
-        **options: Any,
-    ) -> Problem:
         from exactk.streams.files import open_files
 
-        stream = open_files(
-            paths, target, columns=columns, drop=drop, weights=weights, task=task, only=only
-        )
+        stream = open_files(paths, target, columns=columns, drop=drop, weights=weights, task=task)
         if isinstance(classes, Iterable) and any(isinstance(label, str) for label in classes):
             stream = stream.with_text_labels()
-        return cls.from_stream(stream, task=task, classes=classes, **options)
+        return cls.from_stream(
+            stream, task=task, classes=classes, ridge=ridge, scale=scale,
+            memory_limit=memory_limit, verbose=verbose,
+        )  # fmt: skip
 
     @classmethod
     def from_dask(

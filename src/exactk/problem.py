@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,6 @@ from exactk.sources.dense import DenseRows
 from exactk.streams import Stream
 from exactk.streams.coding import Coding
 from exactk.streams.collect import check_unchanged, collect_rows
-from exactk.streams.resample import Resample, SampledStream, SampleKind
 from exactk.targets import Target, Task, code_target, code_weights, weigh_classes
 
 __all__ = ["MEMORY_LIMIT", "Fit", "Problem"]
@@ -60,7 +59,7 @@ class Problem(Doors, Annotated, Ruled, Lossy):
     """The problem (P): pick k columns with the least ``‖HY − HX_S W‖² + ridge·‖W‖²``.
 
     Make one with `from_arrays` or `from_anndata`, of a table too large for that with `from_files`,
-    `from_parquet`, `from_dask` or `from_spark`, or with `from_moments`; it is not changed by
+    `from_dask` or `from_spark`, or with `from_moments`; it is not changed by
     anything afterwards.
     Columns are standardised (mean 0, standard deviation 1 with n − 1) unless ``scale=False``;
     constant columns are never candidates. In the notation of the docs, A = XᵀHX with the ridge
@@ -466,55 +465,19 @@ class Problem(Doors, Annotated, Ruled, Lossy):
         """
         if self.rows is not None:
             return self
-        stream = self._stream_to("read")
+        if self.stream is None:
+            raise InputError(
+                "this problem was made of moments and has no rows to read; make it of the "
+                "table: Problem.from_arrays, from_files, from_dask or from_spark"
+            )
         with reading(verbose) as show:
-            read = collect_rows(stream, self.coding, limit=self.memory_limit, on_rows=show)
+            read = collect_rows(self.stream, self.coding, limit=self.memory_limit, on_rows=show)
         check_unchanged(len(read.X), self.n_rows)
         task: Any = self.task
         scores = None if self.target is None else self.target.scores
         target = Target(task, self.classes, read.codes, read.values, scores)
         rows = DenseRows(read.X, self.given_names)
         return replace(self, rows=rows, target=target, weights=read.weights, stream=None)
-
-    def resampled(self, seed: int, kind: SampleKind = "bootstrap") -> Problem:
-        """Return the problem of a random sample of the rows, made by weights in one more pass.
-
-        Classes, ridge, scaling and memory limit stay; means and deviations are the sample's.
-
-        Parameters
-        ----------
-        seed : int
-            The same seed, the same sample; of a stream it goes with the parts it comes in and
-            the numbers of the rows there. A Spark table whose rows have no fixed order, as after
-            a shuffle, must be written out or cached first.
-        kind : {"bootstrap", "half", "other half"}
-            Rows with replacement, each one time on average; each with probability one half; or
-            those that "half" with the same seed leaves out.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
-        >>> problem.resampled(0, "half").n_rows + problem.resampled(0, "other half").n_rows
-        150
-        """
-        sample = Resample(seed, kind).checked()
-        common: Any = {"ridge": self.ridge, "scale": self.scaled, "memory_limit": self.memory_limit}
-        if self.rows is not None and self.target is not None:
-            weights = sample.counts(0, 0, self.rows.n_rows)
-            weights = weights if self.weights is None else weights * self.weights
-            return self.from_rows(self.rows, self.target, weights, **common).like(self)
-        stream, task = SampledStream(self._stream_to("sample"), sample), cast(Task, self.task)
-        drawn = self.from_stream(stream, task=task, classes=self.classes, **common)
-        return drawn.like(self)
-
-    def _stream_to(self, verb: str) -> Stream:
-        if self.stream is None:
-            raise InputError(
-                f"this problem was made of moments and has no rows to {verb}; make it of the "
-                f"table: Problem.from_arrays, from_files, from_dask or from_spark"
-            )
-        return self.stream
 
     def gram_rows(self, indices: Any) -> Floats:
         """Return columns of A, ridge included, as the rows of a new m × d array."""

@@ -59,13 +59,13 @@ def polars_frame(X: Array, y: Array, folder: Path) -> Problem:
 
 def one_parquet(X: Array, y: Array, folder: Path) -> Problem:
     parquet.write_table(table(X, y), folder / "all.parquet", row_group_size=97)
-    return Problem.from_parquet(folder / "all.parquet", target="tree")
+    return Problem.from_files(folder / "all.parquet", target="tree")
 
 
 def parquet_folder(X: Array, y: Array, folder: Path) -> Problem:
     for i, part in enumerate(np.array_split(np.arange(len(X)), 5)):
         parquet.write_table(table(X[part], y[part]), folder / f"part-{i}.parquet")
-    return Problem.from_parquet(folder, target="tree")
+    return Problem.from_files(folder, target="tree")
 
 
 def csv_file(X: Array, y: Array, folder: Path) -> Problem:

@@ -349,7 +349,7 @@ def test_dask(wine) -> None:
 def test_a_stream(wine, tmp_path: Path) -> None:
     X, y = wine
     X.assign(cultivar=y).to_parquet(tmp_path / "wine.parquet", index=False)
-    problem = Problem.from_parquet(tmp_path / "wine.parquet", "cultivar")
+    problem = Problem.from_files(tmp_path / "wine.parquet", "cultivar")
     frozen = FrozenChoice.of(problem, exactk.solve(problem, 3))
     assert frozen.feature_names_in == tuple(X.columns)
     assert frozen.classes == (0, 1, 2)

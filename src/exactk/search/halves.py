@@ -4,8 +4,8 @@ Few rows are drawn one by one, classes spread evenly. Many rows are dealt out to
 half-sample is half of the blocks; then it is made of whichever costs less by the estimates of the
 table: the moments of the blocks, added up, or the rows themselves. The rows of a stream that is too
 large to be held go to blocks by a hash of their values in one pass, and where the moments of the
-blocks do not fit in memory, every half-sample takes a pass of its own. Of rows that belong together
-whole groups are drawn, by their labels alone.
+blocks do not fit in memory, every pair of half-samples takes a pass of its own. Of rows that belong
+together whole groups are drawn, by their labels alone.
 """
 
 from __future__ import annotations
@@ -229,23 +229,30 @@ def _moments(rows: Rows, target: Target, weights: Floats | None) -> Moments:
 
 
 def _stream_halves(problem: Problem, rng: np.random.Generator) -> Iterator[Problem | None]:
-    stream = problem.stream
-    assert stream is not None
     room = problem.memory_limit // (8 * problem.n_features**2 * 3)
     n_blocks = min(BLOCKS, room) // 2 * 2
     if n_blocks < LEAST_BLOCKS:
         while True:
-            seed = int(rng.integers(2**62))
-            yield problem.resampled(seed, "half")
-            yield problem.resampled(seed, "other half")
+            for half in _stream_moments(problem, 2, 2, rng):
+                yield _of_moments(problem, half)
+    found = _stream_moments(problem, n_blocks, LEAST_PLACES, rng)
+    yield from _block_halves(problem, BlockMoments.of(found), rng)
+
+
+def _stream_moments(
+    problem: Problem, n_blocks: int, least: int, rng: np.random.Generator
+) -> list[Moments]:
+    """Return the moments of blocks of rows of a stream; raise if fewer than `least` have rows."""
+    stream = problem.stream
+    assert stream is not None
     fold = SplitFold(stream.feature_names, problem.coding, n_blocks, int(rng.integers(2**62)))
     found = [part for part in stream.reduce(fold) if part is not None]
-    if len(found) < LEAST_PLACES:
+    if len(found) < least:
         raise InputError(
             "the rows have too few different values to be split by them into half-samples; load "
             "the table and use Problem.from_arrays"
         )
-    yield from _block_halves(problem, BlockMoments.of(found), rng)
+    return found
 
 
 def _block_halves(

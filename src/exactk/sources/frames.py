@@ -34,7 +34,7 @@ def is_frame(X: Any) -> bool:
     if nw.dependencies.is_polars_lazyframe(X):
         raise InputError(
             "X is a polars LazyFrame; call .collect() on it first, or .sink_parquet and give the "
-            "file to Problem.from_parquet"
+            "file to Problem.from_files"
         )
     return bool(nw.dependencies.is_into_dataframe(X)) or _is_record_batch(X)
 

@@ -97,7 +97,6 @@ def open_files(
     drop: Sequence[str] = (),
     weights: str | None = None,
     task: str = "auto",
-    only: str | None = None,
 ) -> FileStream:
     r"""Open files for passing over; all of them are looked at, and none is read yet.
 
@@ -118,8 +117,6 @@ def open_files(
         Column of row weights.
     task : {"auto", "classification", "regression"}
         Numbers are read as float64 for a regression.
-    only : {"text", "Parquet", "Arrow"} or None
-        Refuse files of other kinds.
 
     Returns
     -------
@@ -142,7 +139,7 @@ def open_files(
     (('height',), 'text', 2)
     """
     needs_pyarrow()
-    found = find_files(paths, only)
+    found = find_files(paths)
     looked = [examine(one) for one in found]
     files = [file for file, _ in looked]
     schemas = [schema for _, schema in looked]

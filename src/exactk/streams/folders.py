@@ -49,7 +49,7 @@ def is_pattern(path: str | os.PathLike[str]) -> bool:
     return glob.has_magic(os.fspath(path)) and not os.path.lexists(path)
 
 
-def find_files(paths: Paths, only: str | None = None) -> list[Found]:
+def find_files(paths: Paths) -> list[Found]:
     """Find the files of a table; those of a folder or a pattern in the order of their names.
 
     Parameters
@@ -57,8 +57,6 @@ def find_files(paths: Paths, only: str | None = None) -> list[Found]:
     paths : path, or sequence of paths
         In a folder, at any depth, all files count but those whose name, or whose folder's name,
         begins with a dot or an underscore.
-    only : {"text", "Parquet", "Arrow"} or None
-        Refuse files of other kinds.
 
     Raises
     ------
@@ -85,8 +83,6 @@ def find_files(paths: Paths, only: str | None = None) -> list[Found]:
         raise InputError(f"{listing(repeated)} is given more than once: its rows would count twice")
     first = files[0]
     for found in files:
-        if only is not None and found.kind != only:
-            raise InputError(f"table {found.path!r} is {found.kind}, not {only}")
         if found.kind != first.kind:
             raise InputError(
                 f"files of several kinds cannot be one table: {first.path!r} is {first.kind}, "

@@ -14,11 +14,11 @@ from exactk.moments import Moments
 from exactk.streams.base import Block, Coded, Fold
 from exactk.streams.coding import Coding, Labels
 from exactk.streams.moments import check_block, merge_found, outputs
-from exactk.streams.resample import Hashes, mixed
 
 __all__ = ["SplitFold", "row_hashes"]
 
 Floats = npt.NDArray[np.float64]
+Hashes = npt.NDArray[np.uint64]
 
 # Odd, with bits all over: the golden ratio.
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -40,7 +40,15 @@ def row_hashes(block: Block, seed: int) -> Hashes:
     else:
         for column in np.asarray(block.y, dtype=np.float64).reshape(len(out), -1).T:
             _stir(out, column)
-    return mixed(out)
+    return _mixed(out)
+
+
+def _mixed(numbers: Hashes) -> Hashes:
+    """Return numbers of which every bit depends on all bits of those given (SplitMix64)."""
+    z = numbers + MULTIPLIER
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
 
 
 def _stir(hashes: Hashes, values: Floats) -> None:

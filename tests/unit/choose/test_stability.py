@@ -283,7 +283,7 @@ def test_streams(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = planted(300, 8 + 4)
     columns = {f"c{j}": X[:, j] for j in range(12)} | {"y": y}
     pq.write_table(pa.table(columns), tmp_path / "table.parquet", row_group_size=70)
-    problem = Problem.from_parquet(tmp_path / "table.parquet", target="y")
+    problem = Problem.from_files(tmp_path / "table.parquet", target="y")
     held = stability(Problem.from_arrays(X, y), 3, n_samples=10)
     np.testing.assert_array_equal(stability(problem, 3, n_samples=10).frequencies, held.frequencies)
     monkeypatch.setattr("exactk.search.halves.HELD_BYTES", 0)

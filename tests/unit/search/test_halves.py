@@ -256,7 +256,7 @@ def parquet(tmp_path):
 def test_a_small_stream_is_drawn_as_a_table_is(parquet) -> None:
     path, X, y = parquet
     wanted = [rows_of(half) for half in drawn(Problem.from_arrays(X, np.array(["a", "b", "c"])[y]))]
-    assert [rows_of(half) for half in drawn(Problem.from_parquet(path, target="y"))] == wanted
+    assert [rows_of(half) for half in drawn(Problem.from_files(path, target="y"))] == wanted
 
 
 @pytest.mark.parametrize("limit", [2**20, 3000], ids=["one pass", "a pass each"])
@@ -265,7 +265,7 @@ def test_halves_of_a_large_stream_add_up_to_it(
 ) -> None:
     path, X, _ = parquet
     monkeypatch.setattr(halves, "HELD_BYTES", 0)
-    problem = Problem.from_parquet(path, target="y", memory_limit=limit)
+    problem = Problem.from_files(path, target="y", memory_limit=limit)
     found = drawn(problem)
     sums = [half.weight * half.x_mean for half in found]
     for i in range(0, 6, 2):

@@ -96,7 +96,7 @@ def test_masked_values_are_missing_values() -> None:
 def test_tables_that_are_elsewhere_are_shown_their_door() -> None:
     import polars as pl
 
-    with says("LazyFrame", "collect", "from_parquet"):
+    with says("LazyFrame", "collect", "from_files"):
         open_rows(pl.LazyFrame({"a": [1.0, 2.0]}))
     # The name of its module is all that is looked at: no Spark session is started here.
     spark = type("DataFrame", (), {"__module__": "pyspark.sql.classic.dataframe"})

@@ -24,7 +24,6 @@ from exactk.streams.coding import Coding
 from exactk.streams.files import folder_columns, open_files
 from exactk.streams.folders import Found
 from exactk.streams.moments import stream_moments
-from exactk.streams.resample import Resample, SampledStream
 from exactk.streams.split import SplitFold
 from tests.unit.streams.test_moments import close
 
@@ -337,15 +336,6 @@ def test_files_that_are_no_table(tmp_path: Path, paths: Any, message: str) -> No
         open_files(fill[0] if isinstance(paths, str) else fill, "y")
 
 
-def test_only_parquet(tmp_path: Path) -> None:
-    X, y = data()
-    write_csv(tmp_path / "t.csv", as_table(X, y))
-    with says("t.csv' is text, not Parquet"):
-        Problem.from_parquet(tmp_path, "y")
-    path = write_parquet(tmp_path / "t.parquet", as_table(X, y))
-    assert Problem.from_parquet(path, "y", columns=["x1", "x2"]).n_features == 2
-
-
 def test_folders_that_spell_out_a_column(tmp_path: Path) -> None:
     X, y = data()
     for year in range(3):
@@ -653,11 +643,8 @@ def test_states_of_many_matrices_are_few(
     assert sum(part.n_rows for part in parts if part is not None) == N
     assert len(begun) == max(1, 24 // n_folds)
     assert set(begun) == {n_folds}
-    # Drawing rows anew keeps as many.
     begun.clear()
-    SampledStream(stream, Resample(0)).reduce(
-        SplitFold(stream.feature_names, coding, n_folds, 0, alone=1)
-    )
+    stream.reduce(SplitFold(stream.feature_names, coding, n_folds, 0, alone=1))
     assert (len(begun), set(begun)) == (12, {2})
 
 
