@@ -1,4 +1,4 @@
-"""A progress line for a person who waits: a bar on a terminal or in a notebook, else a log line."""
+"""A progress line for a person who waits: a bar by rich where it can draw one, else log lines."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from html import escape
 from importlib.util import find_spec
-from typing import Any
 
 from exactk.monitor import Progress
 
@@ -21,8 +19,6 @@ Draw = Callable[[int, int | None, str], None]
 
 # Often enough to show life, rare enough not to fill a log.
 LOG_EVERY = 5.0
-# A notebook is sent a new bar so often, and none for work that is over before.
-DRAW_EVERY = 0.25
 
 
 @contextmanager
@@ -111,35 +107,6 @@ def _rich_bar(description: str) -> Iterator[Draw]:
         yield show
 
 
-@contextmanager
-def _notebook_bar(description: str) -> Iterator[Draw]:
-    from IPython.display import display
-
-    handle: Any = None
-    last = time.monotonic()
-
-    def show(done: int, total: int | None, words: str) -> None:
-        nonlocal handle, last
-        now = time.monotonic()
-        if now - last < DRAW_EVERY:
-            return
-        last = now
-        # Without an end in sight the bar has no values, and the browser moves it to and fro.
-        filled = "" if total is None else f' value="{done}" max="{total}"'
-        html = f"{escape(description)} <progress{filled}></progress> {escape(words)}"
-        data = {"text/plain": f"{description}: {words}", "text/html": html}
-        if handle is None:
-            handle = display(data, raw=True, display_id=True)
-        else:
-            handle.update(data, raw=True)
-
-    try:
-        yield show
-    finally:
-        if handle is not None:
-            handle.update({"text/plain": "", "text/html": ""}, raw=True)
-
-
 def _log_lines() -> Callable[[str], None]:
     """Return a function that logs what it is given, if the last line is some time ago."""
     last = time.monotonic()
@@ -156,11 +123,14 @@ def _log_lines() -> Callable[[str], None]:
 
 def _drawing() -> Callable[[str], AbstractContextManager[Draw]] | None:
     """Return what draws a bar where a person looks, or None."""
-    if sys.stderr.isatty() and find_spec("rich") is not None:
-        return _rich_bar
-    # Who is in a notebook has imported IPython, whose shell then has a kernel.
+    if find_spec("rich") is None:
+        return None
+    # Who is in a notebook has imported IPython, whose shell then has a kernel. There rich draws
+    # with ipywidgets, and warns without them.
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return _notebook_bar if getattr(shell, "kernel", None) is not None else None
+    in_notebook = getattr(shell, "kernel", None) is not None
+    can_draw = find_spec("ipywidgets") is not None if in_notebook else sys.stderr.isatty()
+    return _rich_bar if can_draw else None
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["csv_text", "is_unicode", "visible"]
+__all__ = ["csv_text", "visible"]
 
 # What moves the cursor, breaks a line, rings, turns the direction of writing, or cannot be
 # written at all; joiners that some scripts need are not among them.
@@ -29,21 +29,6 @@ def visible(text: object) -> str:
     red\x1b[31m\n wörter und 表
     """
     return _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
-
-
-def is_unicode(text: str) -> bool:
-    r"""Whether a text can be written; halves of surrogate pairs cannot.
-
-    Examples
-    --------
-    >>> is_unicode("a\ud800"), is_unicode("a")
-    (False, True)
-    """
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def csv_text(rows: Iterable[Sequence[Any]], delimiter: str = ",") -> str:

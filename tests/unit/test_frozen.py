@@ -489,8 +489,6 @@ def broken(choice: FrozenChoice, **changes: object) -> dict[str, object]:
         ({"classes": {"kind": "int", "labels": "012"}}, "field 'classes.labels' must be a list"),
         ({"classes": {"kind": "float", "labels": [0, 1, 10**400]}}, "as float"),
         ({"classes": {"kind": "object", "labels": []}}, "field 'classes.kind' must be"),
-        ({"classes": {"kind": "str", "labels": ["a", "b", "\ud800"]}}, "which is not Unicode"),
-        ({"method": "\ud800"}, "'method' holds .*, which is not Unicode"),
     ],
 )
 def test_what_is_wrong_is_named(choice, changes: dict[str, object], said: str) -> None:
@@ -538,12 +536,9 @@ def test_every_field_is_asked_for(choice, name: str) -> None:
     [
         ("", "not JSON"),
         ("exec('import os')", "not JSON"),
-        ("[" * 100_000, "nested too deep|not JSON"),
-        ('{"a":' * 100_000, "nested too deep|not JSON"),
         ("[1, 2]", "it is list and no choice"),
         ('"text"', "it is str and no choice"),
         ("null", "it is NoneType and no choice"),
-        ('{"format": "exactk-choice", "format": "x"}', "field 'format' is there more than once"),
         ('{"k": NaN}', "it holds NaN"),
         ('{"k": -Infinity}', "it holds -Infinity"),
         ('{"k": ' + "9" * 5000 + "}", "not JSON|field"),
@@ -574,9 +569,6 @@ def test_cut_short_anywhere(choice) -> None:
 
 def test_bytes(choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "chosen.json"
-    file.write_bytes(b"\xef\xbb\xbf" + choice.to_json().encode())
-    assert FrozenChoice.load(file) == choice
-    assert FrozenChoice.from_json("\ufeff" + choice.to_json()) == choice
     file.write_bytes(choice.to_json().encode("utf-16"))
     with pytest.raises(InputError, match="not UTF-8 text"):
         FrozenChoice.load(file)

@@ -48,75 +48,21 @@ def test_bar_on_a_terminal(monkeypatch, capsys):
     assert capsys.readouterr().out == ""
 
 
-class Notebook:
-    """The cell of a notebook: what a front end would show."""
-
-    def __init__(self) -> None:
-        self.shown: list[dict[str, str]] = []
-
-    def display(self, data: dict[str, str], *, raw: bool, display_id: bool) -> Notebook:
-        assert raw
-        assert display_id
-        self.shown.append(data)
-        return self
-
-    def update(self, data: dict[str, str], *, raw: bool) -> None:
-        assert raw
-        self.shown.append(data)
-
-    def get_ipython(self) -> object:
-        return SimpleNamespace(kernel=object())
-
-
 @pytest.fixture
 def notebook(monkeypatch):
-    cell = Notebook()
-    monkeypatch.setitem(progress.sys.modules, "IPython", cell)
-    monkeypatch.setitem(progress.sys.modules, "IPython.display", cell)
-    return cell
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(progress.sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    return shell
 
 
-def test_bar_in_a_notebook(monkeypatch, notebook, capsys):
-    monkeypatch.setattr(progress, "DRAW_EVERY", 0.0)
-    with progress.bar("exchange, k<5") as show:
-        show(Progress(5, 10, 1.5))
-        show(Progress(6, None, 1.25))
-    html = [data["text/html"] for data in notebook.shown]
-    assert html == [
-        'exchange, k&lt;5 <progress value="5" max="10"></progress> objective 1.5',
-        "exchange, k&lt;5 <progress></progress> objective 1.25",
-        # Nothing stays behind.
-        "",
-    ]
-    assert notebook.shown[0]["text/plain"] == "exchange, k<5: objective 1.5"
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_notebook_is_left_alone_by_quick_work(notebook):
-    with progress.count_bar("folds", 5) as show:
-        show(1)
-    assert notebook.shown == []
-
-
-def test_a_bar_leaves_a_notebook_after_ctrl_c(monkeypatch, notebook):
-    monkeypatch.setattr(progress, "DRAW_EVERY", 0.0)
-
-    def interrupted() -> None:
-        with progress.row_bar("reading") as show:
-            show(1_000, None)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert [data["text/html"] for data in notebook.shown] == [
-        "reading <progress></progress> 1,000 rows",
-        "",
-    ]
+@pytest.mark.parametrize("widgets", [True, False])
+def test_rich_draws_in_a_notebook_that_has_widgets(monkeypatch, notebook, widgets):
+    there = {"rich": True, "ipywidgets": widgets}
+    monkeypatch.setattr(progress, "find_spec", lambda name: there[name] or None)
+    assert (progress._drawing() is progress._rich_bar) == widgets
 
 
 def test_ipython_without_a_kernel_is_no_notebook(monkeypatch, notebook):
-    monkeypatch.setattr(notebook, "get_ipython", lambda: SimpleNamespace())
-    monkeypatch.setattr(progress, "DRAW_EVERY", 0.0)
-    with progress.count_bar("folds", 5) as show:
-        show(1)
-    assert notebook.shown == []
+    del notebook.kernel
+    monkeypatch.setattr(progress, "find_spec", lambda name: True)
+    assert progress._drawing() is None

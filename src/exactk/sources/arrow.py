@@ -168,7 +168,7 @@ def pandas_index(schema: pa.Schema) -> set[str]:
     return {name for name in stored if isinstance(name, str)}
 
 
-def open_arrow(path: str, columns: Sequence[str] | None = None, *, mapped: bool = False) -> Any:
+def open_arrow(path: str, columns: Sequence[str] | None = None) -> Any:
     """Open an Arrow or Feather file, in the file or the stream format.
 
     Parameters
@@ -176,9 +176,6 @@ def open_arrow(path: str, columns: Sequence[str] | None = None, *, mapped: bool 
     path : str
     columns : sequence of str or None
         The columns to read; None reads all.
-    mapped : bool
-        Whether to map the file instead of reading it. Should it be cut short by then, the first
-        use of what is gone ends the process.
 
     Returns
     -------
@@ -186,7 +183,7 @@ def open_arrow(path: str, columns: Sequence[str] | None = None, *, mapped: bool 
     """
     import pyarrow as pa
 
-    source = pa.memory_map(path) if mapped else pa.OSFile(path)
+    source = pa.OSFile(path)
     head = source.read(6)
     source.seek(0)
     if head.startswith(b"FEA1"):

@@ -57,6 +57,8 @@ CSV_BLOCK_BYTES = 1 << 24
 HEADER_BYTES = 1 << 16
 # From about here on, handing out columns to threads costs more than the threads save.
 SERIAL_COLUMNS = 2_000
+# Characters of a row that a message shows.
+SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -280,31 +282,26 @@ def _read_csv(file: Path, delimiter: str) -> pa.Table:
             ragged.append(row)
         return "skip"
 
-    def read(use_threads: bool) -> pa.Table:
-        ragged.clear()
-        table = csv.read_csv(
-            str(file),
-            csv.ReadOptions(use_threads=use_threads, block_size=CSV_BLOCK_BYTES),
-            csv.ParseOptions(delimiter=delimiter, invalid_row_handler=note),
-            # Otherwise the text "NA" would quietly become a class of its own.
-            csv.ConvertOptions(strings_can_be_null=True),
-        )
-        _ = table.column_names  # decoded here, so that a wrong encoding shows at once
-        return table
-
-    table = read(use_threads=not is_wide_text(file, delimiter))
+    use_threads = not is_wide_text(file, delimiter)
+    table = csv.read_csv(
+        str(file),
+        csv.ReadOptions(use_threads=use_threads, block_size=CSV_BLOCK_BYTES),
+        csv.ParseOptions(delimiter=delimiter, invalid_row_handler=note),
+        # Otherwise the text "NA" would quietly become a class of its own.
+        csv.ConvertOptions(strings_can_be_null=True),
+    )
+    _ = table.column_names  # decoded here, so that a wrong encoding shows at once
     if ragged:
-        if ragged[0].number is None:  # only a serial pass counts rows
-            read(use_threads=False)
         refuse_ragged(file, ragged[0])
     return table
 
 
 def refuse_ragged(file: str | os.PathLike[str], row: Any) -> NoReturn:
     """Raise for a row with more or fewer values than the header."""
+    text = row.text if len(row.text) <= SHOWN else row.text[:SHOWN] + "..."
     raise InputError(
-        f"table {str(file)!r}: row {row.number} (the header is row 1) has "
-        f"{row.actual_columns} values where the header has {row.expected_columns}"
+        f"table {str(file)!r}: row {text!r} has {row.actual_columns} values where the header has "
+        f"{row.expected_columns}"
     )
 
 

@@ -14,7 +14,6 @@ from exactk.errors import InputError, listing
 from exactk.sources.arrow import plain_numbers
 from exactk.sources.categories import Category, Levels, check_room, name_coded, read_levels
 from exactk.targets import code_weights
-from exactk.texts import is_unicode
 
 __all__ = [
     "as_table",
@@ -246,12 +245,6 @@ def _named_frame(X: Any) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
             f"name its columns"
         )
     _refuse_mixed_names(columns)
-    broken = [ascii(name) for name in raw_names if not is_unicode(name)]
-    if broken:
-        raise InputError(
-            f"column names that are not Unicode: {listing(broken, quoted=False)} (half of a "
-            f"surrogate pair); rename them"
-        )
     if nw.dependencies.is_pyarrow_table(X):
         X = plain_numbers(X)
     frame = nw.from_native(X, eager_only=True)

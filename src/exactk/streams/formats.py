@@ -140,8 +140,6 @@ def windows_of(
         else:
             batches = text_batches(file.path, layout, names, file.truths, widen=widen)
         for group in cut(batches, repeat(rows)):
-            if file.kind == "Arrow":
-                file.check_unchanged()
             n_rows = sum(len(batch) for batch in group)
             shares = _shares(layout, file, -(-len(names) // threads))
             reads = [
@@ -154,14 +152,11 @@ def windows_of(
 
 def arrow_batches(file: TableFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Give some columns of an Arrow file in the batches that it has."""
-    # A batch may be as large as the file: mapped, no more of it is in memory than is in use. To
-    # touch what was cut off meanwhile would end the process, hence the looks at the file.
-    reader = open_arrow(file.path, names, mapped=True)
+    reader = open_arrow(file.path, names)
     batches: Iterable[pa.RecordBatch] = reader
     if hasattr(reader, "get_batch"):
         batches = map(reader.get_batch, range(reader.num_record_batches))
     for batch in batches:
-        file.check_unchanged()
         # Arrow takes a file at its word: in a damaged one, texts might end outside the memory.
         batch.validate(full=True)
         yield batch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from exactk.errors import InputError
@@ -153,7 +152,7 @@ def typed_batches(
                 raise other from error
             raise _refused(path, name, _with_row(path, types, names, flaw)) from error
     if ragged:
-        refuse_ragged(path, _with_number(path, types, names, ragged[0]))
+        refuse_ragged(path, ragged[0])
 
 
 def _noting(ragged: list[Any]) -> Callable[[Any], str]:
@@ -179,22 +178,6 @@ def _with_row(
     except pa.ArrowInvalid as error:
         return _CONVERSION.search(str(error)) or flaw
     return flaw
-
-
-def _with_number(path: str, types: dict[str, Any], names: Sequence[str], row: Any) -> Any:
-    """Find the number of a row that has too few or too many values."""
-    import pyarrow as pa
-
-    ragged: list[Any] = []
-    # A value that does not fit may come before it is noticed that a row does not.
-    with (
-        suppress(pa.ArrowInvalid),
-        _opened(path, types, names, _noting(ragged), serial=True) as reader,
-    ):
-        for _ in reader:
-            if ragged:
-                break
-    return ragged[0] if ragged else row
 
 
 def _refused(path: str, name: str, flaw: re.Match[str]) -> InputError:

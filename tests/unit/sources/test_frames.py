@@ -239,9 +239,3 @@ def test_names_of_several_kinds_are_refused_by_name() -> None:
         TopKSelector(k=1).fit(frame, Y)
     assert Problem.from_arrays(pd.DataFrame(block), Y).feature_names == ("0", "1", "2")
     assert TopKSelector(k=1).fit(pd.DataFrame(block), Y).n_features_in_ == 3
-
-
-def test_names_that_are_not_unicode_are_shown_as_escapes() -> None:
-    frame = pd.DataFrame(np.ones((6, 2)), columns=pd.Index(["ok", "a\ud800"], dtype=object))
-    with says("column names that are not Unicode: 'a\\ud800'", "rename"):
-        open_rows(frame)
