@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from exactk.monitor import Progress
 
-__all__ = ["bar", "count_bar", "counting", "row_bar", "showing"]
+__all__ = ["counting", "row_bar", "showing"]
 
 logger = logging.getLogger(__name__)
 
@@ -19,38 +19,6 @@ Draw = Callable[[int, int | None, str], None]
 
 # Often enough to show life, rare enough not to fill a log.
 LOG_EVERY = 5.0
-
-
-@contextmanager
-def bar(description: str) -> Iterator[Callable[[Progress], None]]:
-    """Show how far a method is until the block ends.
-
-    Parameters
-    ----------
-    description : str
-        Words in front of the bar.
-
-    Yields
-    ------
-    callable
-        Takes a `Progress`; give it to `Monitor` as `on_progress`.
-
-    Examples
-    --------
-    >>> with bar("exchange, k=5") as show:
-    ...     show(Progress(done=1, total=10, objective=2.5))
-    """
-    if drawing := _drawing():
-        with drawing(description) as draw:
-            yield lambda p: draw(p.done, p.total, _words(p))
-        return
-    log = _log_lines()
-
-    def show(progress: Progress) -> None:
-        of = "" if progress.total is None else f" of {progress.total}"
-        log(f"{description}: step {progress.done}{of}, {_words(progress)}")
-
-    yield show
 
 
 @contextmanager
@@ -78,8 +46,17 @@ def showing(description: str, verbose: int) -> Iterator[Callable[[Progress], Non
     if not verbose:
         yield None
         return
-    with bar(description) as show:
-        yield show
+    if drawing := _drawing():
+        with drawing(description) as draw:
+            yield lambda p: draw(p.done, p.total, _words(p))
+        return
+    log = _log_lines()
+
+    def show(progress: Progress) -> None:
+        of = "" if progress.total is None else f" of {progress.total}"
+        log(f"{description}: step {progress.done}{of}, {_words(progress)}")
+
+    yield show
 
 
 def _words(progress: Progress) -> str:
@@ -166,34 +143,6 @@ def row_bar(description: str) -> Iterator[Callable[[int, int | None], None]]:
 
 
 @contextmanager
-def count_bar(description: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show how many of several pieces of work are done until the block ends.
-
-    Parameters
-    ----------
-    description : str
-        What the pieces are, in front of the bar.
-    total : int
-
-    Yields
-    ------
-    callable
-        Takes how many are done.
-
-    Examples
-    --------
-    >>> with count_bar("folds", 5) as show:
-    ...     show(1)
-    """
-    if drawing := _drawing():
-        with drawing(description) as draw:
-            yield lambda done: draw(done, total, f"{done} of {total}")
-        return
-    log = _log_lines()
-    yield lambda done: log(f"{description}: {done} of {total}")
-
-
-@contextmanager
 def counting(what: str, total: int, verbose: int) -> Iterator[Callable[[int], None]]:
     """Show how many are done until the block ends, if that is wanted.
 
@@ -218,5 +167,9 @@ def counting(what: str, total: int, verbose: int) -> Iterator[Callable[[int], No
     if not verbose:
         yield lambda done: None
         return
-    with count_bar(what, total) as show:
-        yield show
+    if drawing := _drawing():
+        with drawing(what) as draw:
+            yield lambda done: draw(done, total, f"{done} of {total}")
+        return
+    log = _log_lines()
+    yield lambda done: log(f"{what}: {done} of {total}")

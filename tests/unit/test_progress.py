@@ -19,7 +19,10 @@ class Terminal(io.StringIO):
 
 def test_log_line_elsewhere(monkeypatch, caplog, capsys):
     monkeypatch.setattr(progress, "LOG_EVERY", 0.0)
-    with caplog.at_level(logging.INFO, "exactk.progress"), progress.bar("greedy, k=3") as show:
+    with (
+        caplog.at_level(logging.INFO, "exactk.progress"),
+        progress.showing("greedy, k=3", 1) as show,
+    ):
         show(Progress(2, 10, 1.5))
         show(Progress(3, None, 1.25))
     assert [record.getMessage() for record in caplog.records] == [
@@ -30,7 +33,7 @@ def test_log_line_elsewhere(monkeypatch, caplog, capsys):
 
 
 def test_log_line_is_rare(caplog):
-    with caplog.at_level(logging.INFO, "exactk.progress"), progress.bar("greedy") as show:
+    with caplog.at_level(logging.INFO, "exactk.progress"), progress.showing("greedy", 1) as show:
         for step in range(1000):
             show(Progress(step, 1000, 1.0))
     assert caplog.records == []
@@ -41,7 +44,7 @@ def test_bar_on_a_terminal(monkeypatch, capsys):
     terminal = Terminal()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr", terminal)
-    with progress.bar("exchange [k=5]") as show:
+    with progress.showing("exchange [k=5]", 1) as show:
         show(Progress(5, 10, 1.5))
     assert "exchange [k=5]" in terminal.getvalue()
     assert "objective 1.5" in terminal.getvalue()

@@ -23,7 +23,6 @@ __all__ = [
     "read_any",
     "read_mat",
     "read_npz",
-    "read_variables",
 ]
 
 Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any]]
@@ -120,11 +119,6 @@ def read_mat(path: Path, shape: tuple[int, int] | None = None) -> Arrays:
     elif shape is not None and X.shape[0] == X.shape[1] and X.shape != shape:
         X = X.T
     return dense(X), y
-
-
-def read_variables(path: Path) -> dict[str, Any]:
-    """All matrices of numbers in a MATLAB file, dense or sparse."""
-    return _variables(path)[0]
 
 
 def _variables(path: Path) -> tuple[dict[str, Any], dict[str, str]]:

@@ -203,9 +203,7 @@ def _kind_of_targets(schema: pa.Schema, targets: Sequence[str], task: str) -> st
     return kinds[0]
 
 
-def blocks_of(
-    batches: Iterable[pa.RecordBatch], layout: Layout, place: Place, rows: int | None = None
-) -> Iterator[Block]:
+def blocks_of(batches: Iterable[pa.RecordBatch], layout: Layout, place: Place) -> Iterator[Block]:
     """Make blocks of a useful size of the batches of one part of a table, whatever their sizes.
 
     Parameters
@@ -214,11 +212,9 @@ def blocks_of(
     layout : Layout
     place : Place
         Of the first row.
-    rows : int or None
-        Rows of a block; None chooses.
     """
     first = place.first_row
-    for group in cut(batches, repeat(rows or rows_per_block(len(layout.features)))):
+    for group in cut(batches, repeat(rows_per_block(len(layout.features)))):
         block = to_block(group, layout, Place(place.source, place.part, first))
         first += len(block.X)
         yield block

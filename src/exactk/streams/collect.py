@@ -68,8 +68,6 @@ class CollectFold(Fold[_Chunks, _Chunks]):
         Columns of the table.
     coding : Coding
         How its target is read; classes must be known.
-    columns : ndarray of intp or None
-        Those to keep, in this order; None for all.
     limit : int
         Bytes that the rows may take: beyond them a `TooLargeError` is raised.
     way_out : str
@@ -80,17 +78,11 @@ class CollectFold(Fold[_Chunks, _Chunks]):
         self,
         names: tuple[str, ...],
         coding: Coding,
-        columns: Indices | None,
         limit: int,
         way_out: str,
     ) -> None:
-        self.names, self.coding, self.columns = names, coding, columns
+        self.names, self.coding = names, coding
         self.limit, self.way_out = limit, way_out
-
-    @property
-    def width(self) -> int:
-        """Columns that are kept."""
-        return len(self.names) if self.columns is None else len(self.columns)
 
     def begin(self) -> _Chunks:  # noqa: D102
         return _Chunks(self.coding.start())
@@ -103,21 +95,20 @@ class CollectFold(Fold[_Chunks, _Chunks]):
             return
         Y = outputs(block, self.coding, state.labels)
         y = Y if state.labels is None else Y.argmax(axis=1).astype(np.intp)
-        X = block.X if self.columns is None else block.X[:, self.columns]
         counted = slice(None) if block.weights is None else np.flatnonzero(block.weights)
         weights = None if block.weights is None else block.weights[counted]
         # A copy: a stream may use the block again.
         place = (block.place.part, block.place.first_row)
-        chunk = _Chunk(place, np.array(X[counted], order="C"), y[counted], weights)
+        chunk = _Chunk(place, np.array(block.X[counted], order="C"), y[counted], weights)
         state.held.append(chunk)
         state.n_rows += len(chunk.X)
         self._check(state.n_rows, "so far")
 
     def _check(self, n_rows: int, words: str = "") -> None:
-        needed = 8 * n_rows * self.width
+        needed = 8 * n_rows * len(self.names)
         if needed > self.limit:
             raise TooLargeError(
-                f"{n_rows:,} rows {words}{' ' if words else ''}of {self.width:,} columns take "
+                f"{n_rows:,} rows {words}{' ' if words else ''}of {len(self.names):,} columns take "
                 f"{needed:,} bytes in memory, more than memory_limit ({self.limit:,}): "
                 f"{self.way_out}, or name fewer columns"
             )
@@ -141,7 +132,7 @@ class CollectFold(Fold[_Chunks, _Chunks]):
         n = chunks.n_rows
         chunks.held.clear()
         weighted = held[0].weights is not None
-        X, weights = np.empty((n, self.width)), np.empty(n if weighted else 0)
+        X, weights = np.empty((n, len(self.names))), np.empty(n if weighted else 0)
         y = np.empty((n, *held[0].y.shape[1:]), dtype=held[0].y.dtype)
         held.reverse()
         start = 0
@@ -161,7 +152,6 @@ def collect_rows(
     stream: Stream,
     coding: Coding,
     *,
-    columns: Indices | None = None,
     limit: int,
     on_rows: OnRows | None = None,
 ) -> Gathered:
@@ -172,8 +162,6 @@ def collect_rows(
     stream : Stream
     coding : Coding
         How the target is read; classes must be known.
-    columns : ndarray of intp or None
-        Those to keep, in this order; None for all.
     limit : int
         Bytes that X may take, 8·n·m.
     on_rows : callable or None
@@ -189,7 +177,7 @@ def collect_rows(
     TooLargeError
         Before any reading, where the number of rows is known; else as soon as it shows.
     """
-    fold = CollectFold(stream.feature_names, coding, columns, limit, stream.raise_limit)
+    fold = CollectFold(stream.feature_names, coding, limit, stream.raise_limit)
     fold.check_size(stream)
     return fold.assemble(stream.reduce(fold, on_rows))
 

@@ -76,11 +76,6 @@ class DaskStream(Stream):
         self.n_rows = n_rows
         self._reader, self._sides = reader, sides
 
-    @property
-    def n_partitions(self) -> int:
-        """Number of partitions."""
-        return len(self._sides)
-
     def reduce(self, fold: Fold[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
         import dask
 

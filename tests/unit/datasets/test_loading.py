@@ -365,7 +365,7 @@ def test_a_table_without_a_header_does_not_lose_its_first_row(tmp_path):
         ("a,,y\n1,2,0\n2,3,1\n", "column 2 of the table has no name; name it, or remove it from"),
         ("y\n0\n1\n", "no feature columns besides the target"),
         ("a,a,y\n1,2,0\n", "more than one column named 'a'"),
-        ("a,b,y\n1,2\n", "row 2"),
+        ("a,b,y\n1,2\n", "row '1,2'"),
         ("a,y\n1,\n2,1\n", "target column 'y' has 1 missing value"),
         ("a,y\n1,2020-01-01\n2,2020-01-02\n", "target column 'y' is date"),
         ("a,y\n1,q\n2,q\n", "1 class, 'q'"),

@@ -106,14 +106,15 @@ def test_several_targets_are_columns() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 20, 50])
-def test_blocks_do_not_depend_on_batches(size: int) -> None:
+def test_blocks_do_not_depend_on_batches(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exactk.streams.arrow.rows_per_block", lambda width: 6)
     X = np.arange(40.0).reshape(20, 2)
     batches = [
         pa.record_batch({"a": X[i : i + size, 0], "b": X[i : i + size, 1], "y": X[i : i + size, 0]})
         for i in range(0, 20, size)
     ]
     layout = Layout(("a", "b"), ("y",))
-    found = list(blocks_of(batches, layout, HERE, rows=6))
+    found = list(blocks_of(batches, layout, HERE))
     assert [len(block.X) for block in found] == [6, 6, 6, 2]
     assert [block.place.first_row for block in found] == [100, 106, 112, 118]
     np.testing.assert_array_equal(np.vstack([block.X for block in found]), X)

@@ -61,15 +61,15 @@ def test_rows_come_in_the_order_of_the_table(kind: Any) -> None:
     assert found.weights is None
 
 
-def test_some_columns_and_rows_that_count() -> None:
+def test_rows_that_count() -> None:
     X, _ = table()
     w = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
     w[30:50] = 0.0
     numbers = np.random.default_rng(1).normal(size=(len(X), 2))
     stream = ArrayStream(X, numbers, w, n_parts=7)
     coding = Coding(labels=False, n_outputs=2)
-    found = collect_rows(stream, coding, columns=np.array([3, 0]), limit=ROOM)
-    np.testing.assert_array_equal(found.X, X[w > 0][:, [3, 0]])
+    found = collect_rows(stream, coding, limit=ROOM)
+    np.testing.assert_array_equal(found.X, X[w > 0])
     np.testing.assert_array_equal(found.values, numbers[w > 0])
     np.testing.assert_array_equal(found.weights, w[w > 0])
 
