@@ -322,9 +322,9 @@ def test_every_option_refuses_what_is_out_of_its_range(name: str) -> None:
     for option, value in registry.create(name).get_params().items():
         bad = REFUSED.get(option, []) + REFUSED_BY.get(name, {}).get(option, [])
         if isinstance(value, (int, float)) and option != "random_state":
-            bad = bad + [-1, np.nan, "much", None]
+            bad = [*bad, -1, np.nan, "much", None]
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            bad = bad + [np.inf, True]
+            bad = [*bad, np.inf, True]
         assert bad or option == "init", f"{option} is not tried"
         for wrong in bad:
             # Before any work, also where there is nothing to choose.
