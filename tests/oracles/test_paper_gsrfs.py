@@ -25,6 +25,7 @@ from tests.oracles.cases import (
     stored,
     table,
 )
+from tests.support import every_pair
 
 Floats = npt.NDArray[np.float64]
 
@@ -187,6 +188,7 @@ CODES = {
     "centred": lambda Y: Y - Y.mean(axis=0),
 }
 # Numbers are centred, whatever is said of classes.
+ORDERS = [(2.0, 1.0), (1.0, 1.0), (2.0, 0.5), (1.0, 0.5), (0.5, 0.5)]
 CODED = [
     (name, code)
     for name in TABLES
@@ -195,12 +197,11 @@ CODED = [
 ]
 
 
-@pytest.mark.parametrize(("r", "p"), [(2.0, 1.0), (1.0, 1.0), (2.0, 0.5), (1.0, 0.5), (0.5, 0.5)])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("name", "labels"), CODED)
+@every_pair(orders=ORDERS, coded=CODED, weighted=[False, True])
 def test_the_iterations_are_those_of_eq_4(
-    name: str, weighted: bool, r: float, p: float, labels: str
+    orders: tuple[float, float], coded: tuple[str, str], weighted: bool
 ) -> None:
+    (r, p), (name, labels) = orders, coded
     X, y = TABLES[name]
     weights = np.random.default_rng(9).integers(0, 3, len(X)) if weighted else None
     if weights is not None:

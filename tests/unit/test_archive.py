@@ -69,8 +69,8 @@ def rewrite(path: Path, **changes: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("strip", [8, 100, 4096, 2**22])
-@pytest.mark.parametrize("n", [0, 1, 2, 7, 40])
+@pytest.mark.parametrize("strip", [8, 100, 2**22])
+@pytest.mark.parametrize("n", [0, 1, 7])
 def test_strips_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strip: int, n: int
 ) -> None:
@@ -290,7 +290,7 @@ def test_other_files_are_told_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), KeyboardInterrupt()])
-@pytest.mark.parametrize("after", range(5))
+@pytest.mark.parametrize("after", [0, 3])
 def test_a_write_that_fails_leaves_the_old_file(
     small: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, after: int
 ) -> None:

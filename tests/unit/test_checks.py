@@ -57,10 +57,10 @@ def test_numbers_of_python_and_of_numpy_are_numbers(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [*NOT_NUMBERS, *NOT_FINITE], ids=repr)
-@pytest.mark.parametrize("range_", ["(-inf, inf)", "[0, inf)", "(0, 2]"])
-def test_what_is_no_finite_number_is_refused(value: Any, range_: str) -> None:
-    with says("tol must be a number in", range_, repr(value)):
-        Number(range_)("tol", value)
+def test_what_is_no_finite_number_is_refused(value: Any) -> None:
+    for range_ in ("(-inf, inf)", "[0, inf)", "(0, 2]"):
+        with says("tol must be a number in", range_, repr(value)):
+            Number(range_)("tol", value)
 
 
 def test_a_whole_number_too_large_for_a_float_is_refused() -> None:

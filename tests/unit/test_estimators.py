@@ -26,20 +26,14 @@ pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 da = pytest.importorskip("dask.array")
 
+# One for each way to predict (probabilities of a fit, of Gaussian classes, none, numbers) and to
+# search (a likelihood, scores of classes, squares, reweighted squares).
 MODELS = [
-    TopKClassifier(k=2),
+    TopKClassifier(k=2, class_weight="balanced"),
     TopKClassifier(k=2, loss="optimal_scoring"),
-    TopKClassifier(k=2, loss="squared"),
-    TopKClassifier(k=2, loss="l21"),
     TopKClassifier(k=2, loss=losses.create("huber", epsilon=2.0)),
-    TopKClassifier(k=2, loss="logistic", class_weight="balanced"),
     TopKRegressor(k=1),
-    TopKRegressor(k=1, loss="l21"),
-    TopKRegressor(k=1, loss="l2r"),
-    TopKRegressor(k=1, loss="huber"),
     TopKSelector(k=1, loss="logistic", task="classification"),
-    TopKSelector(k=1, loss="l21"),
-    TopKSelector(k=1, loss="optimal_scoring", task="classification"),
 ]
 
 

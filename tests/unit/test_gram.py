@@ -16,6 +16,7 @@ from exactk.errors import InputError
 from exactk.gram import ColumnGram, WholeGram, column_gram, scale_in_place
 from exactk.sources import open_rows
 from exactk.targets import code_target
+from tests.support import every_pair
 
 Array = np.ndarray[Any, Any]
 N, D = 40, 12
@@ -36,10 +37,12 @@ def expected(X: Array, w: Array | None = None, scale: bool = True) -> Array:
     return Z.T @ Z
 
 
-@pytest.mark.parametrize("mode", ["auto", "full", "columns"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("kind", ["C", "F", "f4", "csr", "csc"])
+@every_pair(
+    kind=["C", "F", "f4", "csr", "csc"],
+    mode=["auto", "full", "columns"],
+    weighted=[False, True],
+    scale=[False, True],
+)
 def test_every_mode_gives_the_same_columns(
     mode: Any, weighted: bool, scale: bool, kind: str
 ) -> None:

@@ -25,6 +25,7 @@ from exactk.linalg import (
     spectral_norm,
     wide_least_squares,
 )
+from tests.support import every_pair
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (1, 4), (4, 1), (3, 0)])
@@ -95,8 +96,7 @@ def distance(v: np.ndarray, u: np.ndarray, by: float) -> float:
     return float(0.5 * ((v - u) ** 2).sum() + by * np.linalg.norm(v))
 
 
-@pytest.mark.parametrize("by", [0.0, 0.3, 1.0, 5.0])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("by", "seed"), [(0.0, 0), (0.3, 1), (1.0, 2), (5.0, 0)])
 def test_a_shrunk_row_minimises_half_the_distance_and_the_norm(seed: int, by: float) -> None:
     W = np.random.default_rng(seed).standard_normal((4, 3))
     shrunk = shrink_rows(W, by)
@@ -136,9 +136,8 @@ def test_shortening_by_nothing_changes_nothing_and_copies() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 9), (9, 3), (6, 6), (1, 5), (5, 1), (150, 400), (400, 150)])
-@pytest.mark.parametrize("seed", range(2))
-def test_spectral_norm_is_the_largest_singular_value(shape: tuple[int, int], seed: int) -> None:
-    X = np.random.default_rng(seed).standard_normal(shape)
+def test_spectral_norm_is_the_largest_singular_value(shape: tuple[int, int]) -> None:
+    X = np.random.default_rng(0).standard_normal(shape)
     assert spectral_norm(X) == pytest.approx(np.linalg.norm(X, 2), rel=1e-12)
 
 
@@ -155,9 +154,8 @@ def test_spectral_norm_of_nothing_and_of_zero() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 30, 100, 101, 250])
-@pytest.mark.parametrize("seed", range(2))
-def test_the_largest_eigenvalue_is_that_of_the_whole_spectrum(size: int, seed: int) -> None:
-    X = np.random.default_rng(seed).standard_normal((size + 5, size))
+def test_the_largest_eigenvalue_is_that_of_the_whole_spectrum(size: int) -> None:
+    X = np.random.default_rng(0).standard_normal((size + 5, size))
     X -= X.mean(axis=0)
     A = X.T @ X
     assert largest_eigenvalue(A) == pytest.approx(np.linalg.eigvalsh(A).max(), rel=1e-10)
@@ -185,8 +183,7 @@ def test_harmless_pivots_do_not_hide_a_tiny_eigenvalue(k: int, angle: float) -> 
     assert solve_unit_diagonal(A, np.ones((k, 1))) is None
 
 
-@pytest.mark.parametrize("k", [2, 5, 40, 200])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("k", "seed"), [(2, 0), (5, 1), (40, 2), (200, 0)])
 def test_the_least_eigenvalue_decides(k: int, seed: int) -> None:
     for least in 10.0 ** np.linspace(-9, -3, 13):
         A = with_spectrum(np.geomspace(least, 1.0, k), seed)
@@ -215,15 +212,9 @@ def test_solve_dependent_goes_by_the_noise() -> None:
         assert solve_dependent(A, np.ones((6, 1)), noise)[1] == rank
 
 
-@pytest.mark.parametrize("fit", [least_squares, wide_least_squares])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("least", [1e-5, 1e-6, 1e-7, 1e-8, 1e-10])
-@pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
-def test_small_singular_values_count(
-    fit: Any, weighted: bool, least: float, shape: tuple[int, int]
-) -> None:
-    if (fit is wide_least_squares) != (shape[0] < shape[1]):
-        return
+@every_pair(least=[1e-5, 1e-6, 1e-7, 1e-8, 1e-10], shape=[(6, 9), (9, 6)], weighted=[False, True])
+def test_small_singular_values_count(least: float, shape: tuple[int, int], weighted: bool) -> None:
+    fit = wide_least_squares if shape[0] < shape[1] else least_squares
     rng = np.random.default_rng(1)
     left, right = (np.linalg.qr(rng.standard_normal((m, 5)))[0] for m in shape)
     w = rng.uniform(0.5, 2, shape[0]) if weighted else None

@@ -18,6 +18,7 @@ import exactk.accumulate
 from exactk.accumulate import MomentsAccumulator
 from exactk.errors import InputError
 from exactk.moments import Moments, leave_one_out
+from tests.support import every_pair
 
 Array = np.ndarray[Any, Any]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -67,9 +68,11 @@ def layouts(X: Array) -> dict[str, Array]:
     }
 
 
-@pytest.mark.parametrize("layout", ["C", "F", "strided", "reversed", "big-endian"])
-@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i1", "u2", "?"])
-@pytest.mark.parametrize("weighted", [False, True])
+@every_pair(
+    dtype=["f8", "f4", "f2", "i8", "u2", "?"],
+    layout=["C", "F", "strided", "reversed", "big-endian"],
+    weighted=[False, True],
+)
 def test_any_dtype_and_layout(layout: str, dtype: str, weighted: bool) -> None:
     rng = np.random.default_rng(1)
     X, Y = table(rng)
@@ -228,9 +231,7 @@ def test_scale_of_a_column_scales_its_products(power: int) -> None:
     assert_moments(Moments.from_arrays(X * factors, Y), plain(X * factors, Y))
 
 
-@pytest.mark.parametrize("block_bytes", [1, 100, 64 * 7, 4096])
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@every_pair(block_bytes=[1, 100, 64 * 7, 4096], order=["C", "F"], dtype=["f4", "f8"])
 def test_block_boundaries(
     block_bytes: int, order: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

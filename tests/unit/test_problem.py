@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from exactk import Moments, Problem
-from tests.support import says
+from tests.support import every_pair, says
 
 Array = np.ndarray[Any, Any]
 MODES = ["full", "columns", "auto"]
@@ -151,9 +151,7 @@ def test_no_columns_leave_the_mean() -> None:
     np.testing.assert_allclose(found.intercept, Y.mean(axis=0), rtol=1e-12)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -1e9, 1e300])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("weighted", [False, True])
+@every_pair(value=[0.0, 0.1, -1e9, 1e300], mode=MODES, weighted=[False, True])
 def test_constant_columns_are_no_candidates(value: float, mode: Any, weighted: bool) -> None:
     X, Y = data(3000)
     X[:, 2] = value
@@ -235,10 +233,12 @@ def chain(n: int, k: int, distance: float, seed: int = 0) -> Array:
     return np.cumsum(noise, axis=1)
 
 
-@pytest.mark.parametrize("distance", [10.0**-e for e in range(1, 10)])
-@pytest.mark.parametrize("offset", [0.0, 10.0, 1e4])
-@pytest.mark.parametrize("noise", [1.0, 1e-2])
-@pytest.mark.parametrize("kind", ["plain", "weighted", "scaled", "columns", "ridge"])
+@every_pair(
+    distance=[10.0**-e for e in range(1, 10)],
+    offset=[0.0, 10.0, 1e4],
+    noise=[1.0, 1e-2],
+    kind=["plain", "weighted", "scaled", "columns", "ridge"],
+)
 def test_chains_of_near_copies(distance: float, offset: float, noise: float, kind: str) -> None:
     X, rng = chain(12, 4, distance) + offset, np.random.default_rng(1)
     # A target that only the smallest differences explain, and some noise.
@@ -273,9 +273,7 @@ def test_each_column_far_from_those_before_it_and_all_nearly_dependent(
     assert found.rank == rank == k
 
 
-@pytest.mark.parametrize("distance", [1e-4, 1e-6, 1e-7, 1e-8])
-@pytest.mark.parametrize("ridge", [0.0, 1e-14, 1e-3])
-@pytest.mark.parametrize("weighted", [False, True])
+@every_pair(distance=[1e-4, 1e-6, 1e-7, 1e-8], ridge=[0.0, 1e-14, 1e-3], weighted=[False, True])
 def test_near_copies_that_outnumber_the_rows(distance: float, ridge: float, weighted: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 9)) + distance * rng.normal(size=(6, 9))
@@ -346,7 +344,7 @@ def test_a_problem_does_not_change() -> None:
             getattr(problem, name)[0] = 0
 
 
-@pytest.mark.parametrize("power", [-140, -100, -12, 12, 100, 140])
+@pytest.mark.parametrize("power", [-140, -12, 100])
 @pytest.mark.parametrize("mode", MODES)
 def test_scale_of_columns_and_target(power: int, mode: Any) -> None:
     X, Y = data()
@@ -361,9 +359,7 @@ def test_scale_of_columns_and_target(power: int, mode: Any) -> None:
         assert share == pytest.approx(expected / Problem.from_arrays(X, Y).total, rel=1e-9)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("size", [1e-200, 1e-170, 1e-160, 1e-156])
+@every_pair(size=[1e-200, 1e-160, 1e-156], mode=MODES, scale=[False, True])
 def test_columns_too_small_to_square_are_named(mode: Any, scale: bool, size: float) -> None:
     X, Y = data()
     X[:, 3] *= size

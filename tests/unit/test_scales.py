@@ -8,40 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_diabetes
 
-from exactk import InputError, Moments, Problem, registry, solve
+from exactk import InputError, Moments, Problem, solve
 from exactk.search.native import make_state
 from exactk.search.state import State
-from tests.support import over, refused
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("factor", [1e-9, 200.0, 1e5, 1e9, 1e40])
-@pytest.mark.parametrize("method", over(registry.names()))
-def test_the_units_of_y_do_not_matter(factor: float, method: str) -> None:
-    X, y = load_diabetes(return_X_y=True)
-    if refused(method, Problem.from_arrays(X, y, task="regression")):
-        return
-    for k in (2, 5, 8):
-        plain = solve(Problem.from_arrays(X, y, task="regression"), k, method)
-        scaled = solve(Problem.from_arrays(X, y * factor, task="regression"), k, method)
-        assert scaled.support.tolist() == plain.support.tolist()
-        assert scaled.status == plain.status
-        assert scaled.objective == pytest.approx(plain.objective * factor**2, rel=1e-9)
-
-
-@pytest.mark.parametrize("method", over(registry.names()))
-def test_a_constant_column_is_not_taken_for_a_gain(method: str) -> None:
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal(50)
-    X = np.column_stack([np.ones(50), x, rng.standard_normal((50, 3))])
-    problem = Problem.from_arrays(X, 1e7 * x)
-    if refused(method, problem):
-        return
-    result = solve(problem, 2, method)
-    assert 1 in result.support or not registry.method_class(method).uses_target
-    assert 0 not in result.support
 
 
 @pytest.mark.parametrize("make", [State, make_state])
@@ -54,9 +24,8 @@ def test_nothing_left_to_add_with_large_y(make: Any) -> None:
     assert state.best_swap() is None
 
 
-@pytest.mark.parametrize("offset", [1e3, 1e6, 1e8])
-@pytest.mark.parametrize("gram", ["full", "columns"])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("offset", [1e3, 1e8])
+@pytest.mark.parametrize(("gram", "form"), [("full", np.asarray), ("columns", sparse.csr_array)])
 def test_offsets_of_nearly_equal_columns(offset: float, gram: Any, form: Any) -> None:
     rng = np.random.default_rng(2)
     a, b = rng.standard_normal((2, 30))

@@ -18,27 +18,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from exactk import TopKSelector, registry
+from exactk import TopKSelector
 from exactk.methods.exchange import Exchange
-from tests.support import runs_here
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
 
+# What the checks look at is the selector's own, and the same for all methods; a method may differ
+# in how it reads the table: the Gram matrix, rows, levels of rows for classes alone.
 SELECTORS = [
     TopKSelector(k=1),
-    TopKSelector(k=1, ridge=0),
-    TopKSelector(k=1, ridge="cv"),
-    TopKSelector(k=1, scale=False),
-    TopKSelector(k=1, method=Exchange(effort=0)),
-    # Its default threshold needs more rows than scikit-learn's tables have.
-    TopKSelector(k=1, method=registry.create("covth", t=0.5)),
-    *(
-        TopKSelector(k=1, method=name)
-        for name in registry.names()[1:]
-        if runs_here(name) and name != "covth"
-    ),
+    TopKSelector(k=1, ridge="cv", scale=False, method=Exchange(effort=0)),
+    TopKSelector(k=1, method="rfs"),
+    TopKSelector(k=1, method="infogain"),
 ]
 
 
@@ -94,7 +87,7 @@ def test_a_grid_search_over_k_and_over_the_options_of_the_method() -> None:
 @not_converged
 def test_methods_themselves_can_be_searched_over(wine: tuple[Any, Any]) -> None:
     pipeline = make_pipeline(TopKSelector(k=3), StandardScaler(), LogisticRegression())
-    methods = [name for name in registry.names() if runs_here(name)]
+    methods = ["exchange", "rfs", "relieff"]
     search = GridSearchCV(pipeline, {"topkselector__method": methods}, cv=3)
     search.fit(*wine)
     assert len(search.cv_results_["params"]) == len(methods)

@@ -14,7 +14,7 @@ import exactk
 from exactk import Moments, Problem, TopKSelector, resolve_ridge
 from exactk.choose.folds import Fold, make_folds
 from exactk.choose.ridge import GRID, auto_ridge, cv_ridge
-from tests.support import says
+from tests.support import every_pair, says
 
 Array = np.ndarray[Any, Any]
 TINY = 1
@@ -70,10 +70,7 @@ def test_auto_counts_usable_columns_and_weight() -> None:
     assert auto_ridge(Problem.from_arrays(X, y, sample_weight=w)) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("limit", [TINY, 2**30], ids=["weights", "moments"])
-@pytest.mark.parametrize("k", [1, 5])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@every_pair(seed=[0, 1, 2], weighted=[False, True], limit=[TINY, 2**30], k=[1, 5])
 def test_cv_picks_what_a_recomputation_picks(weighted: bool, limit: int, k: int, seed: int) -> None:
     # One column and all of them: sizes at which any search finds the best.
     X, y = data(n=24, seed=seed, noise=6.0)

@@ -63,9 +63,12 @@ def test_values_are_not_read_where_they_need_not_be(run, chosen, wine_csv, tmp_p
 
 
 @pytest.mark.parametrize(
-    "suffix", [".csv", ".tsv", ".csv.gz", ".parquet", ".pq", ".arrow", ".feather", ".ipc"]
-)
-@pytest.mark.parametrize("source", ["csv", "parquet", "feather"])
+    ("source", "suffix"),
+    [
+        ("csv", ".csv"), ("parquet", ".tsv"), ("feather", ".csv.gz"), ("csv", ".parquet"),
+        ("parquet", ".pq"), ("feather", ".arrow"), ("csv", ".feather"), ("parquet", ".ipc"),
+    ],
+)  # fmt: skip
 def test_every_kind_to_every_kind(run, chosen, frame, tmp_path, suffix, source) -> None:
     table = tmp_path / f"again.{source}"
     {"csv": pyarrow.csv.write_csv, "parquet": pq.write_table,

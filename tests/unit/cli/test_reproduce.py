@@ -84,7 +84,7 @@ EVERYWHERE = {
 COMMANDS = {
     f"{name}: {table}": f"{table} --target {words}"
     for name, words in EVERYWHERE.items()
-    for table in TABLES
+    for table in (TABLES if name == "size" else ("t.csv", "parts"))
 } | {
     "auto": "t.csv --target amount",
     "auto of parts": "parts --target kind -k auto --k-max 5 --folds 3 --rule paired --seed 5",

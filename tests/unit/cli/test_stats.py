@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import errno
-import itertools
 import json
 import os
 import shutil
@@ -117,7 +116,7 @@ def test_columns_may_be_named(run, wine_csv, tmp_path):
     assert Moments.load(tmp_path / "m.npz").feature_names == ("hue", "ash")
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)], ids=str)
 def test_merged_parts_are_the_whole(run, built, whole, tmp_path, order):
     place = tmp_path / "merged.npz"
     done = run("stats", "merge", *(built[i] for i in order), "-o", place)

@@ -13,7 +13,6 @@ from exactk import Problem, Result, Status, solve, solve_path
 from exactk.filters.cfs import CFS, merit
 from exactk.monitor import Monitor, Progress
 from tests.oracles.brute import make_classes
-from tests.support import says
 
 Array = np.ndarray[Any, Any]
 
@@ -208,11 +207,3 @@ def test_a_path_that_is_stopped_has_every_size() -> None:
     ended = statuses.index(Status.TIME_LIMIT)
     for answer in answers[ended + 1 :]:
         assert list(answer.support[:ended]) == list(answers[ended].support[:ended])
-
-
-def test_options_are_checked() -> None:
-    X, y = make_classes()
-    with says("patience must be a whole number of at least 1, not 0"):
-        run(X, y, 2, patience=0)
-    with says("bins must be", "not 'mdl'"):
-        run(X, y, 2, bins="mdl")

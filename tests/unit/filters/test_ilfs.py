@@ -11,7 +11,6 @@ import pytest
 from exactk import Problem, solve
 from exactk.filters.ilfs import relevance
 from tests.oracles.brute import make_classes
-from tests.support import says
 
 
 def tokens(X: Any, y: Any, T: int) -> Any:
@@ -116,11 +115,3 @@ def test_equal_columns_come_in_the_order_of_their_shares() -> None:
         move = np.random.default_rng(seed).permutation(8)
         moved = solve(Problem.from_arrays(X[:, move], y), 8, "ilfs", topics="fixed", tol=0)
         assert move[moved.order].tolist() == plain.order.tolist()
-
-
-def test_options_are_checked() -> None:
-    problem = Problem.from_arrays(*make_classes(30, 5, 2))
-    with says("n_tokens must be a whole number from 2 to 255, not 1"):
-        solve(problem, 1, "ilfs", n_tokens=1)
-    with says("topics must be 'learned' or 'fixed', not 'free'"):
-        solve(problem, 1, "ilfs", topics="free")

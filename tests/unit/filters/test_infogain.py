@@ -11,7 +11,6 @@ from sklearn.metrics import mutual_info_score
 
 from exactk import Problem, solve, solve_path
 from tests.oracles.brute import make_classes
-from tests.support import says
 
 
 @pytest.mark.parametrize("width", [0.5, 1.0])
@@ -90,11 +89,3 @@ def test_a_path_is_nested() -> None:
     path = solve_path(Problem.from_arrays(*make_classes(40, 9, 3)), 5, "infogain")
     for smaller, larger in pairwise(path):
         assert larger.order[:-1].tolist() == smaller.order.tolist()
-
-
-def test_options_are_checked() -> None:
-    problem = Problem.from_arrays(*make_classes())
-    with says("bins must be 'sd', 'values' or a whole number", "not 'counts'"):
-        solve(problem, 2, "infogain", bins="counts")
-    with says("width must be a number in (0, inf), not 0"):
-        solve(problem, 2, "infogain", width=0)

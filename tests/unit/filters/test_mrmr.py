@@ -14,7 +14,6 @@ from exactk import Problem, Result, Status, solve, solve_path
 from exactk.filters.mrmr import MRMR
 from exactk.monitor import Monitor, Progress
 from tests.oracles.brute import make_classes
-from tests.support import says
 
 Array = np.ndarray[Any, Any]
 EVERY = [(scheme, measure) for scheme in ("mid", "miq") for measure in ("mi", "f")]
@@ -233,13 +232,3 @@ def test_more_columns_than_differ() -> None:
     X, y = make_classes(40, 3, 2, seed=8)
     with pytest.warns(UserWarning, match="independent"):
         assert run(np.hstack([X, 2 * X]), y, 5).k == 5
-
-
-def test_options_are_checked() -> None:
-    X, y = make_classes()
-    with says("scheme must be 'mid' or 'miq', not 'mi'"):
-        run(X, y, 2, scheme="mi")
-    with says("measure must be 'mi' or 'f', not 'F'"):
-        run(X, y, 2, measure="F")
-    with says("bins must be", "not 0"):
-        run(X, y, 2, bins=0)

@@ -12,7 +12,6 @@ from exactk import Problem, Status, solve
 from exactk.filters import distances, relieff
 from exactk.monitor import Monitor, Progress
 from tests.oracles.brute import make_classes
-from tests.support import says
 
 Array = np.ndarray[Any, Any]
 
@@ -147,9 +146,3 @@ def test_an_interrupt_keeps_the_scores_of_some_rows(monkeypatch: pytest.MonkeyPa
     stop_at = 1
     with pytest.raises(KeyboardInterrupt):
         solve(problem, 2, "relieff")
-
-
-def test_the_number_of_neighbours_is_checked() -> None:
-    problem = Problem.from_arrays(*make_classes(20, 5, 2, seed=1))
-    with says("n_neighbors", "at least 1", "0"):
-        solve(problem, 2, "relieff", n_neighbors=0)

@@ -9,7 +9,6 @@ import pytest
 
 from exactk import Problem, solve
 from tests.oracles.brute import make_classes
-from tests.support import says
 
 
 def scores(X: Any, y: Any, weights: Any = None, **options: Any) -> Any:
@@ -117,13 +116,3 @@ def test_planted_columns_are_found() -> None:
     for options in ({}, {"phi": 1}, {"phi": 3}, {"n_neighbors": 10}):
         support = solve(Problem.from_arrays(X, y), 10, "spec", **options).support
         assert (support < 10).sum() >= 8, options
-
-
-def test_options_are_checked() -> None:
-    X, y = make_classes(30, 5, 2)
-    with says("phi must be 1, 2 or 3, not 4"):
-        scores(X, y, phi=4)
-    with says("n_neighbors must be a whole number of at least 1, not 0"):
-        scores(X, y, n_neighbors=0)
-    with says("graph must be 'neighbours' or 'classes', not 'class'", "did you mean 'classes'"):
-        scores(X, y, graph="class")

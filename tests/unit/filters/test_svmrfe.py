@@ -14,7 +14,6 @@ from exactk import Problem, Status, solve
 from exactk.filters.svmrfe import SVMRFE, machine, make_system
 from exactk.monitor import Monitor, Progress
 from tests.oracles.brute import make_classes
-from tests.support import says
 
 
 def standardised(X: Any) -> Any:
@@ -115,12 +114,3 @@ def test_an_interrupt_keeps_what_was_dropped() -> None:
     np.testing.assert_array_equal(np.sort(answer.scores)[:12], np.sort(scores)[:12])
     dropped = scores < -18
     np.testing.assert_array_equal(answer.scores[dropped], scores[dropped])
-
-
-def test_options_are_checked() -> None:
-    problem = Problem.from_arrays(*make_classes(30, 5, 2))
-    for bad in (0, 0.0, 1.0, 2.5, -1, "half", True):
-        with says("step must be a number in (0, 1) or a whole number of at least 1", repr(bad)):
-            solve(problem, 1, "svmrfe", step=bad)
-    with says("C must be a number in (0, inf), not 0"):
-        solve(problem, 1, "svmrfe", C=0)

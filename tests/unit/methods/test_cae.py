@@ -153,21 +153,6 @@ def test_it_fails_with_k_columns_where_the_rate_overflows(problem: Problem) -> N
     assert len(set(result.support.tolist())) == 3
 
 
-@pytest.mark.parametrize(
-    ("option", "bad", "words"),
-    [
-        ("mode", "unsupervised", "'supervised' or 'reconstruction', not 'unsupervised'"),
-        ("hidden", 0, "a whole number from 1 to 100000, not 0"),
-        ("end_temperature", 0, "a number in (0, inf), not 0"),
-        ("batch_size", 0, "a whole number of at least 1, or None (all rows), not 0"),
-        ("random_state", 1.5, "an integer that is zero or more"),
-    ],
-)
-def test_options_are_checked(option: str, bad: Any, words: str) -> None:
-    with says(f"{option} must be", words):
-        CAE(**{option: bad}).check()
-
-
 def test_without_torch_it_says_how_to_get_it(
     problem: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
-from exactk import Moments, Problem, Result, Status, solve, solve_path
+from exactk import Problem, Result, Status, solve
 from exactk.methods.cdlsr import CDLSR
 from exactk.monitor import Monitor, Progress
 from tests.oracles.brute import Reference, make_classes, make_numbers
-from tests.support import says
 
 
 @pytest.fixture(scope="module")
@@ -35,29 +34,6 @@ def test_the_defaults_are_those_of_the_paper() -> None:
     defaults = CDLSR().get_params()
     assert defaults["n_starts"] == 40
     assert defaults["tol"] == 1e-4
-
-
-@pytest.mark.parametrize(
-    ("option", "bad", "words"),
-    [
-        ("n_starts", 0, "a whole number of at least 1, not 0"),
-        ("n_starts", 2.0, "a whole number of at least 1, not 2.0"),
-        ("max_iter", 0, "a whole number of at least 1, not 0"),
-        ("tol", -1e-9, "a number in [0, inf), not -1e-09"),
-        ("epsilon", -1, "a number in [0, inf), not -1"),
-        ("random_state", "x", "an integer that is zero or more"),
-    ],
-)
-def test_options_are_checked(problem: Problem, option: str, bad: Any, words: str) -> None:
-    with says(f"{option} must be", words):
-        run(problem, **{option: bad})
-
-
-def test_more_starts_are_never_worse_by_its_own_objective() -> None:
-    problem = Problem.from_arrays(*make_classes(60, 40, 4, seed=3))
-    found = [run(problem, 6, n_starts=n, random_state=1).trace[-1] for n in (1, 2, 4, 8, 16, 32)]
-    assert found == sorted(found, reverse=True)
-    assert found[-1] < found[0]
 
 
 def test_the_seed_decides_and_none_is_one() -> None:
@@ -124,29 +100,6 @@ def test_a_given_support_is_not_changed(problem: Problem) -> None:
     assert result.support.tolist() != [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("init", "words"),
-    [
-        ([0, 1], "init has a support of 2 columns, k is 3"),
-        ([[0, 1, 2], [0, 1]], "init has a support of 2 columns, k is 3"),
-        ([], "init has a support of 0 columns, k is 3"),
-        ([0, 1, 7], "column index 7 is not in 0..6"),
-        ([0, 1, -1], "column index -1 is not in"),
-        ([0, 1, 1], "names each column once"),
-        ([0.0, 1.0, 2.0], "init must be a list of k column indices"),
-        ([0, np.nan, 2], "init must be a list of k column indices"),
-        ("abc", "init must be a list of k column indices"),
-        ([0, 1, 5], "init names column 5, which is constant or a copy of another"),
-        ([0, 1, 6], "init names column 6, which is constant or a copy of another"),
-    ],
-)
-def test_init_is_checked(init: Any, words: str) -> None:
-    X, y = make_classes(40, 5, 3, seed=1)
-    problem = Problem.from_arrays(np.column_stack([X, np.ones(40), X[:, 0]]), y)
-    with says(words):
-        run(problem, 3, init=init)
-
-
 def test_starts_that_cannot_be_solved_lose_to_those_that_can() -> None:
     # Orthogonal columns of ±1 and a sum of two: a Gram matrix singular to the last digit.
     H = hadamard(8)[:, 1:].astype(float)
@@ -198,23 +151,6 @@ def test_one_start_reports_its_iterations(problem: Problem) -> None:
     answer = CDLSR(n_starts=1).run(problem, 4, Monitor(on_progress=seen.append))
     assert [(p.done, p.total) for p in seen] == [(t, 1000) for t in range(1, answer.n_iter + 1)]
     assert tuple(p.objective for p in seen) == answer.trace
-
-
-def test_moments_are_enough(data: Any, problem: Problem) -> None:
-    X, y = make_numbers(50, 10, 2, seed=3)
-    whole = run(Problem.from_arrays(X, y, ridge=0.1))
-    moments = run(Problem.from_moments(Moments.from_arrays(X, y), ridge=0.1))
-    assert moments.support.tolist() == whole.support.tolist()
-    np.testing.assert_allclose(moments.trace, whole.trace, rtol=1e-9)
-
-
-def test_a_path_has_every_size(problem: Problem, data: Any) -> None:
-    path = solve_path(problem, 14, "cdlsr", n_starts=5)
-    assert [len(set(r.support.tolist())) for r in path] == list(range(1, 15))
-    assert path.at(14).status == Status.OPTIMAL
-    for result in path:
-        alone = run(problem, result.k, n_starts=5)
-        assert result.support.tolist() == alone.support.tolist()
 
 
 def test_the_best_of_forty_starts_is_a_good_one(data: Any, problem: Problem) -> None:

@@ -10,9 +10,7 @@ from scipy.optimize import minimize
 
 from exactk import Problem, Result, Status, solve
 from exactk.iterative.irls import SparseRows
-from exactk.methods.dlsr import DLSR
 from tests.oracles.brute import Reference, make_classes, one_hot
-from tests.support import says
 
 # An end at the iteration limit is an end like others here.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -49,8 +47,7 @@ def hinge(X: Any, y: Any, W: Any, t: Any) -> tuple[float, Any]:
 
 
 @every_shape
-@pytest.mark.parametrize("lam", [0.01, 1.0, 10.0])
-@pytest.mark.parametrize("c", [2, 4])
+@pytest.mark.parametrize(("lam", "c"), [(0.01, 2), (1.0, 4), (10.0, 2)])
 def test_the_objective_never_rises(shape: tuple[int, int], lam: float, c: int) -> None:
     X, y = make_classes(*shape, c, seed=1)
     weights = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
@@ -121,7 +118,7 @@ def test_planted_columns_are_found() -> None:
     assert found >= 18
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_rows_far_on_the_right_side_do_not_mislead_it(seed: int) -> None:
     """What ε-dragging is for: column 2 parts the classes without error, with a long tail.
 
@@ -135,22 +132,3 @@ def test_rows_far_on_the_right_side_do_not_mislead_it(seed: int) -> None:
     X[:, 5] += np.where(y == 1, 1.0, -1.0)
     assert run(X, y, 1, lam=0.1).support.tolist() == [2]
     assert solve(Problem.from_arrays(X, y), 1, "mtfs", lam=0.1).support.tolist() == [5]
-
-
-def test_the_ridge_has_no_part_in_the_search() -> None:
-    problem = Problem.from_arrays(*make_classes(*TALL, 3, seed=6))
-    assert solve(problem.with_ridge(5.0), 3, "dlsr").trace == solve(problem, 3, "dlsr").trace
-
-
-@pytest.mark.parametrize(
-    ("option", "bad", "words"),
-    [
-        ("lam", 0, "a number in (0, inf), not 0"),
-        ("max_iter", 0, "a whole number of at least 1, not 0"),
-        ("tol", -1, "a number in [0, inf), not -1"),
-    ],
-)
-def test_options_are_checked(option: str, bad: Any, words: str) -> None:
-    with says(f"{option} must be", words):
-        run(*make_classes(*TALL, 3, seed=6), **{option: bad})
-    assert option in DLSR().get_params()

@@ -82,13 +82,6 @@ def test_too_many_subsets_are_refused_by_number() -> None:
         solve(wide, 20, "exhaustive")
 
 
-@pytest.mark.parametrize("value", ["many", None, -1])
-def test_max_subsets_must_be_a_number(value: object) -> None:
-    X, y = make_classes(40, 5, 3, seed=4)
-    with pytest.raises(InputError, match="max_subsets"):
-        solve(Problem.from_arrays(X, y), 2, "exhaustive", max_subsets=value)
-
-
 def test_time_and_interrupts_end_it_with_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_classes(40, 9, 3, seed=4)
     problem, reference = Problem.from_arrays(X, y), Reference(X, y)

@@ -204,21 +204,6 @@ def test_few_masks_and_extreme_sizes(problem: Problem, n_masks: int, k: int) -> 
     assert len(set(result.support.tolist())) == k
 
 
-@pytest.mark.parametrize(
-    ("option", "bad", "words"),
-    [
-        ("hidden", 0, "a whole number from 1 to 100000, not 0"),
-        ("n_masks", 3, "a whole number from 4 to 10000, not 3"),
-        ("learning_rate", 0, "a number in (0, inf), not 0"),
-        ("batch_size", 0, "a whole number of at least 1, or None (all rows), not 0"),
-        ("random_state", 1.5, "an integer that is zero or more"),
-    ],
-)
-def test_options_are_checked(option: str, bad: Any, words: str) -> None:
-    with says(f"{option} must be", words):
-        FIRDL(**{option: bad}).check()
-
-
 def test_without_torch_it_says_how_to_get_it(
     problem: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:

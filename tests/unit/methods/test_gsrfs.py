@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.pipeline import make_pipeline
 
 from exactk import Problem, Result, Status, TopKSelector, solve, solve_path
 from exactk.methods.gsrfs import GSRFS
-from exactk.monitor import Monitor, Progress
 from tests.oracles.brute import Reference, make_classes, make_numbers, one_hot
 from tests.support import says
 
@@ -39,26 +37,6 @@ def test_the_defaults_are_those_of_the_paper() -> None:
     assert {name: defaults[name] for name in ("r", "lam", "tol", "labels")} == {
         "r": 2.0, "lam": 1.0, "tol": 1e-4, "labels": "plus-minus",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("option", "bad", "words"),
-    [
-        ("r", 0, "a number in (0, 2], not 0"),
-        ("r", 2.1, "a number in (0, 2], not 2.1"),
-        ("p", 0, "a number in (0, 1], not 0"),
-        ("p", 1.5, "a number in (0, 1], not 1.5"),
-        ("lam", 0, "a number in (0, inf), not 0"),
-        ("lam", np.inf, "a number in (0, inf), not inf"),
-        ("epsilon", -1e-9, "a number in [0, inf), not -1e-09"),
-        ("labels", "plusminus", "not 'plusminus'; did you mean 'plus-minus'?"),
-        ("max_iter", 0, "a whole number of at least 1, not 0"),
-        ("tol", -1, "a number in [0, inf), not -1"),
-    ],
-)
-def test_options_are_checked(problem: Problem, option: str, bad: Any, words: str) -> None:
-    with says(f"{option} must be", words):
-        run(problem, **{option: bad})
 
 
 @pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int64(2)])
@@ -92,15 +70,6 @@ def test_numbers_have_no_labels() -> None:
     assert len(traces) == 1
 
 
-@pytest.mark.parametrize("r", [2.0, 1.0])
-@pytest.mark.parametrize("unit", [1e-9, 1e9])
-def test_the_unit_of_numbers_does_not_matter(unit: float, r: float) -> None:
-    X, y = make_numbers(40, 8, 2, seed=1)
-    plain, scaled = (run(Problem.from_arrays(X, y * u), r=r) for u in (1.0, unit))
-    assert scaled.support.tolist() == plain.support.tolist()
-    np.testing.assert_allclose(scaled.trace, plain.trace, rtol=1e-8)
-
-
 def test_a_smaller_tol_goes_on_from_where_a_larger_one_ends(problem: Problem) -> None:
     short, long = (run(problem, tol=tol) for tol in (1e-2, 1e-6))
     assert short.n_iter < long.n_iter
@@ -122,7 +91,7 @@ def test_a_smaller_r_is_not_misled_by_wild_rows() -> None:
         assert run(problem, 2, r=r).support.tolist() == [2, 6]
 
 
-@pytest.mark.parametrize("lam", [10.0, 100.0, 1e3, 1e6, 1e20])
+@pytest.mark.parametrize("lam", [10.0, 1e20])
 @pytest.mark.parametrize(("r", "p"), [(2.0, 0.5), (2.0, 1.0), (1.0, 1.0), (0.5, 0.5)])
 def test_a_large_penalty_still_ranks_the_columns(lam: float, r: float, p: float) -> None:
     X, y = make_classes(50, 12, 3, seed=6)
@@ -142,8 +111,7 @@ def test_a_penalty_beyond_all_reason_ranks_the_columns_one_by_one(data: Any) -> 
     assert result.support.tolist() == expected
 
 
-@pytest.mark.parametrize("lam", [1e200, 1e300, 1e308])
-@pytest.mark.parametrize("r", [2.0, 1.0, 0.5])
+@pytest.mark.parametrize(("lam", "r"), [(1e200, 2.0), (1e300, 1.0), (1e308, 0.5)])
 def test_a_penalty_that_underflows_ends_with_k_columns(
     problem: Problem, lam: float, r: float
 ) -> None:
@@ -152,20 +120,6 @@ def test_a_penalty_that_underflows_ends_with_k_columns(
     assert len(set(result.support.tolist())) == 4
     assert np.isfinite(result.coef).all()
     assert result.trace[-1] == pytest.approx(50 * 3 ** (r / 2), rel=1e-9)
-
-
-@pytest.mark.parametrize("lam", [0.1, 1.0, 30.0])
-def test_a_path_ranks_the_columns_once(problem: Problem, lam: float) -> None:
-    path = solve_path(problem, 12, "gsrfs", lam=lam)
-    assert [len(set(r.support.tolist())) for r in path] == list(range(1, 13))
-    for small, large in pairwise(path):
-        assert set(small.support.tolist()) < set(large.support.tolist())
-    for k in (1, 4, 11):
-        alone = run(problem, k, lam=lam)
-        assert path.at(k).support.tolist() == alone.support.tolist()
-        assert path.at(k).trace == alone.trace
-        assert path.at(k).objective == pytest.approx(problem.objective(alone.support), rel=1e-9)
-    assert path.at(12).status == Status.OPTIMAL
 
 
 def test_a_path_of_one_and_one_candidate() -> None:
@@ -177,21 +131,6 @@ def test_a_path_of_one_and_one_candidate() -> None:
         path = solve_path(lone, 2, "gsrfs")
     assert [r.support.tolist() for r in path] == [[0], [0, 1]]
     assert [r.status for r in path] == [Status.OPTIMAL, Status.RANK_DEFICIENT]
-
-
-def test_an_interrupt_keeps_the_last_iterate(problem: Problem) -> None:
-    def stop(progress: Progress) -> None:
-        if progress.done == 4:
-            raise KeyboardInterrupt
-
-    answer = GSRFS().run(problem, 4, Monitor(on_progress=stop))
-    assert answer.status == Status.INTERRUPTED
-    assert len(set(answer.support)) == 4
-    assert answer.trace == run(problem).trace[:4]
-
-
-def test_the_ridge_of_the_problem_has_no_part_in_the_search(problem: Problem) -> None:
-    assert run(problem.with_ridge(5.0)).trace == run(problem).trace
 
 
 def test_a_configured_method_in_the_selector(data: Any, problem: Problem) -> None:

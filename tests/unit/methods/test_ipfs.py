@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactk import Problem, Result, Status, solve, solve_path
+from exactk import Problem, Result, Status, solve
 from exactk.methods.ipfs import IPFS, _on_sphere
-from exactk.monitor import Monitor, Progress
 from tests.oracles.brute import make_classes, make_numbers
-from tests.support import says
+from tests.support import every_pair, says
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -40,25 +39,6 @@ def test_the_defaults_are_those_of_the_paper() -> None:
     assert {name: defaults[name] for name in ("gamma", "rho", "mu", "max_iter")} == {
         "gamma": 0.2, "rho": 1.0, "mu": 1.05, "max_iter": 200,
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("option", "bad", "words"),
-    [
-        ("gamma", 0, "a number in (0, inf), not 0"),
-        ("rho", -1, "a number in (0, inf), not -1"),
-        ("mu", 1, "a number in (1, inf), not 1"),
-        ("mu", 0.5, "a number in (1, inf), not 0.5"),
-        ("max_iter", 0, "a whole number of at least 1, not 0"),
-        ("tol", -1e-3, "a number in [0, inf), not -0.001"),
-        ("solver", "conjugate", "'auto', 'direct', 'woodbury' or 'cg', not 'conjugate'"),
-        ("solver", "Direct", "did you mean 'direct'?"),
-        ("solver", None, "'auto', 'direct', 'woodbury' or 'cg', not None"),
-    ],
-)
-def test_options_are_checked(problem: Problem, option: str, bad: Any, words: str) -> None:
-    with says(f"{option} must be", words):
-        run(problem, **{option: bad})
 
 
 def test_a_small_memory_limit_leaves_a_solver_that_fits() -> None:
@@ -102,20 +82,10 @@ def test_gamma_is_the_ridge_of_the_search_and_that_of_the_problem_has_no_part(
     assert run(problem, gamma=50.0).trace != run(problem).trace
 
 
-@pytest.mark.parametrize("unit", [1e-8, 1e8])
-def test_the_unit_of_numbers_does_not_matter(unit: float) -> None:
-    X, y = TABLES["numbers"]
-    plain, scaled = (run(Problem.from_arrays(X, y * u)) for u in (1.0, unit))
-    assert scaled.support.tolist() == plain.support.tolist()
-    np.testing.assert_allclose(scaled.trace[:20], plain.trace[:20], rtol=1e-7)
-
-
 OVERFLOWING = [{"mu": 1e200}, {"mu": 1e308}, {"rho": 1e308}]
 
 
-@every_table
-@pytest.mark.parametrize("solver", ["auto", "direct", "woodbury"])
-@pytest.mark.parametrize("options", OVERFLOWING)
+@every_pair(table=list(TABLES), solver=["auto", "direct", "woodbury"], options=OVERFLOWING)
 def test_a_penalty_that_overflows_fails_with_k_columns(
     table: str, solver: str, options: Any
 ) -> None:
@@ -125,8 +95,7 @@ def test_a_penalty_that_overflows_fails_with_k_columns(
     assert_whole(result)
 
 
-@every_table
-@pytest.mark.parametrize("options", OVERFLOWING)
+@every_pair(table=["tall", "wide numbers"], options=OVERFLOWING)
 @pytest.mark.filterwarnings("ignore:the iterates diverged")
 def test_nor_do_conjugate_gradients_call_that_converged(table: str, options: Any) -> None:
     result = run(Problem.from_arrays(*TABLES[table]), solver="cg", **options)
@@ -143,21 +112,3 @@ def assert_whole(result: Result) -> None:
 def test_the_centre_of_the_sphere_goes_to_some_point_of_it() -> None:
     found = _on_sphere(np.full(5, 0.5))
     assert ((found - 0.5) ** 2).sum() == pytest.approx(5 / 4)
-
-
-def test_an_interrupt_keeps_the_last_iterate(problem: Problem) -> None:
-    def stop(progress: Progress) -> None:
-        if progress.done == 4:
-            raise KeyboardInterrupt
-
-    answer = IPFS().run(problem, 4, Monitor(on_progress=stop))
-    assert answer.status == Status.INTERRUPTED
-    assert len(set(answer.support)) == 4
-    assert answer.trace == run(problem).trace[:4]
-
-
-def test_a_path_has_every_size(problem: Problem) -> None:
-    path = solve_path(problem, 10, "ipfs")
-    assert [len(set(r.support.tolist())) for r in path] == list(range(1, 11))
-    assert path.at(10).status == Status.OPTIMAL
-    assert path.at(3).trace == run(problem, 3).trace

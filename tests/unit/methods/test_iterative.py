@@ -8,18 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactk import InputError, Problem, Status, registry, solve, solve_path
+from exactk import InputError, Problem, Status, registry, solve
 from exactk.iterative.table import standard_table
-from exactk.methods.base import IterativeMethod
-from exactk.monitor import Monitor, Progress
 from tests.oracles.brute import make_classes, make_numbers
-from tests.support import over
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-ITERATIVE = [
-    name for name in registry.names() if issubclass(registry.method_class(name), IterativeMethod)
-]
-every_iterative = pytest.mark.parametrize("name", over(ITERATIVE))
 
 
 def with_wrong_rows(shift: float, seed: int) -> tuple[Any, Any]:
@@ -80,19 +73,6 @@ def test_numbers_that_are_mostly_equal_still_have_a_size() -> None:
     assert np.abs(table.Y).max() > 1
 
 
-@every_iterative
-@pytest.mark.parametrize("factor", [1e-7, 1e9])
-def test_without_scaling_a_common_unit_of_the_columns_does_not_matter(
-    name: str, factor: float
-) -> None:
-    X, y = make_classes(50, 12, 3, seed=5)
-    X = X * np.random.default_rng(0).uniform(0.5, 2, 12)
-    plain = solve(Problem.from_arrays(X, y, scale=False), 4, name)
-    scaled = solve(Problem.from_arrays(X * factor, y, scale=False), 4, name)
-    assert scaled.support.tolist() == plain.support.tolist()
-    assert scaled.objective == pytest.approx(plain.objective, rel=1e-7)
-
-
 @pytest.mark.parametrize("name", ["gsrfs", "mtfs", "rfs", "rk1u", "erfs", "crfs"])
 def test_a_huge_penalty_ranks_by_size_and_not_by_position(name: str) -> None:
     rng = np.random.default_rng(2)
@@ -117,40 +97,6 @@ def test_outliers_do_not_make_ordinary_rows_exact(monkeypatch: pytest.MonkeyPatc
     assert max(seen) <= 200
 
 
-@every_iterative
-def test_time_ends_a_path_and_the_rest_is_filled_up(name: str) -> None:
-    X, y = make_classes(60, 14, 3, seed=1)
-    path = solve_path(Problem.from_arrays(X, y), 8, name, time_limit=1e-9)
-    assert [len(set(result.support.tolist())) for result in path] == list(range(1, 9))
-    assert {str(result.status) for result in path} == {"time_limit"}
-
-
-@pytest.mark.parametrize("name", ["cdlsr", "ipfs", "rpfs", "nmapg", "pgd"])
-def test_an_interrupt_ends_a_path_and_the_rest_is_filled_up(name: str) -> None:
-    X, y = make_classes(60, 14, 3, seed=1)
-    calls: list[int] = []
-
-    def stop(progress: Progress) -> None:
-        calls.append(progress.done)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-
-    method = registry.create(name)
-    answers = list(method.run_path(Problem.from_arrays(X, y), 6, Monitor(on_progress=stop)))
-    assert [len(set(answer.support)) for answer in answers] == list(range(1, 7))
-    assert answers[-1].status == Status.INTERRUPTED
-    assert len(calls) == 3, "nothing is begun after it"
-
-
-@pytest.mark.parametrize("name", ["rfs", "gsrfs", "dlsr", "crfs"])
-def test_a_path_of_a_penalty_is_one_run(name: str) -> None:
-    X, y = make_classes(60, 9, 3, seed=1)
-    problem = Problem.from_arrays(X, y)
-    path = solve_path(problem, 9, name)
-    for result in path:
-        assert result.support.tolist() == solve(problem, result.k, name).support.tolist()
-
-
 @pytest.mark.parametrize("name", ["cdlsr", "rpfs", "pgd"])
 def test_starts_are_made_when_their_turn_comes(name: str) -> None:
     X, y = make_classes(60, 14, 3, seed=1)
@@ -169,42 +115,6 @@ def test_a_path_goes_on_from_zero_after_a_size_that_diverged() -> None:
     prepared.last = np.full_like(prepared.last, np.nan)
     [start] = method.starts(problem, 3, prepared)
     assert next(start.steps).value == pytest.approx(solve(problem, 3, "nmapg").trace[0])
-
-
-@pytest.mark.parametrize(
-    ("init", "words"),
-    [
-        ([0, [1]], "not a mixture of both"),
-        (np.array(3), r"not array\(3\)"),
-        (b"\x00\x01", "not b"),
-        ("garbage", "not 'garbage'"),
-        ([0.5, 1], "list of column indices"),
-        ([-1, 2], "column index -1"),
-    ],
-)
-@pytest.mark.parametrize("name", ["cdlsr", "exchange"])
-def test_an_odd_list_of_columns_is_refused_by_name(name: str, init: Any, words: str) -> None:
-    X, y = make_classes(40, 8, 3, seed=2)
-    with pytest.raises(InputError, match=rf"^init must be a list of k column indices.*{words}"):
-        solve(Problem.from_arrays(X, y), 2, name, init=init)
-
-
-@pytest.mark.parametrize(
-    "init",
-    [
-        [[10**400] * 3] * 8,
-        np.ones((8, 3)) * 1j,
-        np.ma.array(np.ones((8, 3)), mask=np.eye(8, 3)),
-        [["1", "2", "3"]] * 8,
-        "garbage",
-    ],
-)
-@pytest.mark.parametrize("name", ["rpfs", "nmapg", "pgd", "sfs"])
-@pytest.mark.parametrize("k", [2, 8])
-def test_an_odd_matrix_is_refused_by_name(name: str, init: Any, k: int) -> None:
-    X, y = make_classes(40, 8, 3, seed=2)
-    with pytest.raises(InputError, match=r"^init must be a matrix of numbers of shape \(8, 3\)"):
-        solve(Problem.from_arrays(X, y), k, name, init=init)
 
 
 @pytest.mark.parametrize("solver", ["direct", "woodbury", "cg", "auto"])

@@ -10,9 +10,8 @@ import pytest
 
 from exactk import Problem, Result, Status, solve, solve_path
 from exactk.methods.nmapg import NMAPG
-from exactk.monitor import Monitor, Progress
 from tests.oracles.brute import Reference, make_classes, make_numbers
-from tests.support import says
+from tests.support import every_pair, says
 
 # Neither algorithm meets its stopping rule within the paper's iterations on most tables.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -75,61 +74,11 @@ def test_a_gamma_that_leaves_no_room_for_rho_is_refused(data: Any, problem: Prob
     assert run(problem, gamma=1.001 * most, rho=1.0, max_iter=20).k == 4
 
 
-@pytest.mark.parametrize(
-    ("option", "bad", "words"),
-    [
-        ("algorithm", 3, "2 or 1, not 3"),
-        ("algorithm", "1", "2 or 1, not '1'"),
-        ("gamma", -0.1, "a number in [0, inf), not -0.1"),
-        ("rho", 0, "a number in (0, inf), or None (a share of ρ_max), not 0"),
-        ("mu", 0, "a number in (0, inf), or None (the paper's value), not 0"),
-        ("sigma", 1, "a number in (0, 1), not 1"),
-        ("sigma", 0, "a number in (0, 1), not 0"),
-        ("epsilon", 0, "a number in (0, inf), not 0"),
-        ("eta", 1, "a number in [0, 1), not 1"),
-        ("eta", -0.1, "a number in [0, 1), not -0.1"),
-        ("step", "spectrum", "'spectral' or 'paper', not 'spectrum'; did you mean 'spectral'?"),
-        ("penalty", "smooth", "'smoothed' or 'prox', not 'smooth'; did you mean 'smoothed'?"),
-        ("labels", "onehot", "'centred', 'one-hot' or 'plus-minus', not 'onehot'"),
-        ("stage_iter", 0, "a whole number of at least 1, not 0"),
-        ("max_iter", 0, "a whole number of at least 1, not 0"),
-        ("tol", np.nan, "a number in [0, inf), not nan"),
-    ],
-)
-def test_options_are_checked(problem: Problem, option: str, bad: Any, words: str) -> None:
-    with says(f"{option} must be", words):
-        run(problem, **{option: bad})
-
-
-@pytest.mark.parametrize(
-    ("init", "words"),
-    [
-        (np.zeros((12, 2)), "init must be a matrix of shape (12, 3)"),
-        (np.zeros((12, 3, 1)), "not of shape (12, 3, 1)"),
-        (np.full((12, 3), np.nan), "init has NaN or infinite entries"),
-        ("zero", "init must be a matrix of numbers of shape (12, 3)"),
-    ],
-)
-@pytest.mark.parametrize("gate", [solve, solve_path])
-def test_init_is_checked(gate: Any, problem: Problem, init: Any, words: str) -> None:
-    with says(words):
-        gate(problem, 4, "nmapg", init=init)
-
-
 def test_zero_is_the_start_unless_one_is_given(problem: Problem) -> None:
     default = run(problem, max_iter=30)
     assert run(problem, max_iter=30, init=np.zeros((12, 3))).trace == default.trace
     W = np.random.default_rng(0).standard_normal((12, 3))
     assert run(problem, max_iter=30, init=W).trace != default.trace
-
-
-def test_rows_of_constant_columns_in_a_start_do_not_count(data: Any) -> None:
-    X, y = data
-    problem = Problem.from_arrays(np.column_stack([X, np.ones(50)]), y)
-    W = np.random.default_rng(0).standard_normal((13, 3))
-    quiet = run(problem, max_iter=30, init=W)
-    W[12] = 1e9
-    assert run(problem, max_iter=30, init=W).trace == quiet.trace
 
 
 def test_the_second_algorithm_is_the_first_at_one_mu_after_the_other(problem: Problem) -> None:
@@ -252,15 +201,7 @@ def test_a_path_to_all_columns_has_every_size(shape: tuple[int, int]) -> None:
     assert path[-1].support.tolist() == list(range(shape[1]))
 
 
-def test_an_init_is_where_a_path_begins(problem: Problem) -> None:
-    W = np.random.default_rng(0).standard_normal((12, 3))
-    path = solve_path(problem, 2, "nmapg", init=W, max_iter=30)
-    assert path.at(1).trace == run(problem, 1, init=W, max_iter=30).trace
-
-
-@pytest.mark.parametrize("mu", [1e-300, 1e-100, 1e-12, 1e12, 1e100, 1e300])
-@pytest.mark.parametrize("algorithm", [1, 2])
-@pytest.mark.parametrize("penalty", ["smoothed", "prox"])
+@every_pair(mu=[1e-300, 1e-12, 1e300], algorithm=[1, 2], penalty=["smoothed", "prox"])
 @pytest.mark.filterwarnings("ignore:the iterates diverged")
 def test_a_mu_beyond_reason_gives_k_columns_all_the_same(
     problem: Problem, penalty: str, algorithm: int, mu: float
@@ -281,14 +222,3 @@ def test_labels_are_a_choice(problem: Problem) -> None:
     traces = {run(numbers, labels=labels, max_iter=20).trace
               for labels in ("centred", "one-hot", "plus-minus")}  # fmt: skip
     assert len(traces) == 1
-
-
-def test_an_interrupt_keeps_the_last_iterate(problem: Problem) -> None:
-    def stop(progress: Progress) -> None:
-        if progress.done == 4:
-            raise KeyboardInterrupt
-
-    answer = NMAPG().run(problem, 4, Monitor(on_progress=stop))
-    assert answer.status == Status.INTERRUPTED
-    assert len(set(answer.support)) == 4
-    assert answer.trace == run(problem, max_iter=4).trace

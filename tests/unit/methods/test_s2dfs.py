@@ -11,7 +11,6 @@ from sklearn.feature_selection import f_classif
 
 from exactk import Problem, Result, Status, solve
 from tests.oracles.brute import make_classes
-from tests.support import says
 
 Array = np.ndarray[Any, Any]
 
@@ -161,8 +160,3 @@ def test_classes_that_do_not_overlap_have_a_finite_ratio() -> None:
         result = run(X, y, 3, n_components=m)
         assert np.isfinite(result.trace).all()
         assert 4 in result.support
-
-
-def test_options_are_checked() -> None:
-    with says("n_components must be a whole number of at least 1, or None (k), not 0"):
-        run(*uneven(20, 6, 2, 0), 2, n_components=0)

@@ -13,7 +13,6 @@ import exactk.methods.sfs as sfs
 from exactk import Problem, Result, Status, solve, solve_path
 from exactk.methods.sfs import SFS
 from tests.oracles.brute import Reference, make_classes, make_numbers
-from tests.support import says
 
 # An end at the iteration limit is an end like others here.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -204,25 +203,3 @@ def test_a_target_that_no_column_follows_does_not_break_it() -> None:
     result = solve(Problem.from_arrays(X, y, task="regression"), 2, "sfs")
     assert result.k == 2
     assert result.objective == pytest.approx(2.0)
-
-
-def test_the_ridge_has_no_part_in_the_search() -> None:
-    problem = Problem.from_arrays(*make_classes(*TALL, 3, seed=6))
-    assert solve(problem.with_ridge(5.0), 3, "sfs").trace == solve(problem, 3, "sfs").trace
-
-
-@pytest.mark.parametrize(
-    ("option", "bad", "words"),
-    [
-        ("loss", "l1", "'squared' or 'l2,1', not 'l1'"),
-        ("mu", 0, "a number in (0, inf), not 0"),
-        ("accelerate", 1, "True or False, not 1"),
-        ("labels", "hot", "'centred', 'one-hot' or 'plus-minus', not 'hot'"),
-        ("init", np.zeros((12, 2)), "a matrix of shape (12, 3)"),
-        ("max_iter", 0, "a whole number of at least 1, not 0"),
-        ("tol", -1, "a number in [0, inf), not -1"),
-    ],
-)
-def test_options_are_checked(option: str, bad: Any, words: str) -> None:
-    with says(f"{option} must be", words):
-        run(*make_classes(*TALL, 3, seed=6), **{option: bad})

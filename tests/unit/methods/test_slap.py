@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
-from exactk import Problem, Result, Status, solve, solve_path
+from exactk import Problem, Result, Status, solve
 from exactk.iterative import neighbours
 from exactk.iterative.neighbours import MovingRows
 from exactk.methods.slap import SLAP, _Graph, _Table
@@ -186,7 +186,7 @@ def test_w_solves_its_eigenproblem(n: int, d: int) -> None:
     np.testing.assert_allclose(np.sort(np.diag(W.T @ M @ W)), expected, rtol=1e-8)
 
 
-@pytest.mark.parametrize("gamma", [1e-3, 1e-1, 1.0, 1e1, 1e3])
+@pytest.mark.parametrize("gamma", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(("n", "d"), [(60, 12), (20, 50)])
 def test_the_objective_never_rises(gamma: float, n: int, d: int) -> None:
     for seed in range(3):
@@ -252,13 +252,6 @@ def test_ties_do_not_hang_on_the_order_of_rows() -> None:
         assert found.trace[-1] == pytest.approx(wanted.trace[-1], rel=1e-7)
 
 
-def test_a_path_cuts_one_run() -> None:
-    X, y = make_classes(40, 9, 3, seed=1)
-    path = solve_path(Problem.from_arrays(X, y), 5, "slap")
-    for k in (1, 3, 5):
-        assert path.at(k).support.tolist() == run(X, y, k).support.tolist()
-
-
 def test_more_penalty_more_rows_that_are_zero() -> None:
     X, y = make_classes(60, 15, 3, seed=4)
     table, counts = _Table.of(Problem.from_arrays(X, y)), []
@@ -269,19 +262,6 @@ def test_more_penalty_more_rows_that_are_zero() -> None:
         norms = np.linalg.norm(W, axis=1)
         counts.append(int((norms > 1e-3 * norms.max()).sum()))
     assert counts[0] > counts[1] >= counts[2]
-
-
-@pytest.mark.parametrize(
-    ("option", "bad", "words"),
-    [
-        ("gamma", 0, "a number in (0, inf), not 0"),
-        ("n_neighbors", 0, "a whole number of at least 1, not 0"),
-        ("n_components", 0, "or None (the number of classes), not 0"),
-    ],
-)
-def test_options_are_checked(option: str, bad: Any, words: str) -> None:
-    with says(f"{option} must be", words):
-        run(*make_classes(30, 6, 3, seed=0), 2, **{option: bad})
 
 
 def test_the_defaults_are_those_of_the_comparison() -> None:

@@ -19,6 +19,7 @@ from exactk.errors import InputError
 from exactk.sources import open_rows
 from exactk.sources.dense import DenseRows
 from exactk.targets import Target, code_target
+from tests.support import every_pair
 
 Array = np.ndarray[Any, Any]
 
@@ -52,10 +53,12 @@ def assert_margins(rows: DenseRows, X: Array, target: Target, w: Array | None, r
         np.testing.assert_allclose(read.yy, yy.astype(float), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("cache_bytes", [1, 8 * 7, 8 * 50, 2**21])
-@pytest.mark.parametrize("order", ["C", "F", "strided"])
-@pytest.mark.parametrize("dtype", ["f8", "f4", "i2", "?"])
-@pytest.mark.parametrize("weighted", [False, True])
+@every_pair(
+    cache_bytes=[1, 8 * 7, 8 * 50, 2**21],
+    dtype=["f8", "f4", "i2", "?"],
+    order=["C", "F", "strided"],
+    weighted=[False, True],
+)
 def test_tiles_of_any_size(
     cache_bytes: int, order: str, dtype: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,10 +198,12 @@ def test_one_hot_targets_are_made_in_slices(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_allclose(moments.xy.T, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("gram", ["full", "columns"])
-@pytest.mark.parametrize("dtype", ["f8", "f4"])
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("bad", [[np.nan], [np.inf], [-np.inf, np.inf, np.nan]])
+@every_pair(
+    bad=[[np.nan], [np.inf], [-np.inf, np.inf, np.nan]],
+    gram=["full", "columns"],
+    dtype=["f8", "f4"],
+    order=["C", "F"],
+)
 def test_nan_and_infinity_are_named_and_counted(
     gram: Any, dtype: str, order: str, bad: list[float]
 ) -> None:

@@ -16,6 +16,7 @@ from exactk.errors import InputError
 from exactk.sources.open import open_rows
 from exactk.sources.sparse import SparseRows
 from exactk.targets import code_target
+from tests.support import every_pair
 
 Array = np.ndarray[Any, Any]
 KINDS = [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array]
@@ -52,9 +53,11 @@ def assert_reads(table: Any, X: Array, y: Array, w: Array | None, rtol: float = 
         assert (np.abs(gram.gram_column(p) - xx[p]) <= rtol * unit * unit[p]).all()
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "i2", "u1", "i1", "?"])
-@pytest.mark.parametrize("weighted", [False, True])
+@every_pair(
+    dtype=["f8", "f4", "i8", "i2", "u1", "?"],
+    kind=[sparse.csr_array, sparse.csc_matrix],
+    weighted=[False, True],
+)
 def test_any_kind_and_dtype(kind: Any, dtype: str, weighted: bool) -> None:
     X, y = data()
     X = (X % 3 == 1 if dtype == "?" else X).astype(dtype)

@@ -124,8 +124,9 @@ WRITERS: dict[str, Callable[[Path, Any], Path]] = {
 # --- the same answer -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("writer", list(WRITERS))
+@pytest.mark.parametrize(
+    ("writer", "threads"), [*((name, 2) for name in WRITERS), ("groups of 400", 1), ("csv", 3)]
+)
 def test_every_kind_of_file_gives_the_moments_of_the_array(
     tmp_path: Path, writer: str, threads: int
 ) -> None:
@@ -455,7 +456,7 @@ def test_nulls_and_the_first_of_several_flaws(tmp_path: Path) -> None:
             read(path)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.6, 0.9, 0.999])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
 @pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.csv.gz"])
 def test_files_cut_short(tmp_path: Path, name: str, share: float) -> None:
     table = as_table(*data())
