@@ -30,8 +30,9 @@ from exactk import (
 from exactk.evaluate import comparing, contenders, rivals
 from exactk.evaluate.comparison import Outcome, tabulate
 from exactk.evaluate.measures import nogueira
-from exactk.evaluate.parts import Given, score_columns
+from exactk.evaluate.parts import Given
 from exactk.evaluate.rivals import RIVALS, Sheet
+from exactk.evaluate.trials import score_columns
 from exactk.methods.base import Method
 from exactk.monitor import Monitor
 from tests.unit.evaluate.telling import make_classes, make_numbers
