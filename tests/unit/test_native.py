@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from exactk import Problem, solve
-from exactk.search import descent, native
+from exactk.search import native
 from exactk.search.native import NativeState, library, library_path, make_state
 from exactk.search.state import State
 
@@ -75,16 +75,3 @@ def test_make_state_prefers_the_compiled_moves() -> None:
     problem = Problem.from_arrays(np.eye(4), [0, 1, 0, 1])
     assert library_path().exists()
     assert type(make_state(problem, 2)) is NativeState
-
-
-@pytest.mark.parametrize("ridge", [0.0, 0.1])
-def test_the_order_of_entry_is_that_of_numpy(ridge: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((40, 14))
-    X[:, 3] = X[:, 1] - X[:, 2]
-    problem = Problem.from_arrays(X, X[:, :3] + rng.standard_normal((40, 3)), ridge=ridge)
-    supports = [rng.choice(14, k, replace=False) for k in (1, 2, 5, 9, 14)]
-    compiled = [descent.entry_order(problem, support).tolist() for support in supports]
-    monkeypatch.setattr(descent, "native_entry_order", lambda *_: None)
-    plain = [descent.entry_order(problem, support).tolist() for support in supports]
-    assert compiled == plain

@@ -303,42 +303,6 @@ CLONES EXPORT int exactk_descend(State *s, int64_t limit) {
     return PAUSED;
 }
 
-/* The order in which greedy selection takes k columns: M has the k rows of A and below them the c
- * rows of B, of these columns alone, and is used up. Columns that depend on those before them gain
- * nothing and come last, the lowest first. */
-CLONES EXPORT void exactk_entry_order(double *M, int64_t k, int64_t c, double share, double slack,
-                                      int64_t *order) {
-    double *floor_ = M + (k + c) * k, *gains = floor_ + k; /* work space behind the matrix */
-    for (int64_t j = 0; j < k; j++) floor_[j] = share * M[j * k + j];
-    for (int64_t step = 0; step < k; step++) {
-        double best = -INFINITY;
-        for (int64_t j = 0; j < k; j++) {
-            if (gains[k + j] != 0.0) continue; /* taken */
-            double square = 0.0;
-            for (int64_t o = k; o < k + c; o++) square += M[o * k + j] * M[o * k + j];
-            gains[j] = M[j * k + j] > floor_[j] ? square / M[j * k + j] : 0.0;
-            best = gains[j] > best ? gains[j] : best;
-        }
-        int64_t p = 0;
-        while (p < k && (gains[k + p] != 0.0 || gains[p] < best - slack)) p++;
-        /* With numbers that are none nothing is the best: then the first that is left. */
-        if (p == k)
-            for (p = 0; gains[k + p] != 0.0;) p++;
-        order[step] = p;
-        gains[k + p] = 1.0;
-        const double D_p = M[p * k + p];
-        if (!(D_p > floor_[p])) continue;
-        const double *restrict pivot = M + p * k;
-        double *restrict row = gains + 2 * k;
-        for (int64_t j = 0; j < k; j++) row[j] = pivot[j] / D_p;
-        for (int64_t i = 0; i < k + c; i++) {
-            const double w = M[i * k + p];
-            double *restrict M_i = M + i * k;
-            for (int64_t j = 0; j < k; j++) M_i[j] -= w * row[j];
-        }
-    }
-}
-
 /* So that the caller can tell a library built from another version of the struct. */
 EXPORT int64_t exactk_layout(void) { return (int64_t)sizeof(State); }
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from exactk.linalg import DEPENDENT
 from exactk.problem import Problem
-from exactk.search.native import make_state, native_entry_order
+from exactk.search.native import make_state
 from exactk.search.state import TIE, Marks, Outcome, State
 
 __all__ = [
@@ -68,9 +68,6 @@ def greedy_order(M: Floats, k: int, slack: float) -> Indices:
     slack : float
         Gains closer than this are ties; zero or more.
     """
-    compiled = native_entry_order(M, k, DEPENDENT, slack)
-    if compiled is not None:
-        return compiled
     D = M[:k].diagonal().copy()
     floor = DEPENDENT * D
     order: list[int] = []

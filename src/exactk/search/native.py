@@ -21,7 +21,6 @@ __all__ = [
     "library",
     "library_path",
     "make_state",
-    "native_entry_order",
     "serves",
 ]
 
@@ -74,10 +73,6 @@ def library() -> Any:
     loaded.exactk_border.restype = loaded.exactk_drop.restype = None
     loaded.exactk_descend.argtypes = (_POINTER, ctypes.c_int64)
     loaded.exactk_descend.restype = ctypes.c_int
-    loaded.exactk_entry_order.argtypes = (
-        _POINTER, ctypes.c_int64, ctypes.c_int64, ctypes.c_double, ctypes.c_double, _POINTER
-    )  # fmt: skip
-    loaded.exactk_entry_order.restype = None
     for name in ("exactk_best_addition", "exactk_best_swap", "exactk_refresh"):
         getattr(loaded, name).argtypes = (_POINTER,)
         getattr(loaded, name).restype = ctypes.c_int
@@ -184,28 +179,6 @@ def serves(problem: Problem) -> bool:
         return False
     state = State(replace(problem, rules=None), len(rules.include))
     return state.load(rules.include)
-
-
-def native_entry_order(M: Floats, k: int, share: float, slack: float) -> Indices | None:
-    """Return the order in which greedy selection takes k columns, or None if nothing is compiled.
-
-    Parameters
-    ----------
-    M : ndarray of shape (k + c, k)
-        The rows of A, ridge included, and below them those of B.
-    k : int
-    share : float
-        A column of which less than this is left depends on those before it.
-    slack : float
-        Gains that differ by less are ties.
-    """
-    if library() is None:
-        return None
-    work = np.zeros(M.size + 4 * k)
-    work[: M.size] = M.ravel()
-    order = np.empty(k, dtype=np.int64)
-    library().exactk_entry_order(work.ctypes.data, k, len(M) - k, share, slack, order.ctypes.data)
-    return order.astype(np.intp, copy=False)
 
 
 def make_state(problem: Problem, room: int) -> State:
