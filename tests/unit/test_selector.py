@@ -316,7 +316,7 @@ def test_a_better_set_takes_the_place_of_the_methods() -> None:
     assert selector.certificate_.improved
     assert selector.objective_ < alone.objective_
     assert selector.objective_ == selector.lower_bound_ == selector.certificate_.upper
-    assert selector.result_.method == "fisher, then proof"
+    assert selector.result_.method == "certify"
     support = np.flatnonzero(selector.support_)
     assert support.tolist() == sorted(selector.selected_) == selector.result_.support.tolist()
     assert np.flatnonzero(selector.coef_.any(axis=0)).tolist() == support.tolist()

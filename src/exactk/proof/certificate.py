@@ -58,8 +58,6 @@ class Certificate:
         The best set known: the one that was given, or a better one that took its place.
     improved : bool
         Whether it is a better one.
-    given_objective : float or None
-        Objective of the set that was given.
 
     Examples
     --------
@@ -88,7 +86,6 @@ class Certificate:
     assumptions: tuple[str, ...]
     result: Result
     improved: bool = False
-    given_objective: float | None = None
 
     def __str__(self) -> str:
         """Return the summary."""
@@ -103,19 +100,11 @@ class Certificate:
         """What is known, in a few plain sentences."""
         said = [self._verdict()]
         if self.improved:
-            said.append(self._comparison())
+            said.append("They are better than those that were given, and took their place.")
         rest = [one for one in self.assumptions if one != CONSTRAINED]
         if rest:
             said.append(f"Assumed: {'; '.join(rest)}.")
         return " ".join(said)
-
-    def _comparison(self) -> str:
-        """How far the set that was given is from the one that took its place."""
-        said = "better than those that were given"
-        if self.given_objective is not None and self.upper > 0:
-            more = 100 * (self.given_objective / self.upper - 1.0)
-            said += f" (objective {self.given_objective:.6g}, {more:.2g} % more)"
-        return f"They are {said}, and took their place."
 
     def _verdict(self) -> str:
         # Of a group all columns are chosen, and it may count as one.

@@ -34,7 +34,7 @@ __all__ = ["Proof", "Terms", "assumptions_of", "known_result"]
 # Share of the time for a bound without rules, and seconds where there is no limit.
 FREE_SHARE, MOST_FREE = 0.3, 10.0
 GIVEN = "given"
-THEN = ", then proof"
+BY_PROOF = "certify"
 
 
 @dataclass(frozen=True)
@@ -279,15 +279,13 @@ class Proof:
             assumptions=assumptions_of(self.problem, self._tree),
             result=self._result(proven, seconds),
             improved=self.improved,
-            given_objective=self._objective,
         )
 
     def _result(self, proven: bool, seconds: float) -> Result:
         known, status = self.known, Status.OPTIMAL if proven else self.status
         if self.improved:
             answer = Answer(self.best, status, known.n_iter, known.trace, scores=known.scores)
-            name = known.method if known.method.endswith(THEN) else known.method + THEN
-            return grade(self.problem, self.k, answer, name, known.seconds + seconds)
+            return grade(self.problem, self.k, answer, BY_PROOF, known.seconds + seconds)
         # That columns depend on each other stays true when they are proven the best.
         if known.status == Status.RANK_DEFICIENT or not (proven or known.method == GIVEN):
             return known

@@ -15,8 +15,6 @@ __all__ = ["check_feasible", "possible_sizes", "settle"]
 
 # Seconds for each of the many sizes of a path, and for each constraint that may be to blame.
 EACH_SECONDS = 1.0
-# Sizes on either side of one that cannot be had which are tried for a hint.
-NEAR_SIZES = 5
 
 
 def settle(units: Units, k: int, seconds: float = SECONDS) -> tuple[Feasible, list[int]] | None:
@@ -80,18 +78,13 @@ def check_feasible(problem: Problem, k: int, seconds: float | None = None) -> No
             blamed.append(part.text)
         else:
             rules = without
-    around = range(max(1, k - NEAR_SIZES), k + NEAR_SIZES + 1)
-    near = sorted([size for size in around if _can(problem, size, 0.1)], key=lambda s: abs(s - k))
-    shown = ", ".join(map(str, sorted(near[:3])))
-    way = f"; the nearest sizes that can be had: {shown}" if near else ""
     if not blamed:
         raise InfeasibleError(
-            f"k={k} cannot be made up of the {len(units)} columns and groups that can be "
-            f"chosen{way}"
+            f"k={k} cannot be made up of the {len(units)} columns and groups that can be chosen"
         )
     kept = f"all of: {'; '.join(blamed)}" if len(blamed) > 1 else blamed[0]
     relax = "; relax one" if len(blamed) > 1 else "; relax it"
-    raise InfeasibleError(f"no set of k={k} keeps {kept}{way or relax}")
+    raise InfeasibleError(f"no set of k={k} keeps {kept}{relax}")
 
 
 def possible_sizes(problem: Problem, k_max: int) -> list[int]:

@@ -121,7 +121,7 @@ def test_a_bad_start_is_replaced(cancer: Problem) -> None:
     found = certify(cancer, [0, 1, 2, 3, 4])
     assert found.improved
     assert found.result.support.tolist() == [2, 7, 20, 21, 23]
-    assert found.result.method == "given, then proof"
+    assert found.result.method == "certify"
     assert found.result.status == Status.OPTIMAL
     assert found.result.objective == found.upper
     names = certify(cancer, ["x0", "x1"])
@@ -135,12 +135,12 @@ def test_the_answer_of_a_filter_gives_way_and_keeps_its_scores() -> None:
     found = certify(problem, by_filter)
     assert found.proven
     assert found.improved
-    assert found.result.method == "fisher, then proof"
+    assert found.result.method == "certify"
     assert found.result.objective < by_filter.objective
     np.testing.assert_array_equal(found.result.scores, by_filter.scores)
     again = certify(problem, found.result)
     assert not again.improved
-    assert again.result.method == "fisher, then proof"
+    assert again.result.method == "certify"
 
 
 def test_a_number_is_solved_for_first(cancer: Problem) -> None:
