@@ -146,7 +146,12 @@ def compare(
     baseline = score_baseline(given, trial, splits)
     graded = given.asked.with_ridge(given.problem, k)
     outcomes, message = _run(listed, given, graded, trial, splits, verbose)
-    whole = nan if message else _all_features(given, trial, splits)
+    whole = nan
+    if not message:
+        try:
+            whole = _all_features(given, trial, splits)
+        except KeyboardInterrupt:
+            message = "stopped by the user before the score with all features"
     total = graded.total if graded.loss.by_moments else graded.without_columns[1]
     table, folds = tabulate(outcomes, total)
     return Comparison(
@@ -270,7 +275,7 @@ def _all_features(given: Given, trial: Trial, splits: list[Split]) -> float:
         return nan
     try:
         return float(np.mean([score_columns(trial, given, split, columns) for split in splits]))
-    except (Exception, KeyboardInterrupt):
+    except Exception:
         # No more than a figure beside those that were asked for, whatever an estimator raises.
         return nan
 

@@ -36,7 +36,6 @@ __all__ = ["SelectionScore", "score_selection"]
 
 Floats = npt.NDArray[np.float64]
 FOLD_COLUMNS = ("fold", "n_train", "n_test", "k", "features", "honest", "naive", "baseline")
-FIGURES = ("honest", "naive", "baseline")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +108,8 @@ class SelectionScore:
     @property
     def standard_error(self) -> float:
         """Standard error of the honest mean; the folds share training rows, so it is a guide."""
-        return self._error("honest")
+        values = self.folds["honest"]
+        return float(np.std(values, ddof=1)) / sqrt(len(values)) if len(values) > 1 else nan
 
     @property
     def p_value(self) -> float:
@@ -120,17 +120,6 @@ class SelectionScore:
         # Equal but for rounding is equal.
         as_good = int((self.null >= self.observed - 1e-12).sum())
         return (1 + as_good) / (1 + n)
-
-    def _error(self, figure: str) -> float:
-        values = self.folds[figure]
-        return float(np.std(values, ddof=1)) / sqrt(len(values)) if len(values) > 1 else nan
-
-    def summary(self) -> Tidy:
-        """Return a table of the three figures: mean and standard error."""
-        return Tidy(
-            ("figure", "mean", "standard_error"),
-            [(name, getattr(self, name), self._error(name)) for name in FIGURES],
-        )
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return `folds` as a frame of pandas, or of ``library="polars"``."""

@@ -27,11 +27,12 @@ from exactk import (
     registry,
     score_selection,
 )
-from exactk.evaluate import contenders, rivals
+from exactk.evaluate import comparing, contenders, rivals
 from exactk.evaluate.comparison import Outcome, tabulate
 from exactk.evaluate.measures import nogueira
 from exactk.evaluate.parts import Given
 from exactk.evaluate.rivals import RIVALS, Sheet
+from exactk.evaluate.trials import score_columns
 from exactk.methods.base import Method
 from exactk.monitor import Monitor
 from tests.unit.evaluate.telling import make_classes, make_numbers
@@ -451,6 +452,21 @@ def test_stopped_after_a_method(call, monkeypatch):
     assert found.message == "stopped by the user after 1 of 3 methods"
     assert found.table["method"] == ["exchange"]
     assert _scores(found, "exchange") == _scores(full, "exchange")
+    assert np.isnan(found.all_features)
+
+
+def test_stopped_before_the_score_with_all_features(monkeypatch):
+    X, y = make_classes()
+
+    def stopped(trial, given, split, columns):
+        if len(columns) == X.shape[1]:
+            raise KeyboardInterrupt
+        return score_columns(trial, given, split, columns)
+
+    monkeypatch.setattr(comparing, "score_columns", stopped)
+    found = compare(X, y, 3, ["exchange", "fisher"])
+    assert found.message == "stopped by the user before the score with all features"
+    assert found.table["method"] == ["exchange", "fisher"]
     assert np.isnan(found.all_features)
 
 
