@@ -72,8 +72,6 @@ def _compared(sheet: Sheet, one: Comparison) -> Markup:
         cell(signed(write(one.difference)), one.difference),
         cell(DASH if errors is None else signed(f"{errors:.1f}".replace("-", "−")), errors),
         _verdict(one),
-        data_m=sheet.method(one.method),
-        data_d=sheet.register.datasets[one.dataset],
     )
 
 

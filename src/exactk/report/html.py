@@ -1,4 +1,4 @@
-"""The page of a benchmark: a section for each recipe, filters, and how it was made."""
+"""The page of a benchmark: a section for each recipe, and how it was made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exactk._version import __version__
 from exactk.report import styles
 from exactk.report.arrange import studies
 from exactk.report.document import document, write_document
-from exactk.report.markup import Markup, join, label, tag
+from exactk.report.markup import Markup, label, tag
 from exactk.report.numbers import plural
 from exactk.report.origin import origin
 from exactk.report.sections import section
@@ -61,12 +61,12 @@ def page(records: Iterable[Mapping[str, Any]], *, title: str = TITLE) -> str:
         tag("a", "Skip to the results", href="#results", class_="skip"),
         tag(
             "div",
-            _side(found, register, anchors),
+            _side(found, anchors),
             tag(
                 "main",
                 tag("header", tag("h1", label(title)), _count(found)),
                 *main,
-                origin(found, register),
+                origin(found),
                 tag("footer", f"Made by exactk {__version__} from its records alone."),
                 id="results",
             ),
@@ -114,13 +114,10 @@ def _count(found: list[Study]) -> Markup:
     gone = sum(len(study.asked_datasets) - len(study.datasets) for study in found if study.cells)
     if gone:
         words += f"; {plural(gone, 'data set')} of the recipes not run"
-    return join(
-        tag("p", f"{words}.", class_="lead"),
-        tag("p", id="filtered", class_="filtered", role="status", hidden=True),
-    )
+    return tag("p", f"{words}.", class_="lead")
 
 
-def _side(found: list[Study], register: styles.Register, anchors: dict[str, str]) -> Markup:
+def _side(found: list[Study], anchors: dict[str, str]) -> Markup:
     links = [
         tag(
             "li",
@@ -141,35 +138,9 @@ def _side(found: list[Study], register: styles.Register, anchors: dict[str, str]
             tag(
                 "button", "Dark", type="button", id="theme", class_="theme", aria_label="Dark theme"
             ),
-            _filter("m", "Methods", register.methods),
-            _filter("d", "Data sets", register.datasets),
             id="controls",
             class_="controls",
-            autocomplete="off",
-            aria_label="Filters",
+            aria_label="Appearance",
         ),
         class_="side",
     )
-
-
-def _filter(kind: str, title: str, names: Mapping[str, int]) -> Markup:
-    boxes = [tag("label", _box(kind, number), " ", label(name)) for name, number in names.items()]
-    return tag(
-        "details",
-        tag("summary", title, " ", tag("span", class_="tally")),
-        tag(
-            "div",
-            tag("input", type="search", placeholder="Search", aria_label=f"Search {title.lower()}"),
-            tag("button", "All", type="button", data_set="all"),
-            tag("button", "None", type="button", data_set="none"),
-            class_="tools",
-        ),
-        tag("div", *boxes, class_="boxes", role="group", aria_label=title),
-        open=True,
-        data_kind=kind,
-        class_="filter",
-    )
-
-
-def _box(kind: str, number: int) -> Markup:
-    return tag("input", type="checkbox", checked=True, data_filter=kind, value=number)

@@ -10,7 +10,7 @@ from typing import Any
 
 from exactk.bench.reading import read_recipe
 from exactk.errors import InputError
-from exactk.report import styles, tables
+from exactk.report import tables
 from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, finite, plural, short
 from exactk.report.study import Study
@@ -76,7 +76,7 @@ def _sizes(sizes: list[int]) -> str:
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
-def origin(studies: Sequence[Study], register: styles.Register) -> Markup:
+def origin(studies: Sequence[Study]) -> Markup:
     """Return the section on machine, versions, seeds, data and commands."""
     cells = [cell for study in studies for cell in study.cells]
     return tag(
@@ -90,7 +90,7 @@ def origin(studies: Sequence[Study], register: styles.Register) -> Markup:
         _variants("machine", cells),
         _variants("versions", cells),
         tag("h3", "Data"),
-        _data(cells, register),
+        _data(cells),
         tag("h3", "Seeds"),
         _seeds(studies),
         tag("h3", "Recipes as they were run"),
@@ -148,7 +148,7 @@ def _variants(name: str, cells: Sequence[Mapping[str, Any]]) -> Markup:
     return join(*lists)
 
 
-def _data(cells: Sequence[Mapping[str, Any]], register: styles.Register) -> Markup:
+def _data(cells: Sequence[Mapping[str, Any]]) -> Markup:
     facts = dict.fromkeys(
         (
             cell["dataset"],
@@ -168,7 +168,6 @@ def _data(cells: Sequence[Mapping[str, Any]], register: styles.Register) -> Mark
                 for value in (n, d, classes)
             ),
             tag("td", tag("code", label(checksum or DASH)), class_="checksum"),
-            data_d=register.datasets[name],
         )
         for name, n, d, classes, checksum in facts
     ]

@@ -49,39 +49,30 @@ def key(slot: int, *, heavy: bool = False) -> Markup:
 
 @dataclass(frozen=True)
 class Register:
-    """Numbers for methods and data sets on the whole page, and a style for each method.
+    """A style for each method.
 
     A method keeps its style from recipe to recipe, unless two that meet would look the same.
 
     Attributes
     ----------
-    methods, datasets : mapping of str to int
-        What the filters of the page go by.
     slots : mapping of (str, str) to int
         Style by recipe and method.
     """
 
-    methods: dict[str, int]
-    datasets: dict[str, int]
     slots: dict[tuple[str, str], int]
 
     @classmethod
     def of(cls, all_studies: Sequence[Study]) -> Register:
-        """Number everything in the order of its first appearance."""
-        methods: dict[str, int] = {}
-        datasets: dict[str, int] = {}
+        """Give out styles in the order of first appearance."""
         usual: dict[str, int] = {}
         slots: dict[tuple[str, str], int] = {}
         for study in all_studies:
-            for name in study.datasets:
-                datasets.setdefault(name, len(datasets))
             taken: set[int] = set()
             for name in sorted(study.methods, key=lambda name: name not in usual):
-                methods.setdefault(name, len(methods))
                 slot = usual.get(name)
                 if slot is None or slot in taken:
                     slot = next(free for free in range(len(taken) + 1) if free not in taken)
                 usual.setdefault(name, slot)
                 taken.add(slot)
                 slots[study.name, name] = slot
-        return cls(methods, datasets, slots)
+        return cls(slots)

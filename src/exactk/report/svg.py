@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from exactk.report import styles
 from exactk.report.markup import Markup, join, tag
@@ -24,17 +23,12 @@ __all__ = [
     "Plot",
     "Point",
     "cut",
-    "layers",
     "number",
     "y_range",
 ]
 
 WIDTH, HEIGHT = 400.0, 268.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 388.0, 24.0, 236.0
-# Length of a dash of lines that lie on each other.
-STRIPE = 6.0
-# Two lines lie on each other where they are less than this apart, on half of their way or more.
-TOUCHING = 0.75
 # Beyond so many points on a line, only some of them get a shape.
 SHAPES_A_LINE = 24
 
@@ -43,15 +37,13 @@ SHAPES_A_LINE = 24
 class Point:
     """A value in a picture; y is None where there is none, which breaks the line.
 
-    Points of one line may be of several methods, which the filters then tell apart. n says how many
-    numbers are behind it.
+    n says how many numbers are behind it.
     """
 
     x: float
     y: float | None
     sd: float | None = None
     tip: str = ""
-    method: int | None = None
     n: int = 0
 
 
@@ -136,13 +128,11 @@ class Plot:
         self,
         points: Sequence[Point],
         slot: int,
-        method: int | None,
         *,
         spread: str = "band",
         steps: bool = False,
         published: Sequence[Point] = (),
         heavy: bool = False,
-        shared: tuple[int, int] = (0, 1),
     ) -> None:
         """Draw one method: its line, its spread, its points and what a paper prints of it.
 
@@ -152,8 +142,6 @@ class Plot:
             In the order of x.
         slot : int
             Style of the method.
-        method : int or None
-            Number of the method for the filters of the page.
         spread : {"band", "bars", "none"}
             How a standard deviation is shown.
         steps : bool
@@ -162,11 +150,7 @@ class Plot:
             Hollow points.
         heavy : bool
             Draw a thicker line.
-        shared : (int, int)
-            Its number among so many lines at the same place, drawn in this order: each leaves a
-            part of those below uncovered.
         """
-        layer, layers = shared
         drawn: list[Markup] = []
         runs = _runs(points)
         for run in runs:
@@ -175,42 +159,25 @@ class Plot:
             places = [(self.x(p.x), self.y(p.y)) for p in run if p.y is not None]
             if len(places) > 1:
                 path = _staircase(places) if steps else _polyline(places)
-                # The lowest is whole, and the one above it leaves one stripe of it, and so on.
-                stripes = f"{STRIPE * (layers - layer):g} {STRIPE * layer:g}" if layer else None
                 drawn.append(
-                    tag(
-                        "path",
-                        class_="line",
-                        d=path,
-                        stroke_dasharray=stripes or styles.dashes(slot),
-                    )
+                    tag("path", class_="line", d=path, stroke_dasharray=styles.dashes(slot))
                 )
         seen = [point for run in runs for point in run]
-        every = max(layers, -(-len(seen) // SHAPES_A_LINE))
+        every = max(1, -(-len(seen) // SHAPES_A_LINE))
         # Methods put their shapes at different points, so that they do not cover each other.
-        offset = (layer if layers > 1 else slot) % every
-        for i, point in enumerate(seen):
-            shaped = i % every == offset % len(seen)
-            if spread == "bars" and shaped:
+        for point in seen[slot % every :: every]:
+            if spread == "bars":
                 drawn += self._whisker(point)
-            drawn.append(self._point(point, styles.shape(slot) if shaped else "M0 0h0", "pt"))
+            drawn.append(self._point(point, styles.shape(slot), "pt"))
         drawn += [
             part
             for point in published
             for part in (*self._whisker(point), self._point(point, styles.shape(slot), "pt hollow"))
         ]
-        self.parts.append(
-            tag(
-                "g",
-                *drawn,
-                class_=f"series c{slot % styles.COLOURS}{' heavy' if heavy else ''}",
-                data_m=method,
-            )
-        )
+        kind = f"series c{slot % styles.COLOURS}{' heavy' if heavy else ''}"
+        self.parts.append(tag("g", *drawn, class_=kind))
 
-    def level(
-        self, value: float, text: str, tip: str, slot: int, method: int, *, above: float
-    ) -> None:
+    def level(self, value: float, text: str, tip: str, slot: int, *, above: float) -> None:
         """Draw a dashed line across, for what does not depend on x, and write its name on it.
 
         Parameters
@@ -220,8 +187,6 @@ class Plot:
             Written at its right end; said when it is pointed at.
         slot : int
             Style of the method.
-        method : int
-            Number of the method for the filters of the page.
         above : float
             Where the foot of the text is.
         """
@@ -234,7 +199,6 @@ class Plot:
                 tag("text", text, tag("title", tip), class_="level-name", x=number(self.x.end),
                     y=number(above), text_anchor="end"),
                 class_=f"series c{slot % styles.COLOURS}",
-                data_m=method,
             )
         )  # fmt: skip
 
@@ -244,14 +208,7 @@ class Plot:
 
     def _point(self, point: Point, path: str, kind: str) -> Markup:
         place = f"translate({number(self.x(point.x))} {number(self.y(point.y or 0.0))})"
-        return tag(
-            "path",
-            tag("title", point.tip),
-            class_=kind,
-            transform=place,
-            d=path,
-            data_m=point.method,
-        )
+        return tag("path", tag("title", point.tip), class_=kind, transform=place, d=path)
 
     def _band(self, run: Sequence[Point]) -> list[Markup]:
         if len(run) < 2:
@@ -290,31 +247,6 @@ class Plot:
     def markup(self) -> Markup:
         """Return the picture as markup."""
         return Markup(str(self))
-
-
-def layers(plot: Plot, lines: dict[str, list[Point]]) -> dict[str, tuple[int, int]]:
-    """Find lines that lie on each other.
-
-    Returns
-    -------
-    dict of str to (int, int)
-        For each line its number within its group, and how many there are in it.
-    """
-    places = {
-        name: {p.x: plot.y(p.y) for p in line if p.y is not None} for name, line in lines.items()
-    }
-    groups: list[list[str]] = []
-    for name, own in places.items():
-        for group in groups:
-            other = places[group[0]]
-            near = [x in other and abs(y - other[x]) < TOUCHING for x, y in own.items()]
-            together = sum(a and b for a, b in pairwise(near))
-            if together and 2 * together >= max(len(own), len(other)) - 1:
-                group.append(name)
-                break
-        else:
-            groups.append([name])
-    return {name: (i, len(group)) for group in groups for i, name in enumerate(group)}
 
 
 def y_range(points: Sequence[Point], floor: float | None = None) -> list[float]:

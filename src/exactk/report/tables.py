@@ -106,8 +106,7 @@ def measured(sheet: Sheet, measure: str) -> Markup:
         return _wide(sheet, measure, columns)
     return join(
         *(
-            tag("div", tag("h5", label(name)), _wide(sheet, measure, part),
-                data_d=sheet.register.datasets[name])
+            tag("div", tag("h5", label(name)), _wide(sheet, measure, part))
             for name in dict.fromkeys(dataset for dataset, _ in columns)
             if (part := [column for column in columns if column[0] == name])
         )
@@ -115,7 +114,7 @@ def measured(sheet: Sheet, measure: str) -> Markup:
 
 
 def _wide(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> Markup:
-    study, number_of = sheet.study, sheet.register.datasets
+    study = sheet.study
     several = len({k for _, k in columns}) > 1
     found = {
         (method, *column): sheet.summary(column[0], method, column[1], measure)
@@ -131,18 +130,18 @@ def _wide(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> Markup:
     if several:
         groups = Counter(dataset for dataset, _ in columns)
         top = [
-            tag("th", label(name), colspan=width, scope="colgroup", data_d=number_of[name])
+            tag("th", label(name), colspan=width, scope="colgroup")
             for name, width in groups.items()
         ]
         heads = [
             join(tag("td"), *top),
             join(
                 head("method", numeric=False),
-                *(head(f"k = {k}", data_d=number_of[name]) for name, k in columns),
+                *(head(f"k = {k}") for _, k in columns),
             ),
         ]
     else:
-        names = [head(name, data_d=number_of[name]) for name, _ in columns]
+        names = [head(name) for name, _ in columns]
         heads = [join(head("method", numeric=False), *names)]
     rows = [
         tag(
@@ -152,7 +151,6 @@ def _wide(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> Markup:
                 _value(sheet, method, column, found[method, *column], best[column], usual)
                 for column in columns
             ),
-            data_m=sheet.method(method),
         )
         for method in study.methods
     ]
@@ -190,16 +188,14 @@ def _prints(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> list[
         if method in sheet.study.methods or not any(found):
             continue
         cells = []
-        for (dataset, _), one in zip(columns, found, strict=True):
-            mark = sheet.register.datasets[dataset]
+        for one in found:
             if one is None:
-                cells.append(cell(DASH, data_d=mark))
+                cells.append(cell(DASH))
                 continue
             spread = "" if one.sd is None else tag("small", f" ± {sheet.text(one.sd, 2)}")
-            cells.append(cell(join(sheet.text(one.value), spread), one.value, data_d=mark))
+            cells.append(cell(join(sheet.text(one.value), spread), one.value))
         name = tag("th", label(method), " ", tag("small", "not measured"), scope="row")
-        number = sheet.register.methods.get(method)
-        rows.append(tag("tr", name, *cells, class_="unmeasured", data_m=number))
+        rows.append(tag("tr", name, *cells, class_="unmeasured"))
     return rows
 
 
@@ -221,10 +217,9 @@ def _value(
     usual: int,
 ) -> Markup:
     dataset, k = column
-    mark = sheet.register.datasets[dataset]
     if found is None:
         word, reason = sheet.study.missing(dataset, method, k)
-        return cell(gap(word, reason), data_d=mark)
+        return cell(gap(word, reason))
     value = value_of(found, sheet.view.statistic)
     # The same columns graded in another order of summation are as good.
     is_best = best is not None and isclose(value, best, rel_tol=1e-9)
@@ -233,7 +228,7 @@ def _value(
         parts.append(tag("small", f" ± {sheet.text(found.sd, 2)}"))
     if found.n != usual:
         parts.append(tag("small", f" n = {found.n}", class_="count"))
-    return cell(join(*parts), value, data_d=mark)
+    return cell(join(*parts), value)
 
 
 def standings(sheet: Sheet, found: Ranking) -> Markup:
@@ -254,7 +249,6 @@ def standings(sheet: Sheet, found: Ranking) -> Markup:
                 cell(short(seconds, 3), seconds),
                 cell(found.failed[i], found.failed[i]),
                 cell(found.not_run[i], found.not_run[i]),
-                data_m=sheet.method(method),
             )
         )
     percent_sign = ", %" if accuracies else ""
@@ -293,8 +287,6 @@ def troubles(sheet: Sheet) -> Markup:
                 tag("td", gap(status.replace("_", " "))),
                 cell(len(cells), len(cells), title=f"repeats {repeats}{more}"),
                 tag("td", label(reason), class_="reason"),
-                data_m=sheet.method(method),
-                data_d=sheet.register.datasets[dataset],
             )
         )
     heads = join(
@@ -326,7 +318,6 @@ def endings(sheet: Sheet) -> Markup:
             "tr",
             name_cell(sheet, method),
             *(cell(counter[kind] or DASH, counter[kind] or None) for kind in kinds),
-            data_m=sheet.method(method),
         )
         for method, counter in counts.items()
     ]

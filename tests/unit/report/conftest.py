@@ -25,14 +25,14 @@ def visit(browser, files):
     troubles: list[str] = []
     contexts = []
 
-    def opened(name, address="", **options):
+    def opened(name, **options):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         contexts.append(context)
         view = context.new_page()
         view.on("console", lambda message: troubles.append(message.text))
         view.on("pageerror", lambda error: troubles.append(str(error)))
         view.on("request", lambda request: troubles.append(request.url))
-        view.goto(files[name] + address)
+        view.goto(files[name])
         # The page itself is the only thing that may be asked for.
         assert troubles.pop(0).startswith(files[name])
         return view

@@ -21,83 +21,12 @@ def files(tmp_path_factory):
     }
 
 
-def box(view, kind, name):
-    return view.locator(f".filter[data-kind={kind}] label").filter(has_text=name).locator("input")
-
-
 def test_a_screenshot_is_not_blank(visit):
     view = visit("all")
     size = {"width": 500, "height": 300}
     view.set_viewport_size(size)
     view.locator("figure svg").first.scroll_into_view_if_needed()
     assert len(pixels(view.screenshot())) > 50
-
-
-def test_a_method_can_be_hidden_everywhere_and_brought_back(visit):
-    view = visit("all")
-    number = box(view, "m", "CD-LSR").get_attribute("value")
-    marked = f'main [data-m="{number}"]'
-    kinds = ("tr", "li", "svg g.series", "svg g.row", "figure")
-    before = {kind: shown(view, f"main {kind}[data-m='{number}']") for kind in kinds}
-    assert all(before.values())
-    others = shown(view, "main svg g.series")
-    box(view, "m", "CD-LSR").uncheck()
-    assert view.locator(marked).count() > 50
-    assert view.evaluate(
-        "s => [...document.querySelectorAll(s)].every(e => e.getClientRects().length === 0)", marked
-    )
-    assert 0 < shown(view, "main svg g.series") < others
-    assert "1 of 12 methods" in view.locator("#filtered").inner_text()
-    box(view, "m", "CD-LSR").check()
-    assert {kind: shown(view, f"main {kind}[data-m='{number}']") for kind in kinds} == before
-    assert not view.locator("#filtered").is_visible()
-
-
-def test_bars_close_up_when_some_are_hidden(visit):
-    view = visit("all")
-    picture = view.locator("svg[data-rows]").first
-    tall = picture.evaluate("e => e.viewBox.baseVal.height")
-    places = (
-        "e => [...e.querySelectorAll('.row')].filter(r => getComputedStyle(r).display != 'none')"
-        ".map(r => r.transform.baseVal.getItem(0).matrix.f)"
-    )
-    before = picture.evaluate(places)
-    box(view, "m", "exchange").uncheck()
-    assert picture.evaluate(places) == before[:-1]
-    assert picture.evaluate("e => e.viewBox.baseVal.height") == tall - 18
-
-
-def test_a_data_set_can_be_hidden_and_the_address_keeps_it(visit, files):
-    view = visit("all")
-    columns = view.locator("table.wide").first.locator("tbody tr").first.locator("td")
-    assert sum(columns.nth(i).is_visible() for i in range(columns.count())) == 12
-    box(view, "d", "orl").uncheck()
-    box(view, "m", "RPFS").uncheck()
-    assert sum(columns.nth(i).is_visible() for i in range(columns.count())) == 9
-    number = box(view, "d", "orl").get_attribute("value")
-    assert view.locator(f"main figure[data-d='{number}']").count() > 5
-    assert shown(view, f"main figure[data-d='{number}']") == 0
-    address = view.evaluate("location.hash")
-    assert "hide-d=orl" in address
-    assert "hide-m=RPFS" in address
-    again = visit("all", address)
-    assert not box(again, "d", "orl").is_checked()
-    assert not box(again, "m", "RPFS").is_checked()
-    assert box(again, "d", "srbct").is_checked()
-    again.get_by_role("link", name="How this was made").click()
-    assert "at=origin" in again.evaluate("location.hash")
-    assert "hide-d=orl" in again.evaluate("location.hash")
-
-
-def test_search_all_and_none(visit):
-    view = visit("many")
-    methods = view.locator(".filter[data-kind=m]")
-    methods.get_by_role("searchbox").fill("method 1")
-    assert shown(view, ".filter[data-kind=m] label") == 11
-    methods.get_by_role("button", name="None").click()
-    assert methods.locator(".tally").inner_text() == "21 of 32"
-    methods.get_by_role("button", name="All").click()
-    assert methods.locator(".tally").inner_text() == "32 of 32"
 
 
 def test_sorting_by_click_and_by_key(visit):
@@ -133,7 +62,7 @@ def test_what_is_missing_is_sorted_last_either_way(visit):
         assert "failed" not in cells[:-1]
 
 
-def test_dark_by_the_system_by_choice_and_remembered(visit):
+def test_dark_by_the_system_and_by_choice(visit):
     light, dark = "rgb(255, 255, 255)", "rgb(20, 23, 27)"
     assert background(visit("all", color_scheme="dark")) == dark
     view = visit("all", color_scheme="light")
@@ -141,7 +70,6 @@ def test_dark_by_the_system_by_choice_and_remembered(visit):
     view.get_by_role("button", name="Dark").click()
     assert background(view) == dark
     assert view.get_by_role("button", name="Light").is_visible()
-    assert view.evaluate("localStorage.getItem('exactk-theme')") == "dark"
 
 
 def test_paper_has_no_controls_and_is_white(visit):
@@ -186,16 +114,6 @@ def test_names_and_numbers_of_the_rank_diagram_are_apart(visit):
     assert min(gaps) >= 6
 
 
-def test_the_band_of_one_of_many_shows_when_its_method_is_held(visit):
-    view = visit("many")
-    figure = view.locator(".figure.many").first
-    opacity = "e => getComputedStyle(e).opacity"
-    first = figure.locator(".series .band").first
-    assert first.evaluate(opacity) == "0"
-    figure.locator(".legend li").first.click()
-    assert float(figure.locator(".series.lit .band").first.evaluate(opacity)) > 0.1
-
-
 def test_without_a_script_it_is_a_page_all_the_same(visit):
     view = visit("all", java_script_enabled=False)
     assert not view.locator("#controls").is_visible()
@@ -206,35 +124,6 @@ def test_without_a_script_it_is_a_page_all_the_same(visit):
 
 def test_hostile_text_does_not_run(visit):
     view = visit("hostile")
-    for kind in ("m", "d"):
-        first = view.locator(f".filter[data-kind={kind}] input[type=checkbox]").first
-        first.uncheck()
-    assert view.evaluate("window.hacked") is None
-    view = visit("hostile", view.evaluate("location.hash"))
     assert view.evaluate("window.hacked") is None
     assert view.locator("main img").count() == 0
     assert view.locator("script").count() == 1
-    assert not view.locator(".filter[data-kind=m] input[type=checkbox]").first.is_checked()
-
-
-def test_a_point_says_its_value(visit):
-    view = visit("all")
-    point = view.locator(".view.curve figure svg .pt").first
-    words = point.locator("title").inner_html()
-    point.scroll_into_view_if_needed()
-    point.hover(force=True)
-    assert view.locator("#tip").is_visible()
-    assert "k = " in view.locator("#tip").inner_text()
-    assert words.split("\n")[1].split(":")[0] in view.locator("#tip").inner_text()
-
-
-def test_a_legend_lifts_its_method(visit):
-    view = visit("all")
-    item = view.locator(".legend li").first
-    item.click()
-    figure = view.locator(".figure").first
-    assert item.get_attribute("aria-pressed") == "true"
-    assert figure.locator(".series.lit").count() == figure.locator("figure").count()
-    item.press("Enter")
-    view.mouse.move(0, 0)
-    assert figure.locator(".series.lit").count() == 0

@@ -163,19 +163,6 @@ def test_maps_have_a_key_and_their_numbers_in_a_table(visit):
     assert row.locator("td").first.text_content() == f"{values[1][0]:.2f}".replace("-", "−")
 
 
-def test_a_tip_stays_when_the_finger_is_lifted(visit):
-    view = visit("wine", has_touch=True, **PHONE)
-    point = view.locator("#sizes figure svg .pt").nth(2)
-    point.scroll_into_view_if_needed()
-    tip = view.locator("#tip")
-    for leave in (lambda: view.locator("#sizes h2").tap(), lambda: view.keyboard.press("Escape")):
-        place = point.bounding_box()
-        view.touchscreen.tap(place["x"] + 2, place["y"] + 2)
-        assert "k = 3" in tip.inner_text()
-        leave()
-        assert not tip.is_visible()
-
-
 @pytest.mark.parametrize("allowed", [True, False])
 def test_the_command_is_copied_and_that_is_said(visit, allowed):
     view = visit("wine")

@@ -170,10 +170,11 @@ def test_a_band_is_spoken_of_only_where_one_is_drawn():
 
 
 @pytest.mark.parametrize(("count", "many"), [(7, False), (8, True)])
-def test_bands_of_many_methods_wait_until_they_are_pointed_at(count, many):
+def test_bands_of_many_methods_are_not_drawn(count, many):
     text = view_of(page(made([CURVE], methods=[f"m{i}" for i in range(count)])), "curve")
     assert ('class="figure many"' in text) is many
-    assert ("band, of the method pointed at" in text) is many
+    assert ('class="band"' not in text) is many
+    assert ("band: ± one standard deviation" not in text) is many
 
 
 def test_a_recipe_on_redundancy_does_not_speak_of_accuracy():

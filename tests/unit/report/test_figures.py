@@ -8,7 +8,6 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from exactk.report import page, svg
-from exactk.report.scales import linear
 from exactk.report.words import name_of
 from tests.unit.report import stores
 from tests.unit.report.test_complete import CURVE, made, set_measure
@@ -133,52 +132,11 @@ def drawn_lines(values, sizes=(1, 2, 3, 4)):
     return text, [g for g in picture.iter(f"{SVG}g") if "series" in g.get("class")]
 
 
-def test_lines_in_the_same_place_are_striped_and_mark_different_points():
-    same = [0.5, 0.6, 0.7, 0.8]
-    text, groups = drawn_lines({"A": same, "B": same, "C": [0.9, 0.8, 0.7, 0.6], "D": same})
-    assert "Striped: lines of several methods" in text
-    lines = [g.find(f"{SVG}path[@class='line']").get("stroke-dasharray") for g in groups]
-    assert lines[0] is None
-    assert lines[2] is None
-    # Three share the way: the upper ones leave one and two thirds of it to those below.
-    shares = [[float(v) for v in lines[i].split()] for i in (1, 3)]
-    assert [round(on / (on + off), 3) for on, off in shares] == [0.667, 0.333]
-    marked = [
-        [
-            i
-            for i, p in enumerate(g.findall(f"{SVG}path[@class='pt']"))
-            if "M0 0h0" not in p.get("d")
-        ]
-        for g in groups
-    ]
-    assert marked[2] == [0, 1, 2, 3]
-    assert sorted(marked[0] + marked[1] + marked[3]) == [0, 1, 2, 3]
-    # Each point still says its value.
-    assert all(len(g.findall(f"{SVG}path[@class='pt']")) == 4 for g in groups)
-
-
-def test_lines_that_only_cross_are_not_striped():
-    text, _ = drawn_lines({"A": [0.5, 0.6, 0.7, 0.8], "B": [0.5, 0.7, 0.6, 0.8]})
-    assert "Striped" not in text
-
-
 def test_exchange_has_the_thick_line_below_the_others_and_in_the_legend():
     text, groups = drawn_lines({"A": [0.5] * 4, "exchange": [0.5] * 4})
     assert ["heavy" in g.get("class") for g in groups] == [True, False]
     assert re.search(r'<li[^>]*><svg class="key c1 heavy".*?<bdi>exchange', text)
     assert "heavy" not in re.search(r"<li[^>]*>(.*?)<bdi>A<", text)[1]
-
-
-def test_groups_need_half_of_the_way():
-    plot = svg.Plot(linear([0, 10], 0, 100), linear([0, 10], 0, 100), "x")
-
-    def line(*ys):
-        return [svg.Point(x, y) for x, y in enumerate(ys)]
-
-    lines = {"a": line(1, 2, 3, 4, 5), "b": line(1, 2, 3, 9, 9), "c": line(1, 2, 8, 4, 8),
-             "d": line(1, None, 3, 4, 5), "e": line(None)}  # fmt: skip
-    found = svg.layers(plot, lines)
-    assert found == {"a": (0, 3), "b": (1, 3), "d": (2, 3), "c": (0, 1), "e": (0, 1)}
 
 
 # ---- Notes

@@ -160,7 +160,7 @@ def _panel(
     least = least_error(record["sizes"]["rows"]) if limit else None
     if least is not None:
         _one_error(plot, *least)
-    plot.series(points, 0, None)
+    plot.series(points, 0)
     at = next((point for point in points if point.x == chosen and point.y is not None), None)
     if at is not None and at.y is not None:
         plot.add(

@@ -17,7 +17,7 @@ from exactk.report.choice.phrases import (
     scoring_name,
 )
 from exactk.report.markup import Markup, join, label, tag
-from exactk.report.numbers import plural, short
+from exactk.report.numbers import short
 
 __all__ = ["asked", "headline"]
 
@@ -71,13 +71,10 @@ def _card(name: str, figure: str, words: object) -> Markup:
 
 
 def _facts(record: Record) -> list[tuple[str, tuple[str, object]]]:
-    measure = MEASURES.get(record["asked"]["loss"], "loss")
-    fit = f"of the {measure} is explained by {plural(record['choice']['k'], 'feature')} on all rows"
     return [
         ("On rows held out", _score_card(record)),
         ("Stability", _stability_card(record)),
         ("Proof", _proof_card(record)),
-        ("Fit", (percent_of(record["choice"]["explained"]), fit)),
     ]
 
 

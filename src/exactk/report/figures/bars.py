@@ -146,8 +146,6 @@ def _picture(
         xmlns="http://www.w3.org/2000/svg",
         role="img",
         aria_label=name,
-        # The script closes the gaps that filtered bars leave.
-        data_rows=f"{TOP:g} {ROW:g}",
     )
 
 
@@ -188,7 +186,6 @@ def _row(
         *parts,
         class_=f"row c{slot % styles.COLOURS}",
         transform=f"translate(0 {svg.number(top)})",
-        data_m=sheet.method(method),
     )
 
 

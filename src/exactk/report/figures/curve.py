@@ -93,35 +93,30 @@ def _against_k(sheet: Sheet, measure: str) -> Markup:
             every_gap.append(gaps)
             counts |= {point.n for line in lines.values() for point in line if point.n}
     left, note = everywhere(sheet, every_gap)
-    panels = []
-    overlaps = False
-    for (dataset, lines, papers), gaps in zip(drawn, left, strict=True):
-        picture = EMPTY
-        if lines or papers:
-            picture, touching = _picture(sheet, dataset, measure, lines, papers)
-            overlaps = overlaps or touching
-        panels.append(Panel(dataset, picture, notes=missing_note(sheet, gaps)))
     shown = {name for _, lines, papers in drawn for name in (*lines, *papers)}
     methods = [name for name in study.methods if name in shown]
     staircase = measure.startswith("sparsity")
-    spread = _spread([line for _, lines, _ in drawn for line in lines.values()], len(methods))
-    words = [sheet.means("Line", counts, "" if staircase else spread)]
+    bands = not staircase and len(methods) < MANY
+    panels = []
+    for (dataset, lines, papers), gaps in zip(drawn, left, strict=True):
+        picture = EMPTY
+        if lines or papers:
+            picture = _picture(sheet, dataset, measure, lines, papers, bands=bands)
+        panels.append(Panel(dataset, picture, notes=missing_note(sheet, gaps)))
+    spread = _spread([line for _, lines, _ in drawn for line in lines.values()]) if bands else ""
+    words = [sheet.means("Line", counts, spread)]
     if staircase:
         words.append("Dashed diagonal: as many rows as were asked for.")
-    if overlaps:
-        words.append("Striped: lines of several methods in the same place.")
     if any(papers for _, _, papers in drawn):
         words.append("Hollow points: published.")
     title = f"{capital(name_of(measure, percent=sheet.view.scale == 'percent'))} against k"
     return sheet.figure(title, panels, methods, join(" ".join(words), note))
 
 
-def _spread(lines: Sequence[Sequence[svg.Point]], methods: int) -> str:
+def _spread(lines: Sequence[Sequence[svg.Point]]) -> str:
     """What shows the deviation; empty if nothing does."""
     # A band is drawn between two points at least.
-    if not any(sum(bool(point.sd) for point in line) > 1 for line in lines):
-        return ""
-    return "band, of the method pointed at in the legend" if methods >= MANY else "band"
+    return "band" if any(sum(bool(point.sd) for point in line) > 1 for line in lines) else ""
 
 
 def _line(
@@ -157,8 +152,10 @@ def _picture(
     measure: str,
     lines: dict[str, list[svg.Point]],
     papers: dict[str, list[svg.Point]],
-) -> tuple[Markup, bool]:
-    """Draw a panel, and say whether lines lie on each other in it."""
+    *,
+    bands: bool,
+) -> Markup:
+    """Draw a panel."""
     staircase = measure.startswith("sparsity")
     points = [p for line in [*lines.values(), *papers.values()] for p in line]
     held = list(points)
@@ -182,15 +179,13 @@ def _picture(
     shown = [method for method in sheet.study.methods if method in lines or method in papers]
     # A thick line goes below, where it can be seen on both sides of a thin one.
     shown.sort(key=lambda method: not sheet.heavy(method))
-    shared = svg.layers(plot, {method: lines[method] for method in shown if method in lines})
     for method in shown:
         plot.series(
-            lines.get(method, []), sheet.slot(method), sheet.method(method),
-            steps=staircase, spread="none" if staircase else "band",
+            lines.get(method, []), sheet.slot(method),
+            steps=staircase, spread="band" if bands else "none",
             published=papers.get(method, []), heavy=sheet.heavy(method),
-            shared=shared.get(method, (0, 1)),
         )  # fmt: skip
-    return plot.markup(), any(count > 1 for _, count in shared.values())
+    return plot.markup()
 
 
 def against_parameter(sheet: Sheet) -> Markup:
@@ -224,9 +219,7 @@ def against_parameter(sheet: Sheet) -> Markup:
                     at = f"{sign} = {value:g}"
                     counts.add(found.n)
                     words = tip(sheet, f"{family}: {name_of(measure)}", at, found)
-                    lines.setdefault(slot, []).append(
-                        svg.Point(value, found.mean, found.sd, words, sheet.method(method))
-                    )
+                    lines.setdefault(slot, []).append(svg.Point(value, found.mean, found.sd, words))
             drawn += lines.values()
             levels = _levels(sheet, dataset, k, constant)
             for method in constant:
@@ -245,10 +238,10 @@ def against_parameter(sheet: Sheet) -> Markup:
         for family, measure in keys
     ]
     items = [tag("li", styles.key(slot), label(name)) for slot, name in enumerate(names)]
-    note = sheet.means("Line", counts, _spread(drawn, 1))
+    note = sheet.means("Line", counts, _spread(drawn))
     if constant:
         note += f" Dashed: methods without {sign}."
-    legend = tag("ul", *items, class_="legend fixed")
+    legend = tag("ul", *items, class_="legend")
     return sheet.figure(f"Against {sign}", panels, [], note, legend)
 
 
@@ -281,13 +274,13 @@ def _parameter_picture(
     plot = svg.Plot(x, y_scale(sheet, held), name)
     plot.axes(sign, title)
     for slot, line in lines.items():
-        plot.series(line, slot, None)
+        plot.series(line, slot)
     foot = svg.BOTTOM
     for level in sorted(levels, key=lambda level: level.value):
         # Texts of lines that are close stand above each other.
         foot = min(plot.y(level.value) - 4, foot - 12)
         plot.level(
             level.value, level.text, level.tip, len(lines) + sheet.slot(level.method),
-            sheet.method(level.method), above=foot,
+            above=foot,
         )  # fmt: skip
     return plot.markup()

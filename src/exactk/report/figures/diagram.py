@@ -99,5 +99,4 @@ def _method(sheet: Sheet, method: str, rank: float, x: float, y: float, *, left:
         tag("text", svg.cut(method, NAME_LENGTH), tag("title", words), class_="row-name", y=height,
             dy="0.34em", x=svg.number(edge + side * 46), text_anchor=anchor),
         class_=f"series c{slot % styles.COLOURS}",
-        data_m=sheet.method(method),
     )  # fmt: skip

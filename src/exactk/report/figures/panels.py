@@ -28,7 +28,7 @@ __all__ = [
 # By method: k, a word and a reason for each number that is not there.
 Gaps = dict[str, list[tuple[int, str, str]]]
 
-# With so many lines in a panel, a band shows only when its method is pointed at.
+# With so many lines in a panel, bands would cover each other.
 MANY = 8
 # What is nobody's fault.
 HARMLESS = ("no number", "no trace", "not run", "not measured")
@@ -47,10 +47,6 @@ class Sheet:
     def slot(self, method: str) -> int:
         """Return the style of a method."""
         return self.register.slots[self.study.name, method]
-
-    def method(self, name: str) -> int:
-        """Return the number of a method for the filters."""
-        return self.register.methods[name]
 
     def heavy(self, method: str) -> bool:
         """Whether a method has the thick line: the one that all others are compared with."""
@@ -118,16 +114,14 @@ class Sheet:
             tag("h4", title) if title else "",
             tag("p", self.view.caption, class_="caption") if self.view.caption else "",
             legend or (self.legend(methods) if methods else ""),
-            tag("div", *(panel.markup(self.register) for panel in panels), class_="panels"),
+            tag("div", *(panel.markup() for panel in panels), class_="panels"),
             tag("p", note, class_="caption") if note else "",
             class_=classes,
         )
 
     def legend(self, methods: Iterable[str]) -> Markup:
         """Return the methods of a figure with their lines."""
-        items = [
-            tag("li", self.key(name), label(name), data_m=self.method(name)) for name in methods
-        ]
+        items = [tag("li", self.key(name), label(name)) for name in methods]
         return tag("ul", *items, class_="legend")
 
 
@@ -142,18 +136,15 @@ class Panel:
     picture : Markup
     heading : str
         What tells it apart from other panels of the same data set.
-    method : int or None
-        Number of the method, if it is of one alone.
     notes : sequence of Markup
     """
 
     dataset: str | None
     picture: Markup
     heading: str = ""
-    method: int | None = None
     notes: Sequence[Markup] = field(default_factory=tuple)
 
-    def markup(self, register: styles.Register) -> Markup:
+    def markup(self) -> Markup:
         """Return the panel with its heading and notes."""
         parts: list[object] = []
         if self.dataset is not None:
@@ -166,8 +157,6 @@ class Panel:
             tag("figcaption", *parts),
             self.picture,
             notes,
-            data_d=None if self.dataset is None else register.datasets[self.dataset],
-            data_m=self.method,
         )
 
 
@@ -245,7 +234,6 @@ def missing_note(sheet: Sheet, gaps: Gaps) -> list[Markup]:
             tag(
                 "span",
                 gap(word), ": ", label(method), f" ({where})",
-                data_m=sheet.method(method),
                 title=reason,
                 class_=None if place < NOTED else "further",
             )

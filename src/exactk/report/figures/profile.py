@@ -48,7 +48,7 @@ def _profile(sheet: Sheet, name: str) -> Markup:
             if found is not None:
                 k, values = found
                 picture = _picture(sheet, dataset, method, k, name, values)
-                panels.append(Panel(dataset, picture, f"{method} · k = {k}", sheet.method(method)))
+                panels.append(Panel(dataset, picture, f"{method} · k = {k}"))
     note = "The first repeat at the largest k; points: the k largest."
     if not panels:
         note = "No method kept this array: it is asked for under measure.details."

@@ -137,7 +137,7 @@ def _picture(sheet: Sheet, dataset: str, k: int, lines: dict[str, list[svg.Point
     plot.axes("iteration, log scale" if log else "iteration", "objective, the method’s own")
     for method, line in lines.items():
         plot.series(
-            line, sheet.slot(method), sheet.method(method), spread="bars",
+            line, sheet.slot(method), spread="bars",
             heavy=sheet.heavy(method),
         )  # fmt: skip
     return plot.markup()
