@@ -84,12 +84,12 @@ def exact(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
-def plural(count: int, noun: str, several: str = "") -> str:
+def plural(count: int, noun: str) -> str:
     """Return a count with its noun.
 
     Examples
     --------
-    >>> plural(1, "cell"), plural(2, "cell"), plural(3, "repeat of a fold", "repeats of a fold")
-    ('1 cell', '2 cells', '3 repeats of a fold')
+    >>> plural(1, "cell"), plural(2, "cell")
+    ('1 cell', '2 cells')
     """
-    return f"{count} {noun if count == 1 else several or noun + 's'}"
+    return f"{count} {noun if count == 1 else noun + 's'}"

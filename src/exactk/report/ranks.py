@@ -84,7 +84,7 @@ def friedman(ranks: Floats) -> float | None:
     return float(chi2.sf(statistic, methods - 1))
 
 
-def critical_difference(methods: int, blocks: int, alpha: float = ALPHA) -> float | None:
+def critical_difference(methods: int, blocks: int) -> float | None:
     """Return Nemenyi's critical difference of mean ranks.
 
     Examples
@@ -94,7 +94,7 @@ def critical_difference(methods: int, blocks: int, alpha: float = ALPHA) -> floa
     """
     if methods < 2 or blocks < 2:
         return None
-    quantile = float(studentized_range.ppf(1 - alpha, methods, inf)) / sqrt(2)
+    quantile = float(studentized_range.ppf(1 - ALPHA, methods, inf)) / sqrt(2)
     return quantile * sqrt(methods * (methods + 1) / (6 * blocks))
 
 
