@@ -1,79 +1,83 @@
 # Each target makes the virtual environment that it needs.
 
 PYTHON ?= python3
-# The lowest supported versions have wheels for Python 3.11 and 3.12 only.
-ifeq ($(origin PYTHON_LOWEST),undefined)
-PYTHON_LOWEST := $(firstword $(foreach p,python3.11 python3.12 $(PYTHON),$(shell \
-	$(p) -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' \
-	>/dev/null 2>&1 && echo $(p))))
-endif
-
-# What the tests of the deep methods run with: on Linux a CPU build, which only indexes of such
-# builds carry (PIP_EXTRA_INDEX_URL may name one); elsewhere PyPI's is one. If it cannot be had,
-# these tests are left out and named; TORCH=required makes that an error.
-TORCH ?= optional
-# The tests of the report open it in Chromium. Without one they are left out and named;
-# BROWSER=required makes that an error.
-BROWSER ?= optional
-# The tests of Spark tables start a session of their own, for which the machine needs Java.
-# Without it they are left out and named; SPARK=required makes that an error.
-SPARK ?= optional
-TORCH_BUILD := torch==2.13.0$(if $(filter Linux,$(shell uname -s)),+cpu)
+# The package whose tests `make test` runs; all packages without it.
+ONLY ?=
+# With STRICT=1 the run fails if a test is skipped because the machine lacks what it needs.
+STRICT ?= 0
+# The deep methods are tested with a CPU build of PyTorch. On Linux PyPI has none: an index that
+# PIP_EXTRA_INDEX_URL names may have it (https://download.pytorch.org/whl/cpu).
+TORCH := torch==2.13.0$(if $(filter Linux,$(shell uname -s)),+cpu)
 
 VENV := .venv
 LOWEST := .venv-lowest
 OMICS := .venv-omics
 BIN := $(VENV)/bin
-PIP := -m pip --disable-pip-version-check -q
-# One process a core, each with one thread: small products do not gain by more.
-# Tests that start a cluster or a Spark session stay together in one of the processes.
-PYTEST := -m pytest -q -n auto --dist loadgroup
+# uv does not read the settings of pip: it gets the index from them.
+INDEX = $(or $(UV_DEFAULT_INDEX),$(PIP_INDEX_URL),$(shell $(BIN)/python -m pip config get global.index-url 2>/dev/null))
+UV = $(if $(INDEX),UV_DEFAULT_INDEX=$(INDEX)) $(BIN)/uv
+INSTALL = $(UV) pip install -q --compile-bytecode
+# One process per core, one thread per process.
+PYTEST := -m pytest -q -n auto
 SINGLE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
-# What an installation is made of besides Python files, which are read in place.
+# Changes in these files need a new installation; Python files are read in place.
 SETUP := pyproject.toml $(wildcard hatch_build.py src/exactk/*.h src/exactk/*/*.h src/exactk/*/*.c)
 
-.PHONY: demo test lint docs bench test-lowest test-omics clean
+# Compiled test files save 10 s in every later run.
+export PYTHONDONTWRITEBYTECODE :=
+export EXACTK_STRICT := $(STRICT)
+
+.PHONY: demo test test-all test-newest test-lowest test-omics lint docs bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/demo.py
 
-lint: $(VENV)/.dev
+ifeq ($(ONLY),)
+test: lint
+	@$(SINGLE) $(BIN)/python $(PYTEST) --dist worksteal -m "not full"
+else
+ONLY_PATHS := $(wildcard tests/unit/$(ONLY) tests/unit/test_$(ONLY).py src/exactk/$(ONLY) src/exactk/$(ONLY).py)
+ifeq ($(ONLY_PATHS),)
+PACKAGES := $(patsubst tests/unit/%/.,%,$(wildcard tests/unit/*/. tests/unit/*/*/.))
+$(error there is no package '$(ONLY)'; choose one of: $(filter-out %__pycache__,$(PACKAGES)))
+endif
+test: $(VENV)/.test
+	@$(SINGLE) $(BIN)/python $(PYTEST) --dist worksteal -m "not full" $(ONLY_PATHS)
+endif
+
+test-all: lint test-newest test-lowest test-omics
+
+# With SCIPY_ARRAY_API scikit-learn also runs its array API checks of the selector.
+test-newest: $(VENV)/.all
+	@echo "== newest versions"
+	@SCIPY_ARRAY_API=1 $(SINGLE) $(BIN)/python $(PYTEST) --dist loadgroup -m "not omics"
+
+# Old releases warn about changes in newer ones.
+test-lowest: $(LOWEST)/.test
+	@echo "== lowest versions"
+	@$(SINGLE) $(LOWEST)/bin/python $(PYTEST) --dist loadgroup -m "not full or dask or spark" \
+		-W default::DeprecationWarning -W default::FutureWarning
+
+# The newest anndata may hold other packages back, above all pandas.
+test-omics: $(OMICS)/.test
+	@echo "== anndata"
+	@$(SINGLE) $(OMICS)/bin/python $(PYTEST) -m omics
+
+lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/pre-commit validate-config
 
-# Warnings are errors: a link that leads nowhere, a docstring that cannot be shown, a missing page.
-docs: $(VENV)/.dev
+# Warnings are errors: a broken link, a docstring that cannot be shown, a missing page.
+docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -j auto docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
-
-test: lint test-lowest test-omics $(VENV)/.torch
-	@echo "== newest versions"
-# With SCIPY_ARRAY_API scikit-learn also runs its array API check of the selector.
-	@SCIPY_ARRAY_API=1 EXACTK_BROWSER=$(BROWSER) EXACTK_SPARK=$(SPARK) $(SINGLE) $(BIN)/python $(PYTEST) -m "not omics"
-	@[ -e $(VENV)/.torch ] || echo "left out: the deep methods, $(TORCH_BUILD) could not be installed" \
-		"(PIP_EXTRA_INDEX_URL may name an index that has it)"
-ifeq ($(PYTHON_LOWEST),)
-	@echo "left out: the run with the lowest versions, no Python 3.11 or 3.12 found (set PYTHON_LOWEST)"
-endif
-
-ifeq ($(PYTHON_LOWEST),)
-test-lowest:
-	@echo "lowest versions: no Python 3.11 or 3.12 found (set PYTHON_LOWEST)"
-else
-# Old releases warn about what newer ones changed; that is theirs to mend, not ours.
-test-lowest: $(LOWEST)/.test
-	@echo "== lowest versions"
-	@EXACTK_SPARK=$(SPARK) $(SINGLE) $(LOWEST)/bin/python $(PYTEST) -m "not slow" -W default::DeprecationWarning -W default::FutureWarning
-endif
-
-# The newest anndata may hold other packages back, pandas above all; the tests of the newest
-# versions are not to suffer from that.
-test-omics: $(OMICS)/.test
-	@echo "== anndata"
-	@$(SINGLE) $(OMICS)/bin/python $(PYTEST) -m omics
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.compare
@@ -85,42 +89,46 @@ clean:
 	rm -f src/exactk/*/_native.so src/exactk/*/_native.dll
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(BIN)/python:
+$(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		echo "exactk needs Python 3.11 or newer; '$(PYTHON)' is" \
 			"$$($(PYTHON) --version 2>&1 || true): call make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "making $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --disable-pip-version-check -q install uv
 
-$(VENV)/.base: $(SETUP) | $(BIN)/python
-	@$(BIN)/python $(PIP) install -e .
+$(VENV)/.base: $(SETUP) | $(BIN)/uv
+	@$(INSTALL) --python $(VENV) -e .
 	@touch $@
 
-$(VENV)/.dev: $(SETUP) | $(BIN)/python
-	@$(BIN)/python $(PIP) install -e ".[test,lint,docs,peers,browser]"
+$(VENV)/.test: $(SETUP) | $(BIN)/uv
+	@$(INSTALL) --python $(VENV) -e ".[cli,pandas,polars,plots]" --group test --group lint
 	@touch $@ $(VENV)/.base
 
-# Not made where the build cannot be had: the next run tries again.
-$(VENV)/.torch: $(VENV)/.dev
-	@if $(BIN)/python $(PIP) install "$(TORCH_BUILD)"; then touch $@; \
-		elif [ "$(TORCH)" = required ]; then exit 1; \
-		else rm -f $@; echo "$(TORCH_BUILD) cannot be had: the deep methods will not be tested"; fi
-
-$(VENV)/.bench: $(SETUP) | $(BIN)/python
-	@$(BIN)/python $(PIP) install -e ".[bench]"
+$(VENV)/.docs: $(SETUP) | $(BIN)/uv
+	@$(INSTALL) --python $(VENV) -e ".[cli,plots]" --group docs
 	@touch $@ $(VENV)/.base
 
-$(LOWEST)/bin/python:
+# pip installs PyTorch, since its settings say where a CPU build is.
+$(VENV)/.all: $(SETUP) | $(BIN)/uv
+	@$(INSTALL) --python $(VENV) -e ".[cli,pandas,polars,dask,spark,plots]" --group dev
+	@$(BIN)/python -m pip --disable-pip-version-check -q install "$(TORCH)" || [ $(STRICT) = 0 ]
+	@touch $@ $(VENV)/.base $(VENV)/.test $(VENV)/.docs
+
+$(VENV)/.bench: $(SETUP) | $(BIN)/uv
+	@$(INSTALL) --python $(VENV) -e . --group bench
+	@touch $@ $(VENV)/.base
+
+# The lowest versions have wheels for Python 3.11 and 3.12 only.
+$(LOWEST)/.test: $(SETUP) | $(BIN)/uv
 	@echo "making $(LOWEST)"
-	@$(PYTHON_LOWEST) -m venv $(LOWEST)
-
-$(LOWEST)/.test: $(SETUP) tools/lowest.py | $(LOWEST)/bin/python
-	@$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/constraints.txt
-	@$(LOWEST)/bin/python $(PIP) install -e ".[test,omics]" -c $(LOWEST)/constraints.txt
+	@$(BIN)/uv venv -q --clear --python ">=3.11,<3.13" $(LOWEST)
+	@$(INSTALL) --python $(LOWEST) --resolution lowest-direct \
+		-e ".[cli,pandas,polars,arrow,dask,spark,plots,omics]" --group test
 	@touch $@
 
-$(OMICS)/.test: $(SETUP) | $(BIN)/python
+$(OMICS)/.test: $(SETUP) | $(BIN)/uv
 	@echo "making $(OMICS)"
-	@$(PYTHON) -m venv $(OMICS)
-	@$(OMICS)/bin/python $(PIP) install -e ".[test,omics]"
+	@$(BIN)/uv venv -q --clear --python $(BIN)/python $(OMICS)
+	@$(INSTALL) --python $(OMICS) -e ".[cli,pandas,polars,omics]" --group test
 	@touch $@

@@ -1,9 +1,15 @@
-"""The benchmark data, and the last line of a run: what was left out, and why."""
+"""Markers of what tests need, the benchmark data, and the last section of a run: what was left out.
+
+Tests with one of the markers in `FULL` run in ``make test-all`` only. A test whose package or
+program is absent is skipped; with ``EXACTK_STRICT=1`` that makes the run fail.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,6 +17,21 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_DATA = "the benchmark data folder is absent (set EXACTK_DATA)"
+CHROMIUM = (
+    os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+)
+FULL = ("browser", "dask", "deep", "docs", "examples", "omics", "peers", "slow", "spark")
+# The packages that tests with a marker import.
+PACKAGES = {
+    "browser": ("playwright", "axe_playwright_python"),
+    "dask": ("dask", "distributed"),
+    "deep": ("torch",),
+    "omics": ("anndata",),
+    "peers": ("skrebate", "mrmr", "skfeature"),
+    "spark": ("pyspark",),
+}
+# Tests that share a cluster, a session or a build of the site stay in one process.
+GROUPS = ("dask", "docs", "spark", "browser")
 
 
 def data_folder() -> Path | None:
@@ -28,35 +49,93 @@ def shared_data() -> Path:
     return folder
 
 
-# Before marks are looked at.
+@cache
+def absent(marker: str) -> str:
+    """What tests with this marker need and the machine lacks, or nothing."""
+    if marker == "browser" and CHROMIUM is None:
+        return "Chromium"
+    if marker == "spark" and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        return "Java"
+    return next((name for name in PACKAGES.get(marker, ()) if find_spec(name) is None), "")
+
+
+# Before `-m` selects.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    no_torch, no_anndata = find_spec("torch") is None, find_spec("anndata") is None
     for item in items:
-        if no_torch and isinstance(item, pytest.DoctestItem) and _imports(item.path, "torch"):
-            item.add_marker(pytest.mark.skip(reason="torch is absent (examples)"))
-        if isinstance(item, pytest.DoctestItem) and _imports(item.path, "anndata"):
-            item.add_marker("omics")
-        if no_anndata and item.get_closest_marker("omics"):
-            item.add_marker(pytest.mark.skip(reason="anndata is absent"))
+        if isinstance(item, pytest.DoctestItem):
+            for marker in needs(item):
+                item.add_marker(marker)
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker("shared_data")
+        markers = full_markers(item)
+        if markers:
+            item.add_marker("full")
+        for marker in markers:
+            if absent(marker):
+                item.add_marker(pytest.mark.skip(reason=f"{absent(marker)} is absent ({marker})"))
+        for group in [name for name in GROUPS if name in markers][:1]:
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
-def _imports(module: Path, library: str) -> bool:
-    return f"import {library}" in module.read_text(encoding="utf-8")
+def full_markers(item: pytest.Item) -> list[str]:
+    return [name for name in FULL if item.get_closest_marker(name)]
+
+
+def needs(item: pytest.DoctestItem) -> list[str]:
+    """Markers of a doctest: the packages it imports. Examples of deep methods do not show it."""
+    found = [
+        marker
+        for marker, packages in PACKAGES.items()
+        if any(f"import {name}" in example.source for example in item.dtest.examples
+               for name in packages)
+    ]  # fmt: skip
+    return [*found, "deep"] if imports_torch(item.path) else found
+
+
+@cache
+def imports_torch(module: Path) -> bool:
+    return "import torch" in module.read_text(encoding="utf-8")
+
+
+# Tests that -m or -k did not select, by marker.
+not_selected: Counter[str] = Counter()
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    for item in items:
+        not_selected[", ".join(full_markers(item)) or "other"] += 1
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["not_selected"] = dict(not_selected)
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("EXACTK_STRICT") == "1" and reporter and set(skipped(reporter)) - {NO_DATA}:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    """Take over what a worker of xdist left out; every worker collects the same tests."""
+    for marker, count in getattr(node, "workeroutput", {}).get("not_selected", {}).items():
+        not_selected[marker] = count
+
+
+def skipped(reporter: pytest.TerminalReporter) -> Counter[str]:
+    """Number of skipped tests, by reason."""
+    reasons: Counter[str] = Counter()
+    for report in reporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    return reasons
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reasons: Counter[str] = Counter()
-    for report in terminalreporter.stats.get("skipped", []):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        reasons[reason.removeprefix("Skipped: ")] += 1
-    deselected = len(terminalreporter.stats.get("deselected", []))
-    if deselected:
-        chosen = terminalreporter.config.option.markexpr or terminalreporter.config.option.keyword
-        reasons[f"not asked for ({chosen})" if chosen else "not asked for"] = deselected
     terminalreporter.section("left out", sep="-")
+    reasons = skipped(terminalreporter)
+    for marker, count in not_selected.items():
+        reasons[f"not selected ({marker})"] += count
     if not reasons:
         terminalreporter.write_line("nothing left out")
     for reason, count in reasons.most_common():

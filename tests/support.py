@@ -29,12 +29,9 @@ def runs_here(name: str) -> bool:
 
 
 def over(names: Iterable[str]) -> list[Any]:
-    """Methods as test parameters; those whose extra is absent are skipped by name."""
+    """Methods as test parameters; those that need torch have the marker `deep`."""
     return [
-        pytest.param(
-            name,
-            marks=[] if runs_here(name) else pytest.mark.skip(reason=f"torch is absent ({name})"),
-        )
+        pytest.param(name, marks=[pytest.mark.deep] * bool(registry.method_class(name).extra))
         for name in names
     ]
 

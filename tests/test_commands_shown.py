@@ -14,6 +14,8 @@ from sklearn.datasets import load_wine
 from exactk.cli import main
 from exactk.cli.app import app
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
     "README.md",

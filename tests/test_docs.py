@@ -11,18 +11,16 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
 from exactk import registry
-from tests.unit.report.browsing import CHROMIUM, NEEDS_BROWSER
+from tests.conftest import CHROMIUM
 
 ROOT = Path(__file__).resolve().parents[1]
-# One build serves all tests, so they stay in one process.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("docs")]
+pytestmark = pytest.mark.docs
 
 HEADINGS = ("What it does", "Cost", "Guarantee", "Options", "Measured", "Example")
 OUTSIDE = re.compile(r"(?:https?:)?//", flags=re.I)
@@ -185,8 +183,7 @@ def test_files_of_the_repository_are_linked_as_pages(pages: dict[str, Page]) -> 
         assert [link for link in page.links if ".md" in link] == [], name
 
 
-@NEEDS_BROWSER[0]
-@NEEDS_BROWSER[1]
+@pytest.mark.browser
 def test_no_page_is_wider_than_a_phone(site: Path, pages: dict[str, Page]) -> None:
     from playwright.sync_api import sync_playwright
 
@@ -207,11 +204,7 @@ def test_no_page_is_wider_than_a_phone(site: Path, pages: dict[str, Page]) -> No
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
 
-@NEEDS_BROWSER[0]
-@NEEDS_BROWSER[1]
-@pytest.mark.skipif(
-    find_spec("axe_playwright_python") is None, reason="axe-playwright-python is absent"
-)
+@pytest.mark.browser
 # Colours do not go by the width, nor what scrolls by the colours.
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 375)])
 def test_nothing_stands_in_the_way_of_anybody(site: Path, scheme: str, width: int) -> None:
@@ -236,8 +229,7 @@ def test_nothing_stands_in_the_way_of_anybody(site: Path, scheme: str, width: in
     assert found == []
 
 
-@NEEDS_BROWSER[0]
-@NEEDS_BROWSER[1]
+@pytest.mark.browser
 def test_a_picture_keeps_its_size_on_a_phone_and_follows_the_theme(site: Path) -> None:
     from playwright.sync_api import sync_playwright
 

@@ -6,11 +6,9 @@ import ast
 import itertools
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +20,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 PAGE = ROOT / "docs" / "examples.md"
 
-REQUIRED = os.environ.get("EXACTK_SPARK") == "required"
-NO_PYSPARK = find_spec("pyspark") is None
-NO_JAVA = not (os.environ.get("JAVA_HOME") or shutil.which("java"))
-MARKS: dict[str, list[pytest.MarkDecorator]] = {
-    "dask_table": [pytest.mark.xdist_group("dask")],
-    # The ten million rows are made, read and removed in some ten seconds.
-    "parquet_ten_million_rows": [pytest.mark.slow],
-    "spark_table": [
-        pytest.mark.xdist_group("spark"),
-        pytest.mark.skipif(NO_PYSPARK and not REQUIRED, reason="pyspark is absent (Spark tables)"),
-        pytest.mark.skipif(NO_JAVA and not REQUIRED, reason="Java is absent (Spark tables)"),
-    ],
-}
+pytestmark = pytest.mark.examples
+MARKS = {"dask_table": [pytest.mark.dask], "spark_table": [pytest.mark.spark]}
 CLUSTERS = ("dask_table", "spark_table")
 # A cluster on a busy machine is given more time to answer than it usually has.
 PATIENCE = {
@@ -216,7 +203,6 @@ def test_fewer_rows_of_parquet(tmp_path: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_a_panel_of_real_genes(shared_data: Path, tmp_path: Path) -> None:
     script = ROOT / "examples" / "gene_panel.py"
     printed = run(script, tmp_path, EXACTK_DATA=str(shared_data))

@@ -18,6 +18,8 @@ from exactk.bench.cells import cells
 from exactk.bench.protocols import run_cell
 from exactk.bench.reading import read_recipe, recipe_names
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # The first line of an indented block in Python.

@@ -111,8 +111,15 @@ def table(X: Array, y: Array) -> pa.Table:
 
 WAYS: list[Callable[[Array, Array, Path], Problem]] = [
     held, csr, csc, pandas_frame, polars_frame, one_parquet, parquet_folder, csv_file,
-    feather_file, dask_frame, dask_array, merged_archives,
+    feather_file, merged_archives,
 ]  # fmt: skip
+
+
+every_way = pytest.mark.parametrize(
+    "way",
+    [*WAYS, *(pytest.param(way, marks=pytest.mark.dask) for way in (dask_frame, dask_array))],
+    ids=lambda way: way.__name__,
+)
 
 
 def exact(X: Array, y: Array) -> tuple[Array, Array, Array]:
@@ -123,7 +130,7 @@ def exact(X: Array, y: Array) -> tuple[Array, Array, Array]:
     return mean, Z.T @ Z, (Y - Y.mean(axis=0)).T @ Z
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@every_way
 @pytest.mark.parametrize(("offset", "rtol"), [(0.0, 1e-10), (2.0**20, 1e-8)], ids=["plain", "far"])
 def test_moments_by_their_definition(
     way: Callable[..., Problem], offset: float, rtol: float, tmp_path: Path
@@ -142,7 +149,7 @@ def test_moments_by_their_definition(
         assert np.abs(found - wanted).max() <= rtol * np.abs(wanted).max()
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@every_way
 def test_the_same_columns_and_coefficients(way: Callable[..., Problem], tmp_path: Path) -> None:
     X, y = rows()
     mixed = np.random.default_rng(0).permutation(len(X))

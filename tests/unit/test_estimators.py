@@ -24,7 +24,6 @@ from tests.support import says
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
-da = pytest.importorskip("dask.array")
 
 # One for each way to predict (probabilities of a fit, of Gaussian classes, none, numbers) and to
 # search (a likelihood, scores of classes, squares, reweighted squares).
@@ -152,8 +151,15 @@ def test_any_container_gives_the_same_predictions(wine: tuple[Any, Any]) -> None
     np.testing.assert_allclose(found, wanted, atol=1e-10)
     framed = TopKClassifier(k=3).set_output(transform="pandas").fit(X, y)
     np.testing.assert_allclose(framed.predict_proba(X), wanted)
+
+
+@pytest.mark.dask
+def test_dask_arrays_are_refused(wine: tuple[Any, Any]) -> None:
+    import dask.array as da
+
+    X, y = wine
     with says("map_blocks"):
-        framed.predict(da.from_array(X.to_numpy()))
+        TopKClassifier(k=3).fit(X, y).predict(da.from_array(X.to_numpy()))
 
 
 def test_text_is_coded_again_for_predictions(wine: tuple[Any, Any]) -> None:

@@ -328,9 +328,11 @@ def test_a_category_counts_as_one_and_a_selector_knows_its_levels(mixed) -> None
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
+@pytest.mark.dask
 def test_dask(wine) -> None:
-    dd = pytest.importorskip("dask.dataframe")
-    da = pytest.importorskip("dask.array")
+    import dask.array as da
+    import dask.dataframe as dd
+
     X, y = wine
     table = dd.from_pandas(X, npartitions=3)
     target = dd.from_pandas(y, npartitions=3)

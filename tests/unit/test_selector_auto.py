@@ -120,8 +120,10 @@ def test_frames_with_categories_speak_of_their_columns() -> None:
     assert {"colour", "c4"} <= set(selector.get_feature_names_out())
 
 
+@pytest.mark.dask
 def test_dask_tables() -> None:
-    da = pytest.importorskip("dask.array")
+    import dask.array as da
+
     table, y = da.from_array(X, chunks=(50, 15)), da.from_array(Y, chunks=50)
     expected = TopKSelector(k="auto", criterion="ebic").fit(X, Y)
     found = TopKSelector(k="auto", criterion="ebic").fit(table, y)

@@ -10,6 +10,8 @@ import pytest
 from exactk.deep.masks import MaskNet, best_mask, mask_matrix, random_masks, varied_masks
 from exactk.deep.train import tensor
 
+pytestmark = pytest.mark.deep
+
 
 def some_net(seed: int, m: int = 9, hidden: int = 6) -> MaskNet:
     rng = np.random.default_rng(seed)
@@ -42,7 +44,8 @@ def test_varied_masks_have_k_columns_and_differ_by_the_swaps(k: int, swaps: int)
 
 
 def test_the_gradient_of_the_network_is_that_of_torch() -> None:
-    torch = pytest.importorskip("torch", reason="torch is absent (masks)")
+    import torch
+
     net = some_net(0)
     mask = np.random.default_rng(1).random(9)
     variable = tensor(mask).requires_grad_(True)

@@ -11,6 +11,8 @@ from scipy.special import log_softmax, softmax
 from exactk.deep.selector import concrete, distinct, gumbel, temperature
 from exactk.deep.train import tensor
 
+pytestmark = pytest.mark.deep
+
 
 def by_definition(logits: Any, noise: Any, T: float) -> Any:
     """exp((ln α_j + g_j)/T) / Σ_l exp((ln α_l + g_l)/T), row by row."""
@@ -20,7 +22,6 @@ def by_definition(logits: Any, noise: Any, T: float) -> Any:
 
 @pytest.mark.parametrize("T", [10.0, 1.0, 0.1])
 def test_a_sample_is_that_of_the_definition(T: float) -> None:
-    pytest.importorskip("torch", reason="torch is absent (the concrete layer)")
     rng = np.random.default_rng(0)
     logits, noise = rng.standard_normal((2, 3, 7))
     found = concrete(tensor(logits), tensor(noise), T).numpy()
@@ -28,7 +29,6 @@ def test_a_sample_is_that_of_the_definition(T: float) -> None:
 
 
 def test_a_cold_sample_is_hard_and_a_hot_one_even() -> None:
-    pytest.importorskip("torch", reason="torch is absent (the concrete layer)")
     rng = np.random.default_rng(1)
     logits, noise = rng.standard_normal((2, 4, 6))
     cold = concrete(tensor(logits), tensor(noise), 1e-3).numpy()
@@ -40,7 +40,8 @@ def test_a_cold_sample_is_hard_and_a_hot_one_even() -> None:
 def test_hard_samples_have_the_probabilities_of_the_logits() -> None:
     # The Gumbel-max theorem: argmax(ln α + g) is j with probability α_j / Σα.
     chances = np.array([0.5, 0.3, 0.15, 0.05])
-    torch = pytest.importorskip("torch", reason="torch is absent (the concrete layer)")
+    import torch
+
     noise = gumbel(np.random.default_rng(2), torch.empty(100_000, 4, dtype=torch.float64)).numpy()
     counts = np.bincount(np.argmax(np.log(chances) + noise, axis=1), minlength=4) / 100_000
     # Five standard errors.
@@ -48,7 +49,8 @@ def test_hard_samples_have_the_probabilities_of_the_logits() -> None:
 
 
 def test_the_noise_is_that_of_numpy() -> None:
-    torch = pytest.importorskip("torch", reason="torch is absent (the concrete layer)")
+    import torch
+
     noise = gumbel(np.random.default_rng(3), torch.empty(50, 40, dtype=torch.float64)).numpy()
     wanted = np.random.default_rng(3).gumbel(size=(50, 40))
     np.testing.assert_allclose(noise, wanted, rtol=1e-11, atol=1e-13)

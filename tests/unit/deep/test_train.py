@@ -14,7 +14,8 @@ from exactk.deep.table import DeepTable, deep_table, row_batches
 from exactk.deep.train import EPSILON, Adam, Target, bend, start_bias, tensor
 from tests.oracles.brute import make_classes, make_numbers
 
-torch = pytest.importorskip("torch", reason="torch is absent (training)")
+pytestmark = pytest.mark.deep
+torch = pytest.importorskip("torch")
 
 
 def target(Y: Any, weights: Any, kind: Any) -> Target:

@@ -80,14 +80,14 @@ def test_whole_weights_are_repeated_rows(scheme: str, measure: str) -> None:
     np.testing.assert_allclose(weighted.trace, trace, rtol=1e-8)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_fcq_is_that_of_mrmr_selection(seed: int) -> None:
-    pd = pytest.importorskip("pandas", reason="pandas is absent: mrmr-selection reads its frames")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        peer = pytest.importorskip(
-            "mrmr", reason="mrmr-selection is absent: a peer to compare with"
-        )
+        import mrmr as peer
+        import pandas as pd
+
         X, y = make_classes(80, 30, 3, seed=seed)
         theirs = peer.mrmr_classif(
             pd.DataFrame(X), pd.Series(y), 12, relevance="f", redundancy="c", denominator="mean",
@@ -96,6 +96,7 @@ def test_fcq_is_that_of_mrmr_selection(seed: int) -> None:
     assert run(X, y, 12, scheme="miq", measure="f").order.tolist() == theirs
 
 
+@pytest.mark.peers
 def test_information_is_that_of_skfeature() -> None:
     """Its mutual information in bits, and its greedy loop as far as that keeps to the definition.
 
@@ -103,14 +104,11 @@ def test_information_is_that_of_skfeature() -> None:
     the mean has 1/|S|, and its ``mrmr`` gives back ranks of ranks: with a weight of 1 its loop
     agrees for the first two columns, and beyond them it answers another question.
     """
-    reason = "skfeature-chappers is absent or does not run with this NumPy: a peer to compare with"
-    base = "skfeature.function.information_theoretical_based.LCSI"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        lcsi = pytest.importorskip(base, reason=reason, exc_type=ImportError).lcsi
-        estimators = pytest.importorskip(
-            "skfeature.utility.entropy_estimators", reason=reason, exc_type=ImportError
-        )
+        from skfeature.function.information_theoretical_based.LCSI import lcsi
+        from skfeature.utility import entropy_estimators as estimators
+
         for seed in range(4):
             X, y = make_classes(60, 12, 3, seed=seed)
             L = three_levels(X)

@@ -53,9 +53,11 @@ def test_a_class_of_one_row_has_no_hits_and_is_a_miss() -> None:
 
 
 # With classes of unequal size skrebate weighs misses otherwise than by the prior.
+@pytest.mark.peers
 @pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
 def test_skrebate_gives_the_same_scores(load: Any) -> None:
-    skrebate = pytest.importorskip("skrebate", reason="skrebate is absent (extra bench)")
+    import skrebate
+
     X, y = load(return_X_y=True)
     # Rows at the same distance share a place here and take it by their order there.
     X = X + 1e-7 * X.std(axis=0) * np.random.default_rng(0).standard_normal(X.shape)

@@ -17,11 +17,10 @@ from exactk.monitor import Monitor
 from tests.oracles.brute import make_classes
 from tests.support import says
 
-REASON = "torch is absent (cae)"
+pytestmark = pytest.mark.deep
 
 
 def run(problem: Problem, k: int = 3, **options: Any) -> Result:
-    pytest.importorskip("torch", reason=REASON)
     return solve(problem, k, "cae", **options)
 
 
@@ -85,7 +84,8 @@ def test_the_first_loss_is_that_of_the_class_shares() -> None:
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 @pytest.mark.parametrize("T", [5.0, 0.3])
 def test_the_gradient_is_that_of_torch(kind: str, T: float) -> None:
-    torch = pytest.importorskip("torch", reason=REASON)
+    import torch
+
     table = deep_table(Problem.from_arrays(*planted(0, kind, n=30, d=15)))
     network = cae._Network(CAE(hidden=5), table, 3, np.random.default_rng(0))
     for _ in range(3):
@@ -165,7 +165,8 @@ def test_without_torch_it_says_how_to_get_it(
 
 
 def test_nothing_of_torch_or_numpy_is_changed(problem: Problem) -> None:
-    torch = pytest.importorskip("torch", reason=REASON)
+    import torch
+
     before = torch.get_rng_state()
     settings = (torch.get_default_dtype(), torch.get_num_threads(), torch.is_grad_enabled())
     legacy = np.random.get_state()[1].copy()  # noqa: NPY002

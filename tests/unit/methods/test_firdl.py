@@ -17,11 +17,10 @@ from exactk.monitor import Monitor
 from tests.oracles.brute import make_classes
 from tests.support import says
 
-REASON = "torch is absent (firdl)"
+pytestmark = pytest.mark.deep
 
 
 def run(problem: Problem, k: int = 3, **options: Any) -> Result:
-    pytest.importorskip("torch", reason=REASON)
     return solve(problem, k, "firdl", **options)
 
 
@@ -107,7 +106,6 @@ def test_rows_in_blocks_are_rows_at_once(problem: Problem, monkeypatch: pytest.M
 
 
 def test_the_loss_of_a_mask_is_that_of_its_definition(problem: Problem) -> None:
-    pytest.importorskip("torch", reason=REASON)
     table = deep_table(problem)
     rng = np.random.default_rng(0)
     operator = firdl._Operator(table, 3, 5, 0.05, rng)
@@ -126,7 +124,8 @@ def test_the_loss_of_a_mask_is_that_of_its_definition(problem: Problem) -> None:
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_the_gradients_are_those_of_torch(kind: str) -> None:
-    torch = pytest.importorskip("torch", reason=REASON)
+    import torch
+
     table = deep_table(Problem.from_arrays(*planted(0, kind, n=30, d=15)))
     rng = np.random.default_rng(0)
     operator, selector = firdl._Operator(table, 3, 5, 0.05, rng), firdl._Selector(15, 5, 0.05, rng)
@@ -184,7 +183,6 @@ def test_several_labels_a_row() -> None:
 
 
 def test_a_path_is_what_each_size_gives(problem: Problem) -> None:
-    pytest.importorskip("torch", reason=REASON)
     path = solve_path(problem, 3, "firdl")
     for result in path:
         assert result.order.tolist() == run(problem, result.k).order.tolist()
@@ -216,7 +214,8 @@ def test_without_torch_it_says_how_to_get_it(
 
 
 def test_nothing_of_torch_or_numpy_is_changed(problem: Problem) -> None:
-    torch = pytest.importorskip("torch", reason=REASON)
+    import torch
+
     before = torch.get_rng_state()
     settings = (torch.get_default_dtype(), torch.get_num_threads(), torch.is_grad_enabled())
     legacy = np.random.get_state()[1].copy()  # noqa: NPY002

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.report.browsing import CHROMIUM
+from tests.conftest import CHROMIUM
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import pytest
 
 from exactk.report import write_page
 from tests.unit.report import stores
-from tests.unit.report.browsing import NEEDS_BROWSER, background, pixels, shown
+from tests.unit.report.browsing import background, pixels, shown
 
-pytestmark = NEEDS_BROWSER
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import pytest
 
-from tests.unit.report.browsing import NEEDS_BROWSER, background, shown
+from tests.unit.report.browsing import background, shown
 from tests.unit.report.choices import HOSTILE, pages, unfold
 
-pytestmark = [
-    *NEEDS_BROWSER,
-    pytest.mark.skipif(
-        find_spec("axe_playwright_python") is None, reason="axe-playwright-python is absent"
-    ),
-]
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.report.browsing import NEEDS_BROWSER, pixels, shown
+from tests.unit.report.browsing import pixels, shown
 from tests.unit.report.choices import MAKERS, pages, record, unfold
 
-pytestmark = NEEDS_BROWSER
+pytestmark = pytest.mark.browser
 
 PHONE = {"viewport": {"width": 375, "height": 800}}
 # A4 between margins of a centimetre, at 96 units an inch.

@@ -28,8 +28,7 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
-# One cluster for all tests, also where they are shared out among processes.
-pytestmark = pytest.mark.xdist_group("dask")
+pytestmark = pytest.mark.dask
 
 Array = np.ndarray[Any, Any]
 NAMES = [f"gene {j}" for j in range(7)]

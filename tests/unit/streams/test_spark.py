@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +25,8 @@ from exactk.targets import code_target
 
 Array = np.ndarray[Any, Any]
 
-REQUIRED = os.environ.get("EXACTK_SPARK") == "required"
-NO_PYSPARK = find_spec("pyspark") is None
-NO_JAVA = not (os.environ.get("JAVA_HOME") or shutil.which("java"))
 pytestmark = [
-    # One session for all tests, also where they are shared out among processes.
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.skipif(NO_PYSPARK and not REQUIRED, reason="pyspark is absent (Spark tables)"),
-    pytest.mark.skipif(NO_JAVA and not REQUIRED, reason="Java is absent (Spark tables)"),
+    pytest.mark.spark,
     # pyspark itself says so when it is imported beside a pandas that is newer than it.
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     # Older versions leave it to Python to close the sockets that results came through.
