@@ -21,7 +21,7 @@ INSTALL = $(UV) pip install -q --compile-bytecode
 PYTEST := -m pytest -q -n auto
 SINGLE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # Changes in these files need a new installation; Python files are read in place.
-SETUP := pyproject.toml $(wildcard hatch_build.py src/exactk/*.h src/exactk/*/*.h src/exactk/*/*.c)
+SETUP := pyproject.toml $(wildcard hatch_build.py src/exactk/native/*.h src/exactk/native/*.c)
 
 # Compiled test files save 10 s in every later run.
 export PYTHONDONTWRITEBYTECODE :=
@@ -86,7 +86,7 @@ bench: $(VENV)/.bench
 
 clean:
 	rm -rf $(VENV) $(LOWEST) $(OMICS) docs/_build docs/api docs/methods docs/examples build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	rm -f src/exactk/*/_native.so src/exactk/*/_native.dll
+	rm -f src/exactk/native/*.so src/exactk/native/*.dll
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/uv:

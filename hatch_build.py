@@ -20,8 +20,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 # After $CC: with -ffast-math in it what is meant to round, or to be no number, would not.
 FLAGS = ["-O3", "-fno-fast-math", "-fno-math-errno", "-fno-trapping-math", "-shared"]
-# Rooms of the package that have a `_native.c`.
-ROOMS = ("search", "filters", "sources", "losses", "proof")
+# Files in src/exactk/native, each compiled to a library of its own.
+NATIVE_SOURCES = ("search", "distances", "sparse", "losses", "proof")
 
 
 def compiler() -> list[str] | None:
@@ -34,11 +34,11 @@ def compiler() -> list[str] | None:
     return None
 
 
-def compile_room(root: Path, room: str) -> tuple[Path | None, str]:
-    """Compile the ``_native.c`` of a room beside it; the library, or None and the reason."""
-    source = root / "src" / "exactk" / room / "_native.c"
+def compile_source(root: Path, name: str) -> tuple[Path | None, str]:
+    """Compile one C file; return the library, or None and the reason."""
+    source = root / "src" / "exactk" / "native" / f"{name}.c"
     windows = sys.platform == "win32"
-    library = source.with_suffix(".dll" if windows else ".so")
+    library = source.with_name(f"_{name}{'.dll' if windows else '.so'}")
     command = compiler()
     if command is None:
         return None, "no C compiler found"
@@ -75,11 +75,11 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # generic 
         """Compile, and mark the wheel as one for this platform."""
         if self.target_name != "wheel":
             return
-        for room in ROOMS:
-            library, reason = compile_room(Path(self.root), room)
+        for name in NATIVE_SOURCES:
+            library, reason = compile_source(Path(self.root), name)
             if library is None:
                 self.app.display_warning(
-                    f"exactk: {room}/_native.c was not compiled ({reason}); NumPy will do its work"
+                    f"exactk: native/{name}.c was not compiled ({reason}); exactk uses NumPy instead"
                 )
                 continue
             build_data["pure_python"] = False

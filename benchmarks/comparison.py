@@ -28,7 +28,7 @@ from benchmarks import data, harness
 from benchmarks.comparison_report import report
 from benchmarks.ridge_leaderboard import Split
 from benchmarks.scope import Record, Records, Scope, run_parts, solve
-from exactk import registry
+from exactk.methods import registry
 
 SETS = ("srbct", "coil20", "isolet", "allaml")
 NEIGHBOURS = 10

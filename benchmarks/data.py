@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from exactk import datasets
-from exactk.datasets import make_planted
+from exactk.papers import datasets
+from exactk.papers.datasets import make_planted
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -125,7 +125,7 @@ def ways_to_read(path: Path) -> dict[str, Callable[[], Any]]:
 
 def gram(case: Case) -> Callable[[], Any]:
     """Products of as many blocks as the table has, from memory that no cache holds."""
-    from exactk.streams.arrow import rows_per_block
+    from exactk.streaming.arrow import rows_per_block
 
     rows = rows_per_block(case.columns)
     rng = np.random.default_rng(0)

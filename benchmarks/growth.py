@@ -31,7 +31,6 @@ from benchmarks import harness
 from benchmarks.limits import MEGABYTE, memory
 
 Record = dict[str, Any]
-Floats = npt.NDArray[np.float64]
 
 K = 10
 CLASSES = 5

@@ -76,7 +76,7 @@ def make_tall(n: int, d: int) -> tuple[data.Floats, data.Floats]:
 
 def tall_rate(n: int, d: int) -> Record:
     """Rate of accumulating moments relative to a plain `X.T @ X`, run in turns."""
-    from exactk.moments import Moments
+    from exactk.data.moments import Moments
 
     X, Y = make_tall(n, d)
     plain: list[float] = []
@@ -89,7 +89,7 @@ def tall_rate(n: int, d: int) -> Record:
 
 def tall_memory(n: int, d: int) -> Record:
     """Peak memory beyond X and Y while moments are accumulated: of the process and of Python."""
-    from exactk.moments import Moments
+    from exactk.data.moments import Moments
 
     X, Y = make_tall(n, d)
     # The first product makes BLAS take its own buffers, which no caller can avoid.

@@ -19,8 +19,7 @@ import exactk
 from benchmarks import data, harness
 from benchmarks.data import Floats, Ints
 from benchmarks.scope import K, Record, Records, Scope, build, course, solve
-from exactk.iterative.starts import random_support
-from exactk.iterative.table import standard_table
+from exactk.papers.methods.standard_table import random_support, standard_table
 
 CDLSR_SETS = ("srbct", "jaffe", "coil20")
 # The iterations of the printed form that are made, and the columns that a quick run keeps.

@@ -32,7 +32,7 @@ from benchmarks.losses_kept import Kept, Terms, stored
 from benchmarks.losses_noise import noise
 from benchmarks.losses_report import report, write_figure
 from benchmarks.scope import Record, Records, run_parts, solve
-from exactk import datasets
+from exactk.papers import datasets
 
 SIZES = (5, 10, 20)
 # In a cell: ours on the problem of nmAPG.
@@ -103,7 +103,7 @@ def theirs(dataset: data.Dataset, k: int, method: str, limit: float | None) -> R
     """A method of the papers: its search alone, without building the problem or the refit."""
     problem = exactk.Problem.from_arrays(dataset.X, dataset.y, task="classification", loss="l21")
     options: Record = {"n_starts": STARTS} if method == "rpfs" else {}
-    count = StartCount(exactk.registry.create(method).max_iter)
+    count = StartCount(exactk.methods.registry.create(method).max_iter)
     results: list[exactk.Result] = []
 
     def run() -> None:

@@ -21,9 +21,10 @@ import exactk
 from benchmarks import data
 from benchmarks.losses_kept import Terms
 from benchmarks.scope import Record, Records, solve
-from exactk.choose.ridge import auto_ridge
-from exactk.datasets import make_genes, make_outliers
-from exactk.evaluate import accuracy, share_split
+from exactk.model_selection.ridge import auto_ridge
+from exactk.papers.datasets import make_genes, make_outliers
+from exactk.papers.experiments.classifiers import accuracy
+from exactk.papers.experiments.splits import share_split
 
 LEVELS = (0.0, 0.01, 0.05, 0.1)
 LOSSES: dict[str, tuple[str, dict[str, float]]] = {

@@ -32,7 +32,7 @@ from benchmarks.literal import cdlsr, ipfs
 from benchmarks.papers_report import PUBLISHED, report
 from benchmarks.ridge_leaderboard import Split
 from benchmarks.scope import K, Record, Records, Scope, build, course, run_parts, solve
-from exactk.iterative.table import standard_table
+from exactk.papers.methods.standard_table import standard_table
 
 SCALING_ROWS, SCALING_CLASSES = 200, 3
 SCALING_COLUMNS = (1_000, 2_000, 4_000, 8_000)

@@ -43,7 +43,7 @@ from benchmarks.proof_cells import (
 )
 from benchmarks.proof_report import report
 from benchmarks.scope import Record, Records, build, run_parts
-from exactk.proof.drive import relative_gap
+from exactk.proof.best_first import relative_gap
 
 # Seconds that a proof may take, by the size.
 DIGITS = {5: None, 6: None, 7: None, 8: 3.0, 9: None, 10: 60.0, 12: 600.0}

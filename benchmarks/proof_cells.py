@@ -10,9 +10,9 @@ from typing import Any
 import exactk
 from benchmarks import data, harness
 from benchmarks.scope import Record, Scope, build
-from exactk.monitor import Monitor, Progress
-from exactk.proof.drive import relative_gap
-from exactk.proof.proving import Proof
+from exactk.proof.best_first import relative_gap
+from exactk.proof.run import Proof
+from exactk.utils.monitor import Monitor, Progress
 
 TIME_LIMIT = 300.0
 # Seconds at which the bound is noted.

@@ -3,7 +3,7 @@
 Each data set is split 60 : 40 within the classes; columns are chosen and standardised on the
 training part only; 1-NN and a linear SVM (C = 1) are scored on the rest.
 
-Rows are drawn by `exactk.evaluate.share_split`; the record that is kept was drawn by an earlier
+Rows are drawn by `exactk.papers.experiments.splits.share_split`; the record that is kept was drawn by an earlier
 rule, which rounded the share of each class by itself, so that a new run splits otherwise.
 
     python -m benchmarks.ridge_leaderboard             kept in results/ridge_leaderboard.json
@@ -30,7 +30,8 @@ from scipy.stats import rankdata
 from sklearn.feature_selection import f_classif
 
 from benchmarks import data, harness
-from exactk.evaluate import accuracy, share_split
+from exactk.papers.experiments.classifiers import accuracy
+from exactk.papers.experiments.splits import share_split
 
 Rule = Callable[[int, int], float | str]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 import exactk
 from benchmarks import data
-from exactk import registry
+from exactk.methods import registry
 
 Record = dict[str, Any]
 Records = dict[str, list[Record]]

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 
 import exactk
-from exactk.choose.criteria import criterion_values
+from exactk.model_selection.criteria import criterion_values
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ those and tempt a search. Run it with
 from __future__ import annotations
 
 import exactk
-from exactk.datasets import make_outliers
+from exactk.papers.datasets import make_outliers
 
 LOSSES = {
     "squared": exactk.losses.create("squared"),

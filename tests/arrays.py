@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from exactk.streams.base import (
+from exactk.streaming.base import (
     Block,
     Coded,
     Fold,

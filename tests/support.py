@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from exactk import Problem, registry, solve
+from exactk import Problem, solve
 from exactk.errors import InputError
+from exactk.methods import registry
 
 
 @contextmanager

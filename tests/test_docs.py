@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from exactk import registry
+from exactk.methods import registry
 from tests.conftest import CHROMIUM
 
 ROOT = Path(__file__).resolve().parents[1]

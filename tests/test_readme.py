@@ -14,9 +14,9 @@ from sklearn.datasets import load_wine
 
 from benchmarks import alternatives, decide, growth, likelihood_report, losses_report, proof_report
 from benchmarks.verdict import readme_section
-from exactk.bench.cells import cells
-from exactk.bench.protocols import run_cell
-from exactk.bench.reading import read_recipe, recipe_names
+from exactk.papers.experiments.cells import cells
+from exactk.papers.experiments.protocols import run_cell
+from exactk.papers.experiments.reading import read_recipe, recipe_names
 
 pytestmark = pytest.mark.docs
 

@@ -16,28 +16,40 @@ from typing import TYPE_CHECKING, Any
 
 from exactk import losses
 from exactk._version import __version__
-from exactk.choose.explain import Explanation, explain
-from exactk.choose.ridge import resolve_ridge
-from exactk.choose.sizes import SizeChoice, choose_k
-from exactk.choose.stability import Stability, stability
-from exactk.errors import ExactkError, InputError, UnknownMethodError, UnknownOptionError
-from exactk.moments import Moments
-from exactk.problem import Problem
-from exactk.proof.certificate import Certificate
-from exactk.proof.certify import best_sets, certify, certify_path
-from exactk.proof.several import BestSets, CertifiedPath
-from exactk.result import Path, Result, Status
-from exactk.search.feasible import InfeasibleError
+from exactk.data.moments import Moments
+from exactk.errors import (
+    ExactkError,
+    InputError,
+    UnknownMethodError,
+    UnknownOptionError,
+)
+from exactk.model_selection.choose_k import SizeChoice, choose_k
+from exactk.model_selection.explain import Explanation, explain
+from exactk.model_selection.ridge import resolve_ridge
+from exactk.model_selection.stability import Stability, stability
+from exactk.problem.problem import Problem
+from exactk.proof.certify import (
+    best_sets,
+    certify,
+    certify_path,
+)
+from exactk.proof.results import BestSets, Certificate, CertifiedPath
+from exactk.result import (
+    Path,
+    Result,
+    Status,
+)
+from exactk.search.feasibility import InfeasibleError
 from exactk.solve import solve, solve_path
 
 if TYPE_CHECKING:
-    from exactk.dossier import Dossier, investigate
-    from exactk.estimators import TopKClassifier, TopKRegressor
-    from exactk.evaluate.comparing import compare
-    from exactk.evaluate.comparison import Comparison
-    from exactk.evaluate.honest import SelectionScore, score_selection
-    from exactk.frozen import FrozenChoice
-    from exactk.selector import TopKSelector
+    from exactk.estimators.predictors import TopKClassifier, TopKRegressor
+    from exactk.estimators.selector import TopKSelector
+    from exactk.evaluation.compare import Comparison, compare
+    from exactk.evaluation.nested_cv import SelectionScore, score_selection
+    from exactk.export.saved_selection import FrozenChoice
+    from exactk.report.investigate import investigate
+    from exactk.report.selection_report import Dossier
 
 __all__ = [
     "BestSets",
@@ -83,16 +95,16 @@ __all__ = [
 # Where names live that take longer to import than all the rest of exactk, scikit-learn's
 # feature_selection above all: they are imported when they are asked for.
 _LATE = {
-    "Comparison": "exactk.evaluate.comparison",
-    "Dossier": "exactk.dossier",
-    "FrozenChoice": "exactk.frozen",
-    "SelectionScore": "exactk.evaluate.honest",
-    "TopKClassifier": "exactk.estimators",
-    "TopKRegressor": "exactk.estimators",
-    "TopKSelector": "exactk.selector",
-    "compare": "exactk.evaluate.comparing",
-    "investigate": "exactk.dossier",
-    "score_selection": "exactk.evaluate.honest",
+    "Comparison": "exactk.evaluation.compare",
+    "Dossier": "exactk.report",
+    "FrozenChoice": "exactk.export",
+    "SelectionScore": "exactk.evaluation.nested_cv",
+    "TopKClassifier": "exactk.estimators.predictors",
+    "TopKRegressor": "exactk.estimators.predictors",
+    "TopKSelector": "exactk.estimators.selector",
+    "compare": "exactk.evaluation.compare",
+    "investigate": "exactk.report",
+    "score_selection": "exactk.evaluation.nested_cv",
 }
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError
-from exactk.tidy import Tidy, notebook_html
+from exactk.types import Floats
+from exactk.utils.records_table import Tidy, notebook_html
 
 __all__ = ["Answer", "Path", "Result", "Status"]
 
-Floats = npt.NDArray[np.float64]
 
 PATH_COLUMNS = (
     "k", "features", "support", "objective", "explained", "added", "removed", "status",

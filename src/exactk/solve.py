@@ -12,20 +12,25 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from exactk import registry
 from exactk.errors import InputError, listing
-from exactk.iterative.course import Step
+from exactk.methods import registry
 from exactk.methods.base import Method
-from exactk.monitor import Monitor
-from exactk.problem import Problem
-from exactk.progress import showing
-from exactk.result import Answer, Path, Result, Status
-from exactk.rules import Rules
-from exactk.search.conflicts import check_feasible
-from exactk.search.constrained import unit_entry_order
+from exactk.methods.iteration import Step
+from exactk.problem.constraints import Rules
+from exactk.problem.problem import Problem
+from exactk.result import (
+    Answer,
+    Path,
+    Result,
+    Status,
+)
 from exactk.search.descent import entry_order
-from exactk.search.model import entry_order_by_loss
-from exactk.streams.collect import TooLargeError
+from exactk.search.infeasibility import check_feasible
+from exactk.search.loss_pricing import entry_order_by_loss
+from exactk.search.unit_search import unit_entry_order
+from exactk.streaming.to_memory import TooLargeError
+from exactk.utils.monitor import Monitor
+from exactk.utils.progress import showing
 
 __all__ = ["check_problem", "check_time_limit", "grade", "solve", "solve_path"]
 
@@ -58,7 +63,7 @@ def solve(
     k : int
         How many columns.
     method : str or Method
-        A name (`exactk.registry.names`) or a configured method object.
+        A name (`exactk.methods.registry.names`) or a configured method object.
     time_limit : float or None
         Seconds after which the best found so far is returned.
     verbose : int

@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from exactk import Problem, Result, TopKSelector, registry, solve, solve_path
-from exactk.filters.base import Filter
+from exactk import Problem, Result, TopKSelector, solve, solve_path
+from exactk.methods import registry
+from exactk.papers.filters.base import Filter
 from tests.oracles.brute import make_classes
 from tests.support import over, says
 

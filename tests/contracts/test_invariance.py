@@ -16,10 +16,11 @@ import pytest
 from scipy import sparse
 
 import exactk
-from exactk import Problem, Result, TopKSelector, registry
-from exactk.filters.base import Filter
+from exactk import Problem, Result, TopKSelector
+from exactk.methods import registry
 from exactk.methods.base import IterativeMethod
-from exactk.search import native
+from exactk.papers.filters.base import Filter
+from exactk.search import native_state
 from tests.support import over, refused
 
 Array = np.ndarray[Any, Any]
@@ -239,7 +240,7 @@ of_moves = [
 ]
 
 
-@pytest.mark.skipif(native.library() is None, reason="the compiled moves were not built")
+@pytest.mark.skipif(native_state.library() is None, reason="the compiled moves were not built")
 @pytest.mark.parametrize("method", of_moves)
 @pytest.mark.parametrize(("ridge", "gram"), [(0.0, "columns"), (0.1, "full")])
 def test_compiled_and_plain_moves(
@@ -249,7 +250,7 @@ def test_compiled_and_plain_moves(
     problems = [Problem.from_arrays(X, y, ridge=ridge, gram=gram) for X, y in tables]
     compiled = [exactk.solve(problem, 4, method) for problem in problems]
     paths = [exactk.solve_path(problem, 5, method) for problem in problems[:2]]
-    monkeypatch.setattr(native, "library", lambda: None)
+    monkeypatch.setattr(native_state, "library", lambda: None)
     for problem, wanted in zip(problems, compiled, strict=True):
         assert_same(exactk.solve(problem, 4, method), wanted)
     for problem, wanted_path in zip(problems, paths, strict=False):
@@ -266,7 +267,7 @@ rng = np.random.default_rng(0)
 wide = rng.normal(size=(60, 300)).astype(np.float32)
 tables = [load_digits(return_X_y=True), load_breast_cancer(return_X_y=True),
           (wide, np.argmax(wide[:, :3] + wide[:, 3:6], axis=1))]
-out = [exactk.search.native.library() is not None]
+out = [exactk.search.native_state.library() is not None]
 for X, y in tables:
     problem = exactk.Problem.from_arrays(X, y, ridge=0.1)
     for k, effort in ((8, 0), (5, 0.1)):

@@ -11,9 +11,11 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from exactk import InputError, Problem, Status, TopKSelector, progress, registry, solve, solve_path
+from exactk import InputError, Problem, Status, TopKSelector, solve, solve_path
+from exactk.methods import registry
 from exactk.methods.base import IterativeMethod
-from exactk.monitor import Monitor, Progress
+from exactk.utils import progress
+from exactk.utils.monitor import Monitor, Progress
 from tests.oracles.brute import Reference, make_classes, make_numbers
 from tests.support import over, refused
 

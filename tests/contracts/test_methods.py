@@ -20,10 +20,10 @@ from exactk import (
     Status,
     TopKSelector,
     UnknownOptionError,
-    registry,
     solve,
     solve_path,
 )
+from exactk.methods import registry
 from tests.oracles.brute import Reference, make_classes, make_numbers
 from tests.support import over, refused
 

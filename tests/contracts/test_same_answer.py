@@ -15,8 +15,8 @@ from pyarrow import csv, feather, parquet
 from scipy import sparse
 
 from exactk import Moments, Problem, solve
-from exactk.streams.files import open_files
-from exactk.streams.moments import stream_moments
+from exactk.streaming.files import open_files
+from exactk.streaming.moments import stream_moments
 
 Array = np.ndarray[Any, Any]
 NAMES = [f"gene {j}" for j in range(12)]

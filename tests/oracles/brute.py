@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from exactk.types import Floats
 
 
 def one_hot(labels: Any) -> Floats:

@@ -18,8 +18,7 @@ from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
 from exactk import Problem
-
-Floats = npt.NDArray[np.float64]
+from exactk.types import Floats
 
 FOLDER = Path(__file__).parent / "cases"
 SMALL = ("small1", "small2", "small3out", "wide4")

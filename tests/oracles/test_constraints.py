@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactk import InputError, Problem, solve, solve_path
-from exactk.search.feasible import InfeasibleError
+from exactk.search.feasibility import InfeasibleError
 
 NAMES = tuple("abcdefg")
 ROWS = 24
@@ -199,7 +199,7 @@ def test_compiled_and_plain_moves_hold_the_same_columns(
 ) -> None:
     from sklearn.datasets import load_digits
 
-    from exactk.search import native as compiled
+    from exactk.search import native_state as compiled
 
     if not native:
         monkeypatch.setattr(compiled, "library", lambda: None)

@@ -20,7 +20,7 @@ from sklearn.linear_model import (
 from sklearn.metrics import mean_poisson_deviance
 
 from exactk import InputError, Problem, Result, solve, solve_path
-from exactk.search.rounds import Rounds
+from exactk.search.local_search import Rounds
 from tests.oracles.brute import make_classes, make_numbers
 
 Array = np.ndarray[Any, Any]

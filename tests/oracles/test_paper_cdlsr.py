@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from exactk import Problem, Status, solve
-from exactk.methods.cdlsr import CDLSR
-from exactk.monitor import Monitor
+from exactk.papers.methods.cdlsr import CDLSR
 from exactk.result import Answer
+from exactk.types import Floats
+from exactk.utils.monitor import Monitor
 from tests.oracles.brute import Reference, make_classes, make_numbers
 from tests.oracles.cases import SMALL, every_run, problem, stored, table
-
-Floats = npt.NDArray[np.float64]
 
 STARTS = 200
 

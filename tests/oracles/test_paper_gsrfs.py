@@ -6,15 +6,15 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from sklearn.linear_model import MultiTaskLasso
 
 from exactk import Problem, Status, solve
-from exactk.iterative.irls import reweighted_steps
-from exactk.iterative.table import standard_table
-from exactk.methods.gsrfs import GSRFS
-from exactk.monitor import Monitor
+from exactk.papers.methods.gsrfs import GSRFS
+from exactk.papers.methods.irls import reweighted_steps
+from exactk.papers.methods.standard_table import standard_table
+from exactk.types import Floats
+from exactk.utils.monitor import Monitor
 from tests.oracles.brute import Reference, make_classes, make_numbers, one_hot
 from tests.oracles.cases import (
     SMALL,
@@ -26,8 +26,6 @@ from tests.oracles.cases import (
     table,
 )
 from tests.support import every_pair
-
-Floats = npt.NDArray[np.float64]
 
 TIGHT = {"tol": 1e-11, "max_iter": 10_000}
 

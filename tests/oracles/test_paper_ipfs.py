@@ -6,18 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from threadpoolctl import threadpool_limits
 
 from exactk import Moments, Problem, Status
-from exactk.methods.ipfs import IPFS, _on_sphere, _Parts
-from exactk.monitor import Monitor
+from exactk.papers.methods.ipfs import (
+    IPFS,
+    _on_sphere,
+    _Parts,
+)
 from exactk.result import Answer
+from exactk.types import Floats
+from exactk.utils.monitor import Monitor
 from tests.oracles.brute import Reference, make_classes, make_numbers, one_hot
 from tests.oracles.cases import SMALL, every_run, problem, table
-
-Floats = npt.NDArray[np.float64]
 
 GAMMA = 0.2
 FORMS = ("direct", "woodbury", "cg")

@@ -6,18 +6,20 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from exactk import Problem, Status
-from exactk.iterative.course import follow
-from exactk.iterative.table import standard_table
-from exactk.methods.nmapg import NMAPG, _Objective, prox
-from exactk.monitor import Monitor
+from exactk.methods.iteration import follow
+from exactk.papers.methods.nmapg import (
+    NMAPG,
+    _Objective,
+    prox,
+)
+from exactk.papers.methods.standard_table import standard_table
+from exactk.types import Floats
+from exactk.utils.monitor import Monitor
 from tests.oracles.brute import Reference, make_classes, make_numbers, one_hot
 from tests.oracles.cases import SMALL, problem, robust_bounds, robust_numbers, stored, table
-
-Floats = npt.NDArray[np.float64]
 
 
 def norms(W: Floats) -> Floats:

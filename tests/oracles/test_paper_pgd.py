@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from exactk import Problem, Status, solve
-from exactk.methods.pgd import PGD
-from exactk.monitor import Monitor
+from exactk.papers.methods.pgd import PGD
+from exactk.types import Floats
+from exactk.utils.monitor import Monitor
 from tests.oracles.brute import Reference, make_classes, make_numbers
 from tests.oracles.cases import SMALL, problem, table
-
-Floats = npt.NDArray[np.float64]
 
 TABLES = {
     "classes": make_classes(50, 12, 4, seed=5),

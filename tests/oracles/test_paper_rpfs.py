@@ -6,18 +6,20 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from exactk import Problem, Status, solve
-from exactk.iterative.irls import robust_fit
-from exactk.iterative.table import standard_table
-from exactk.methods.rpfs import RPFS, _Narrow, _Tall
-from exactk.monitor import Monitor
+from exactk.papers.methods.irls import robust_fit
+from exactk.papers.methods.rpfs import (
+    RPFS,
+    _Narrow,
+    _Tall,
+)
+from exactk.papers.methods.standard_table import standard_table
+from exactk.types import Floats
+from exactk.utils.monitor import Monitor
 from tests.oracles.brute import Reference, make_classes, make_numbers, one_hot
 from tests.oracles.cases import every_run, problem, robust_bounds, robust_numbers, stored, table
-
-Floats = npt.NDArray[np.float64]
 
 
 def fit_bounds(X: Floats, Y: Floats, support: Any) -> tuple[float, float]:

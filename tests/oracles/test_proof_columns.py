@@ -19,21 +19,18 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from exactk import Problem, best_sets, certify, certify_path, solve
-from exactk.monitor import Monitor
-from exactk.proof import columns as compiled
-from exactk.proof import opening
-from exactk.proof.columns import ColumnTree
-from exactk.proof.drive import Drive
-from exactk.proof.native import library
-from exactk.proof.opening import open_tree
-from exactk.proof.relaxation import bound_of, relax
-from exactk.proof.setting import prepare
-from exactk.proof.tree import BoundTree, Part
+from exactk.proof import column_tree as compiled
+from exactk.proof import make_tree
+from exactk.proof.best_first import BoundTree, Drive, Part
+from exactk.proof.bounds import bound_of, relax
+from exactk.proof.column_tree import ColumnTree, library, prepare
+from exactk.proof.make_tree import open_tree
+from exactk.types import Floats
+from exactk.utils.monitor import Monitor
 from tests.oracles.brute import Reference, make_numbers
 
 pytestmark = pytest.mark.skipif(library() is None, reason="the tree is not compiled here")
 
-Floats = npt.NDArray[np.float64]
 Set = tuple[int, ...]
 
 FIXED: dict[str, Any] = {"deadline": None, "derandomize": True, "database": None}
@@ -203,7 +200,7 @@ def test_the_tree_finds_what_enumeration_finds(one: Posed, n_best: int, data: An
     with pytest.MonkeyPatch.context() as patch:
         if data.draw(st.booleans()):
             # With a ridge columns are left out or taken in before there is a tree.
-            patch.setattr(opening, "WIDE", 1)
+            patch.setattr(make_tree, "WIDE", 1)
         patch.setattr(compiled, "QUICK_BUDGET", budget)
         patch.setattr(compiled, "BUDGET", budget)
         check_drive(one, n_best, start)
@@ -551,7 +548,7 @@ def test_a_table_too_wide_to_look_through_gets_a_bound_that_holds() -> None:
     problem = Problem.from_arrays(X, y, ridge=0.2)
     known = solve(problem, 4)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("exactk.proof.opening.MOST_BOUNDED", 1)
+        patch.setattr("exactk.proof.make_tree.MOST_BOUNDED", 1)
         tree = open_tree(problem, 4)
     assert isinstance(tree, BoundTree)
     (root,) = tree.root()

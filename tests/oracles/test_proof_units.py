@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactk import Problem
-from exactk.monitor import Monitor
-from exactk.proof.drive import Drive
-from exactk.proof.units import UnitTree
+from exactk.proof.best_first import Drive
+from exactk.proof.unit_tree import UnitTree
+from exactk.utils.monitor import Monitor
 from tests.oracles.brute import Reference
 from tests.oracles.test_constraints import NAMES, Case, cases
 

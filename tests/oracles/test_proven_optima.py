@@ -15,10 +15,9 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.preprocessing import PolynomialFeatures
 
 from exactk import Problem, certify, solve
-from exactk.proof.native import library
+from exactk.proof.column_tree import library
+from exactk.types import Floats
 from tests.oracles.brute import Reference
-
-Floats = npt.NDArray[np.float64]
 
 STORED = json.loads(Path(__file__).with_name("proven_optima.json").read_text())["sets"]
 # Half of the last decimal stored, and a little for the rounding of sums.

@@ -14,11 +14,11 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 from exactk import InputError, Problem, Status, UnknownOptionError, solve, solve_path
-from exactk.iterative.course import Step
 from exactk.methods.base import Method
 from exactk.methods.exchange import Exchange
-from exactk.monitor import Monitor
+from exactk.methods.iteration import Step
 from exactk.result import Answer
+from exactk.utils.monitor import Monitor
 from tests.oracles.brute import Reference, make_classes, make_numbers, one_hot
 
 

@@ -28,7 +28,7 @@ GROUPS = {
 MODULES = ("registry", "losses", "datasets", "evaluate", "displays")
 # What functions of the modules above return or build on.
 BESIDE = {
-    "Tables": ("exactk.tidy.Tidy",),
+    "Tables": ("exactk.utils.records_table.Tidy",),
     "To write a method": ("exactk.methods.base.Method", "exactk.result.Answer"),
 }
 

@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
-from exactk import registry
+from exactk.methods import registry
 from tools.site.api import MODULES
 from tools.site.commands import anchor, commands
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from exactk import registry
+from exactk.methods import registry
 from exactk.methods.base import Method
 from tools.site.docstring import Docstring, as_rst, take_apart
 from tools.site.measured import measured

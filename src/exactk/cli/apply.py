@@ -10,15 +10,19 @@ import click
 
 from exactk.cli.options import output_option, words
 from exactk.cli.output import check_output
-from exactk.cli.written import kind_of_output, open_writer
-from exactk.errors import InputError, listing, nearest
+from exactk.cli.table_writer import kind_of_output, open_writer
+from exactk.errors import (
+    InputError,
+    listing,
+    nearest,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from exactk.frozen import FrozenChoice
-    from exactk.streams.base import Place
-    from exactk.streams.columns import TableColumns
+    from exactk.export.saved_selection import FrozenChoice
+    from exactk.streaming.base import Place
+    from exactk.streaming.columns import TableColumns
 
 __all__ = ["apply"]
 
@@ -40,10 +44,10 @@ def apply(choice: str, table: str, keep: list[str], predict: bool, output: str |
     quoted pattern: CSV or TSV (.gz too), Parquet, Arrow or Feather; it is read in batches, whatever
     its size. The ending of --output says what is written; without it, CSV goes to stdout.
     """
-    from exactk.frozen import FrozenChoice
-    from exactk.sources.h5ad import is_h5ad
-    from exactk.streams.columns import open_columns, wider
-    from exactk.streams.text import OtherKindError
+    from exactk.data.h5ad import is_h5ad
+    from exactk.export.saved_selection import FrozenChoice
+    from exactk.streaming.columns import open_columns, wider
+    from exactk.streaming.csv import OtherKindError
 
     kind_of_output(output)
     if is_h5ad(table):
@@ -84,7 +88,7 @@ class _Job:
         predict: bool,
     ) -> _Job:
         """Find the columns in the table, or say which are missing."""
-        from exactk.frozen.taking import positions
+        from exactk.export.transform import positions
 
         known = columns.names
         what = f"table {table!r}"
@@ -163,7 +167,7 @@ class _Job:
         """The chosen columns, numbers as numbers."""
         import pyarrow as pa
 
-        from exactk.sources.arrow import plain
+        from exactk.data.arrow import plain
 
         for feature in self.choice.features:
             # Decimals are numbers here, as they were when the columns were chosen.

@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exactk.cli.options import list_format, sizes_of, words
+from exactk.cli.options import (
+    list_format,
+    sizes_of,
+    words,
+)
 from exactk.cli.output import check_output
 from exactk.errors import InputError, listing
 
 if TYPE_CHECKING:
-    from exactk.bench.recipe import Recipe
-    from exactk.bench.runner import RunSummary
+    from exactk.papers.experiments.recipe import Recipe
+    from exactk.papers.experiments.runner import RunSummary
 
 __all__ = ["bench"]
 
@@ -39,8 +43,8 @@ def bench(context: click.Context) -> None:
 @list_format
 def list_recipes(style: str) -> None:
     """List the recipes: what of which paper each shows, and which of its data are here."""
-    from exactk.bench.reading import read_recipe, recipe_names
-    from exactk.datasets import available
+    from exactk.papers.datasets import available
+    from exactk.papers.experiments.reading import read_recipe, recipe_names
 
     rows = []
     for name in recipe_names():
@@ -142,8 +146,8 @@ def run(
     RECIPE is a name, a table or figure (such as gsrfs-figure3), a TOML file of your own, or all.
     Every finished cell is recorded at once: killed at any moment, the same command goes on.
     """
-    from exactk.bench.latest import gather
     from exactk.cli.bench_tables import render
+    from exactk.papers.experiments.merge import gather
 
     chosen = [
         recipe.restrict(
@@ -195,8 +199,8 @@ def show(stores: tuple[str, ...], style: str) -> None:
 
     STORE is a file of records, or a folder of them.
     """
-    from exactk.bench.latest import gather
     from exactk.cli.bench_tables import render
+    from exactk.papers.experiments.merge import gather
 
     click.echo(render(gather(_files(stores)), style), nl=False)
 
@@ -218,8 +222,8 @@ def report(stores: tuple[str, ...], output: str, title: str | None) -> None:
 
     STORE is a file of records, or a folder of them.
     """
-    from exactk.bench.latest import gather
-    from exactk.report import write_page
+    from exactk.papers.experiments.merge import gather
+    from exactk.papers.experiments.page.html import write_page
 
     files = _files(stores)
     check_output(output, "store", [str(file) for file in files])
@@ -230,7 +234,7 @@ def report(stores: tuple[str, ...], output: str, title: str | None) -> None:
 
 
 def _recipes(wanted: tuple[str, ...]) -> list[Recipe]:
-    from exactk.bench.reading import read_recipe, recipe_names
+    from exactk.papers.experiments.reading import read_recipe, recipe_names
 
     found: dict[str, Recipe] = {}
     for word in wanted:
@@ -254,8 +258,8 @@ def _check(
     recipes: list[Recipe], places: list[Path], seed: int, retry_failed: bool, show_cells: bool
 ) -> list[tuple[Recipe, Path]]:
     """Return the experiments that have data here; say what is left out."""
-    from exactk.bench.runner import describe_cell, plan
-    from exactk.bench.store import Store
+    from exactk.papers.experiments.runner import describe_cell, plan
+    from exactk.papers.experiments.store import Store
 
     runnable = []
     absent: dict[str, str] = {}
@@ -286,8 +290,8 @@ def _run(
     retry_failed: bool,
     quiet: bool,
 ) -> RunSummary:
-    from exactk.bench import runner
     from exactk.cli.bench_progress import progress
+    from exactk.papers.experiments import runner
 
     with progress(f"{recipe.name}{of}", quiet) as show:
         return runner.run(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from exactk.bench.runner import RunProgress
+    from exactk.papers.experiments.runner import RunProgress
 
 __all__ = ["duration", "progress"]
 

@@ -9,11 +9,11 @@ from dataclasses import asdict, fields
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from exactk.texts import csv_text
+from exactk.utils.formatting import csv_text
 
 if TYPE_CHECKING:
-    from exactk.bench.summary import Comparison, Row
-    from exactk.report.study import Study
+    from exactk.papers.experiments.page.study import Study
+    from exactk.papers.experiments.summary import Comparison, Row
 
 __all__ = ["render"]
 
@@ -34,7 +34,11 @@ def render(records: Sequence[Record], style: str) -> str:
         Of one or several recipes.
     style : {"text", "csv", "json"}
     """
-    from exactk.bench.summary import compare, failures, summarise
+    from exactk.papers.experiments.summary import (
+        compare,
+        failures,
+        summarise,
+    )
 
     rows = summarise(records)
     printed = compare(records, rows)
@@ -49,7 +53,7 @@ def render(records: Sequence[Record], style: str) -> str:
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     if not records:
         return "no records yet\n"
-    from exactk.report.arrange import studies
+    from exactk.papers.experiments.page.arrange import studies
 
     return "\n".join(_text(study, rows, printed) for study in studies(records))
 
@@ -63,7 +67,7 @@ def _with_difference(one: Comparison) -> dict[str, Any]:
 
 
 def _csv(rows: Iterable[Row], printed: Iterable[Comparison]) -> str:
-    from exactk.bench.summary import Row
+    from exactk.papers.experiments.summary import Row
 
     beside = {(c.recipe, c.measure, c.dataset, c.k, c.method): c for c in printed}
     names = [field.name for field in fields(Row)]
@@ -150,8 +154,8 @@ def _mean(rows: Sequence[Row]) -> str:
 
 def _standings(study: Study, measures: Sequence[str]) -> str:
     """Give the methods by mean rank; a mean of accuracies is in per cent."""
-    from exactk.evaluate import CLASSIFIERS
-    from exactk.report.ranks import ranking
+    from exactk.papers.experiments.classifiers import CLASSIFIERS
+    from exactk.papers.experiments.page.ranks import ranking
 
     found = ranking(study, measures)
     if found is None:

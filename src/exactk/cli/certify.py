@@ -12,15 +12,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk._version import __version__
-from exactk.cli.earlier import Earlier, result_option
-from exactk.cli.given import Given, say_warnings, table_options
-from exactk.cli.options import output_option, style_option, words
+from exactk.cli.from_result import Earlier, result_option
+from exactk.cli.options import (
+    output_option,
+    style_option,
+    words,
+)
 from exactk.cli.output import check_output, write_output
 from exactk.cli.render import render
+from exactk.cli.table_options import (
+    Given,
+    say_warnings,
+    table_options,
+)
 
 if TYPE_CHECKING:
-    from exactk.problem import Problem
-    from exactk.proof.several import BestSets, CertifiedPath
+    from exactk.problem.problem import Problem
+    from exactk.proof.results import BestSets, CertifiedPath
 
 __all__ = ["certify", "optimal_option"]
 
@@ -117,7 +125,7 @@ def certify(
     objective that exactk select minimises, with the same ridge and constraints. The bound holds
     whenever the time is up, also after Ctrl-C.
     """
-    from exactk.choose.ridge import resolve_ridge
+    from exactk.model_selection.ridge import resolve_ridge
 
     given = given if wanted.earlier is None else wanted.earlier.given(given)
     if output is not None:
@@ -179,9 +187,8 @@ def _rendered(
 
 
 def _text(found: CertifiedPath | BestSets, problem: Problem, facts: dict[str, Any]) -> str:
-    from exactk.proof.certificate import at_least, at_most
-    from exactk.proof.several import CertifiedPath
-    from exactk.tidy import Tidy
+    from exactk.proof.results import CertifiedPath, at_least, at_most
+    from exactk.utils.records_table import Tidy
 
     if isinstance(found, CertifiedPath):
         what = f"sizes up to {found.sizes[-1]}"

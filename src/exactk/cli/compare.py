@@ -9,16 +9,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk._version import __version__
-from exactk.cli.given import Given, say_warnings, table_options
-from exactk.cli.options import distinct_words, output_option, style_option
+from exactk.cli.options import (
+    distinct_words,
+    output_option,
+    style_option,
+)
 from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.score import ESTIMATORS
+from exactk.cli.table_options import (
+    Given,
+    say_warnings,
+    table_options,
+)
 from exactk.cli.wording import as_options
-from exactk.texts import visible
+from exactk.utils.formatting import visible
 
 if TYPE_CHECKING:
-    from exactk.evaluate.comparison import Comparison
+    from exactk.evaluation.compare import Comparison
 
 __all__ = ["compare"]
 
@@ -62,9 +70,9 @@ def compare(
     estimator is trained on them, and scored on the same rows held out. A method that cannot be
     used here is a line with the reason. TABLE is what exactk select takes, and must fit in memory.
     """
-    from exactk.evaluate.comparing import DEFAULT_METHODS
-    from exactk.evaluate.comparing import compare as run
-    from exactk.evaluate.contenders import named_methods
+    from exactk.evaluation.compare import DEFAULT_METHODS
+    from exactk.evaluation.compare import compare as run
+    from exactk.evaluation.competitors import named_methods
 
     asked = named_methods(methods or DEFAULT_METHODS)
     if given.moments is not None:

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk.cli.options import list_format
-from exactk.errors import ExactkError, InputError, listing
+from exactk.errors import (
+    ExactkError,
+    InputError,
+    listing,
+)
 
 if TYPE_CHECKING:
-    from exactk.datasets import Entry
-    from exactk.datasets.fetching import Transfer
-    from exactk.datasets.own import OwnSet
+    from exactk.papers.datasets import Entry
+    from exactk.papers.datasets.fetching import Transfer
+    from exactk.papers.datasets.local import OwnSet
 
 __all__ = ["datasets"]
 
@@ -67,8 +71,8 @@ def list_sets(paper: str | None, here: bool, folder: str | None, style: str) -> 
 
     Files of your own in the data folders come last; a large one is not read for its shape.
     """
-    from exactk.datasets import available, find
-    from exactk.datasets.own import own_sets
+    from exactk.papers.datasets import available, find
+    from exactk.papers.datasets.local import own_sets
 
     entries = _entries(paper)
     present = set(available([entry.name for entry in entries], folder=folder)[0])
@@ -137,7 +141,7 @@ def fetch_sets(
     quiet: bool,
 ) -> None:
     """Download data sets from their public sources, and check them."""
-    from exactk.datasets import describe, fetch
+    from exactk.papers.datasets import describe, fetch
 
     if (bool(names) + everything + (paper is not None)) != 1:
         raise click.UsageError("give names of data sets, or --all, or --paper.")
@@ -167,8 +171,13 @@ def fetch_sets(
 @folder_option
 def path_of(name: str | None, folder: str | None) -> None:
     """Print the folders that are looked into, or the file of the set with NAME."""
-    from exactk.datasets import describe, find, folders, names
-    from exactk.datasets.loading import not_here
+    from exactk.papers.datasets import (
+        describe,
+        find,
+        folders,
+        names,
+    )
+    from exactk.papers.datasets.loading import not_here
 
     if name is None:
         for place in folders(folder):
@@ -184,7 +193,7 @@ def path_of(name: str | None, folder: str | None) -> None:
 
 
 def _entries(paper: str | None) -> list[Entry]:
-    from exactk.datasets import describe, names
+    from exactk.papers.datasets import describe, names
 
     entries = [describe(name) for name in names()]
     return [entry for entry in entries if paper is None or paper in entry.papers]

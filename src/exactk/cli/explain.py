@@ -8,9 +8,17 @@ from typing import Any
 import click
 
 from exactk._version import __version__
-from exactk.cli.given import Given, say_warnings, table_options
-from exactk.cli.options import output_option, style_option, words
+from exactk.cli.options import (
+    output_option,
+    style_option,
+    words,
+)
 from exactk.cli.output import check_output, write_output
+from exactk.cli.table_options import (
+    Given,
+    say_warnings,
+    table_options,
+)
 from exactk.cli.wording import as_options
 
 __all__ = ["explain"]
@@ -53,8 +61,8 @@ def explain(
     regret; the sets that are nearly as good, and whether these are all; pairs that stand in for
     each other. Constraints are kept throughout. CSV gives the table of chosen columns.
     """
-    from exactk.choose.explain import explain as explained
-    from exactk.choose.ridge import resolve_ridge
+    from exactk.model_selection.explain import explain as explained
+    from exactk.model_selection.ridge import resolve_ridge
 
     if (k is None) == (not features):
         raise click.UsageError(

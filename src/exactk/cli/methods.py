@@ -24,7 +24,7 @@ def methods(name: str | None, style: str) -> None:
     exactk compare and exactk report also take selectkbest, rfe and l1 of scikit-learn, to compare
     with.
     """
-    from exactk import registry
+    from exactk.methods import registry
 
     if name is not None:
         _describe(name, style)
@@ -47,7 +47,7 @@ def methods(name: str | None, style: str) -> None:
 
 def _describe(name: str, style: str) -> None:
     """Print one method: what it does, and each option with its default and range."""
-    from exactk import registry
+    from exactk.methods import registry
 
     info, cls = registry.describe(name), registry.method_class(name)
     defaults = inspect.signature(cls).parameters

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from exactk.atomic import replace_text
 from exactk.errors import InputError
+from exactk.utils.atomic_write import replace_text
 
 __all__ = ["check_output", "print_as_is", "write_output"]
 

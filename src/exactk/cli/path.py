@@ -8,15 +8,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk._version import __version__
-from exactk.cli.given import Given, say_warnings, table_options
 from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import open_grouped
-from exactk.cli.sought import Sizing, Sought, search_options, size_options
+from exactk.cli.search_options import (
+    Sizing,
+    Sought,
+    search_options,
+    size_options,
+)
+from exactk.cli.table_options import (
+    Given,
+    say_warnings,
+    table_options,
+)
 
 if TYPE_CHECKING:
-    from exactk.choose.sizes import SizeChoice
-    from exactk.problem import Problem
+    from exactk.model_selection.choose_k import SizeChoice
+    from exactk.problem.problem import Problem
 
 __all__ = ["path"]
 
@@ -53,7 +62,7 @@ def path(given: Given, sizing: Sizing, sought: Sought, style: str, output: str |
 
 
 def _text(choice: SizeChoice, problem: Problem, facts: dict[str, Any]) -> str:
-    from exactk.tidy import Tidy
+    from exactk.utils.records_table import Tidy
 
     folds = choice.n_folds > 0
     head = ["", "k", choice.criterion, *(["s. e."] if folds else []), "objective", "added",

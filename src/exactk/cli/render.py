@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from exactk._version import __version__
-from exactk.texts import csv_text, visible
+from exactk.utils.formatting import csv_text, visible
 
 if TYPE_CHECKING:
-    from exactk.problem import Problem
-    from exactk.proof.certificate import Certificate
+    from exactk.problem.problem import Problem
+    from exactk.proof.results import Certificate
     from exactk.result import Result
 
 __all__ = ["STYLES", "render"]

@@ -11,18 +11,31 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exactk.cli.given import Given, say_warnings, table_options
 from exactk.cli.options import distinct_words, size_or_auto
 from exactk.cli.output import check_output, write_output
-from exactk.cli.reproduce import checksum, command_line, python_code
+from exactk.cli.reproduce import (
+    checksum,
+    command_line,
+    python_code,
+)
 from exactk.cli.row_groups import open_grouped
 from exactk.cli.score import ESTIMATORS
-from exactk.cli.sought import Sizing, Sought, search_options, size_options
+from exactk.cli.search_options import (
+    Sizing,
+    Sought,
+    search_options,
+    size_options,
+)
+from exactk.cli.table_options import (
+    Given,
+    say_warnings,
+    table_options,
+)
 from exactk.cli.wording import as_options
 
 if TYPE_CHECKING:
-    from exactk.dossier import Dossier
     from exactk.methods.base import Method
+    from exactk.report.selection_report import Dossier
 
 __all__ = ["report"]
 
@@ -114,10 +127,9 @@ def report(
     data; and how to make it again. Ctrl-C ends it with what is done. --time-limit is for all of
     it.
     """
-    from exactk.dossier import investigate
-    from exactk.dossier.asking import check_rivals
-    from exactk.dossier.inquiry import RIVALS
-    from exactk.registry import create
+    from exactk.methods.registry import create
+    from exactk.report.investigate import RIVALS, investigate
+    from exactk.report.validation import check_rivals
 
     options = sought.options()
     if samples == 1:

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.reproduce_tables import frame_lines, group_lines, problem_lines
+from exactk.cli.reproduce_tables import (
+    frame_lines,
+    group_lines,
+    problem_lines,
+)
 
 if TYPE_CHECKING:
-    from exactk.cli.given import Given
-    from exactk.cli.sought import Sizing, Sought
-    from exactk.problem import Problem
+    from exactk.cli.search_options import Sizing, Sought
+    from exactk.cli.table_options import Given
+    from exactk.problem.problem import Problem
 
 __all__ = ["checksum", "command_line", "python_code"]
 
@@ -95,7 +99,7 @@ def _method(sought: Sought) -> str:
     if not sought.settings:
         return repr(sought.method)
     words = "".join(f", {name}={_code(value)}" for name, value in sought.settings.items())
-    return f"exactk.registry.create({sought.method!r}{words})"
+    return f"exactk.methods.registry.create({sought.method!r}{words})"
 
 
 def _seed(sought: Sought) -> Any:
@@ -158,7 +162,7 @@ def _from_problem(
     seconds: float | None,
 ) -> str:
     """The same by a problem, for tables that are passed over, and for moments."""
-    from exactk.registry import method_class
+    from exactk.methods.registry import method_class
 
     lines = problem_lines(given, sizing.row_groups, problem, held)
     if given.loss.name != "squared":

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exactk.cli.tables import is_passed_over
-from exactk.losses.known import task_of
-from exactk.sources.h5ad import is_h5ad
+from exactk.data.h5ad import is_h5ad
+from exactk.losses.registry import task_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from exactk.cli.given import Given
-    from exactk.problem import Problem
+    from exactk.cli.table_options import Given
+    from exactk.problem.problem import Problem
 
 __all__ = ["frame_lines", "group_lines", "problem_lines"]
 
@@ -34,10 +34,10 @@ def frame_lines(given: Given, row_groups: str | None) -> tuple[list[str], list[s
     Beside them ``weights`` and ``groups``, where the command has them. None for what it did not
     read into memory at once.
     """
-    from exactk.sources.arrow import pandas_index
-    from exactk.sources.files import suffix_of
-    from exactk.streams.folders import find_files
-    from exactk.streams.formats import examine
+    from exactk.data.arrow import pandas_index
+    from exactk.data.files import suffix_of
+    from exactk.streaming.folders import find_files
+    from exactk.streaming.formats import examine
 
     table = given.table
     if table is None or given.classes or is_passed_over(table) or is_h5ad(table):
@@ -73,7 +73,7 @@ def frame_lines(given: Given, row_groups: str | None) -> tuple[list[str], list[s
 
 def _text(table: str, schema: pa.Schema) -> str:
     """How pandas reads a CSV or TSV file as the command does."""
-    from exactk.sources.files import DELIMITERS, suffix_of
+    from exactk.data.files import DELIMITERS, suffix_of
 
     # Nothing is missing in a table that was accepted, and to pandas the word None would be.
     more = ", keep_default_na=False"
@@ -99,7 +99,7 @@ def _encoded(schema: pa.Schema, given: Given, asked: set[str], index: set[str]) 
     """Columns of numbers that pandas takes for categories or objects: what they are read as."""
     import pyarrow as pa
 
-    from exactk.sources.arrow import is_number, plain_type
+    from exactk.data.arrow import is_number, plain_type
 
     used = asked if given.columns else {*schema.names} - {*given.drop} - (index - asked)
     return {

@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exactk.cli.tables import Parts, open_problem, open_stream
+from exactk.cli.tables import (
+    Parts,
+    open_problem,
+    open_stream,
+)
+from exactk.data.h5ad import is_h5ad
 from exactk.errors import InputError
-from exactk.sources.h5ad import is_h5ad
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from exactk.cli.given import Given
-    from exactk.problem import Problem
+    from exactk.cli.table_options import Given
+    from exactk.problem.problem import Problem
 
 __all__ = ["groups_option", "open_grouped"]
 
@@ -73,8 +77,8 @@ def _read_groups(given: Given, column: str, problem: Problem) -> npt.NDArray[np.
     It is read as a target of labels is, beside one feature, so that files of every kind give
     their rows in the same order as before; the cells of an AnnData have it beside them.
     """
-    from exactk.sources.anndata import obs_column
-    from exactk.sources.h5ad import read_h5ad
+    from exactk.data.anndata import obs_column
+    from exactk.data.h5ad import read_h5ad
 
     # A pass leaves out rows that count nothing; a table that is read whole keeps them.
     weights = None if problem.stream is None else given.weights

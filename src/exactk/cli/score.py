@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk._version import __version__
-from exactk.cli.given import Given, say_warnings, table_options
 from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import groups_option, open_grouped
-from exactk.cli.sought import Sought, search_options
-from exactk.texts import visible
+from exactk.cli.search_options import Sought, search_options
+from exactk.cli.table_options import (
+    Given,
+    say_warnings,
+    table_options,
+)
+from exactk.utils.formatting import visible
 
 if TYPE_CHECKING:
-    from exactk.evaluate.honest import SelectionScore
+    from exactk.evaluation.nested_cv import SelectionScore
 
 __all__ = ["score"]
 
@@ -69,9 +73,9 @@ def score(
     first, which leaks. The p-value says how often the same search explains as much of a target
     that is shuffled over the rows. TABLE is what exactk select takes, and must fit in memory.
     """
-    from exactk.evaluate.honest import score_selection
-    from exactk.registry import create
-    from exactk.selector import TopKSelector
+    from exactk.estimators.selector import TopKSelector
+    from exactk.evaluation.nested_cv import score_selection
+    from exactk.methods.registry import create
 
     options = sought.options()
     if given.moments is not None:
@@ -107,7 +111,7 @@ def _rendered(found: SelectionScore, style: str, facts: dict[str, Any]) -> str:
 
 
 def _text(found: SelectionScore, facts: dict[str, Any]) -> str:
-    from exactk.tidy import Tidy
+    from exactk.utils.records_table import Tidy
 
     figures = [name for name in found.folds.columns if name != "features"]
     table = Tidy(

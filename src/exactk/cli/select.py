@@ -9,17 +9,30 @@ from typing import TYPE_CHECKING
 import click
 
 from exactk.cli.certify import optimal_option
-from exactk.cli.given import Given, say_warnings, table_options
-from exactk.cli.options import output_option, size_or_auto, style_option
+from exactk.cli.options import (
+    output_option,
+    size_or_auto,
+    style_option,
+)
 from exactk.cli.output import check_output, write_output
 from exactk.cli.render import render
 from exactk.cli.row_groups import open_grouped
-from exactk.cli.sought import Sizing, Sought, search_options, size_options
+from exactk.cli.search_options import (
+    Sizing,
+    Sought,
+    search_options,
+    size_options,
+)
+from exactk.cli.table_options import (
+    Given,
+    say_warnings,
+    table_options,
+)
 from exactk.errors import InputError
 
 if TYPE_CHECKING:
-    from exactk.problem import Problem
-    from exactk.proof.certificate import Certificate
+    from exactk.problem.problem import Problem
+    from exactk.proof.results import Certificate
     from exactk.result import Result
 
 __all__ = ["select"]
@@ -69,7 +82,7 @@ def select(
     memory but passed over, and must be numeric. In place of TABLE and --target, --from-moments
     takes what exactk stats has made of them, or of many tables.
     """
-    from exactk.choose.ridge import resolve_ridge
+    from exactk.model_selection.ridge import resolve_ridge
     from exactk.solve import solve
 
     if k is not None and sizing.given:
@@ -129,7 +142,7 @@ def _check_places(output: str | None, freeze: str | None, given: Given) -> None:
 def _freeze(
     problem: Problem, result: Result, certificate: Certificate | None, target: str, place: str
 ) -> None:
-    from exactk.frozen import FrozenChoice
+    from exactk.export.saved_selection import FrozenChoice
 
     choice = FrozenChoice.of(problem, result, certificate, target=target)
     write_output(choice.to_json(indent=2, ensure_ascii=False) + "\n", place, "--freeze")

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk._version import __version__
-from exactk.cli.given import Given, say_warnings, table_options
 from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import groups_option, open_grouped
-from exactk.cli.sought import Sought, search_options
+from exactk.cli.search_options import Sought, search_options
+from exactk.cli.table_options import (
+    Given,
+    say_warnings,
+    table_options,
+)
 
 if TYPE_CHECKING:
-    from exactk.choose.stability import Stability
-    from exactk.problem import Problem
+    from exactk.model_selection.stability import Stability
+    from exactk.problem.problem import Problem
 
 __all__ = ["stability"]
 
@@ -57,8 +61,8 @@ def stability(
     rows to draw from. Halves are searched with a tenth of the usual effort unless --effort says
     otherwise.
     """
-    from exactk.choose.ridge import resolve_ridge
-    from exactk.choose.stability import stability as measure
+    from exactk.model_selection.ridge import resolve_ridge
+    from exactk.model_selection.stability import stability as measure
 
     options = sought.options()
     if given.moments is not None:
@@ -94,7 +98,7 @@ def _rendered(found: Stability, problem: Problem, style: str, facts: dict[str, A
 
 
 def _text(found: Stability, problem: Problem, facts: dict[str, Any]) -> str:
-    from exactk.tidy import Tidy
+    from exactk.utils.records_table import Tidy
 
     low, high = found.interval
     rows = [

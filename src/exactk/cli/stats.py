@@ -21,15 +21,19 @@ from exactk.cli.options import (
     weights_option,
 )
 from exactk.cli.output import check_output
-from exactk.cli.tables import Parts, open_stream, settle_labels
+from exactk.cli.tables import (
+    Parts,
+    open_stream,
+    settle_labels,
+)
 from exactk.errors import InputError, listing
-from exactk.texts import visible
+from exactk.utils.formatting import visible
 
 if TYPE_CHECKING:
-    from exactk.archive import Header
-    from exactk.moments import Moments
-    from exactk.streams import Stream
-    from exactk.targets import Task
+    from exactk.data.archive import Header
+    from exactk.data.moments import Moments
+    from exactk.data.targets import Task
+    from exactk.streaming.base import Stream
 
 __all__ = ["stats"]
 
@@ -108,7 +112,7 @@ def build(
     TABLE is a file, a folder or a pattern: CSV or TSV (.gz too), Parquet, Arrow or Feather; or one
     .h5ad file. A part of a table in which only one class occurs needs --task classification.
     """
-    from exactk.doors import STREAM_LIMIT, check_width
+    from exactk.problem.constructors import STREAM_LIMIT, check_width
 
     inputs = [*tables, *([add_to] if add_to is not None else [])]
     check_output(output, "input", inputs)
@@ -162,7 +166,7 @@ def merge(files: tuple[str, ...], output: str, quiet: bool) -> None:
 @list_format
 def info(file: str, style: str) -> None:
     """Say what a file of moments holds, and check that it is whole."""
-    from exactk.columns import usable_columns
+    from exactk.data.usable_columns import usable_columns
 
     header, moments = _header(file), _load(file)
     usable = set(usable_columns(moments).tolist())
@@ -226,9 +230,9 @@ def _as_text(facts: dict[str, Any]) -> str:
 
 
 def _pass(stream: Stream, task: Task, classes: list[Any] | None, quiet: bool) -> Moments:
-    from exactk.doors import reading
-    from exactk.streams.coding import choose_coding
-    from exactk.streams.moments import MomentsFold, stream_moments
+    from exactk.problem.constructors import reading
+    from exactk.streaming.moments import MomentsFold, stream_moments
+    from exactk.streaming.target_encoding import choose_coding
 
     with reading(0 if quiet else 1) as show:
         if task == "auto":
@@ -293,14 +297,14 @@ def _merged(one: Moments, other: Moments, what: str) -> Moments:
 
 
 def _header(file: str) -> Header:
-    from exactk.archive import read_header
-    from exactk.moments import FILE_VERSION
+    from exactk.data.archive import read_header
+    from exactk.data.moments import FILE_VERSION
 
     return read_header(file, "moments", FILE_VERSION)
 
 
 def _load(file: str) -> Moments:
-    from exactk.moments import Moments
+    from exactk.data.moments import Moments
 
     return Moments.load(file)
 

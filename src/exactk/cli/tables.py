@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from exactk.errors import InputError, listing
 
 if TYPE_CHECKING:
-    from exactk.problem import Problem
-    from exactk.streams import Stream
-    from exactk.streams.anndata import CellStream
-    from exactk.streams.files import FileStream
-    from exactk.targets import Task
+    from exactk.data.targets import Task
+    from exactk.problem.problem import Problem
+    from exactk.streaming.anndata import CellStream
+    from exactk.streaming.base import Stream
+    from exactk.streaming.files import FileStream
 
 __all__ = [
     "Parts",
@@ -59,7 +59,7 @@ def open_problem(
     table: str, parts: Parts, *, quiet: bool, memory_limit: int | None = None
 ) -> Problem:
     """Make a problem of a file, a folder or a pattern; a limit of None is that of the library."""
-    from exactk.problem import Problem
+    from exactk.problem.problem import Problem
 
     limit: dict[str, Any] = {} if memory_limit is None else {"memory_limit": memory_limit}
     if parts.classes or is_passed_over(table):
@@ -67,7 +67,7 @@ def open_problem(
         return Problem.from_stream(
             stream, task=parts.task, classes=classes, verbose=0 if quiet else 1, **limit
         )
-    from exactk.sources.h5ad import is_h5ad
+    from exactk.data.h5ad import is_h5ad
 
     if is_h5ad(table):
         adata = _open_cells(table, parts, backed=False)
@@ -75,7 +75,7 @@ def open_problem(
             adata, parts.target, layer=parts.layer, names=parts.gene_names, weights=parts.weights,
             task=parts.task, **limit,
         )  # fmt: skip
-    from exactk.sources.files import read_table, split_table
+    from exactk.data.files import read_table, split_table
 
     _refuse_cells(table, parts)
     split = split_table(
@@ -89,18 +89,18 @@ def open_problem(
 
 def open_stream(tables: Sequence[str], parts: Parts) -> FileStream | CellStream:
     """Open files, folders and patterns, or one AnnData, to be passed over."""
-    from exactk.sources.h5ad import is_h5ad
+    from exactk.data.h5ad import is_h5ad
 
     if len(tables) == 1 and is_h5ad(tables[0]) and os.path.isfile(tables[0]):
-        from exactk.sources.anndata import take_apart
-        from exactk.streams.anndata import CellStream
+        from exactk.data.anndata import take_apart
+        from exactk.streaming.anndata import CellStream
 
         adata = _open_cells(tables[0], parts, backed=is_passed_over(tables[0]))
         cells = take_apart(
             adata, parts.target, layer=parts.layer, names=parts.gene_names, weights=parts.weights
         )
         return CellStream(cells, parts.task, tables[0])
-    from exactk.streams.files import open_files
+    from exactk.streaming.files import open_files
 
     _refuse_cells(tables[0], parts)
     return open_files(
@@ -111,8 +111,8 @@ def open_stream(tables: Sequence[str], parts: Parts) -> FileStream | CellStream:
 
 def is_passed_over(table: str) -> bool:
     """Whether a table is a folder or a pattern, or too large to be read into memory."""
-    from exactk.sources.h5ad import is_h5ad, stored_bytes
-    from exactk.streams.folders import is_pattern
+    from exactk.data.h5ad import is_h5ad, stored_bytes
+    from exactk.streaming.folders import is_pattern
 
     if os.path.isdir(table) or is_pattern(table):
         return True
@@ -127,8 +127,8 @@ def is_passed_over(table: str) -> bool:
 
 def _open_cells(table: str, parts: Parts, *, backed: bool) -> Any:
     """Open an AnnData with the genes that are features; its layers are always read."""
-    from exactk.sources.anndata import gene_names, keep_genes
-    from exactk.sources.h5ad import read_h5ad
+    from exactk.data.anndata import gene_names, keep_genes
+    from exactk.data.h5ad import read_h5ad
 
     for role, column in (
         ("weights", parts.weights),
@@ -149,9 +149,9 @@ def _refuse_cells(table: str, parts: Parts) -> None:
 
 def _bytes_in_memory(table: str, size: int) -> float:
     """What a table takes as float64, at most; infinity where only reading tells."""
-    from exactk.sources.files import needs_pyarrow
-    from exactk.streams.folders import find_files
-    from exactk.streams.formats import examine
+    from exactk.data.files import needs_pyarrow
+    from exactk.streaming.folders import find_files
+    from exactk.streaming.formats import examine
 
     (found,) = find_files(table)
     if found.kind == "text":
@@ -194,7 +194,7 @@ def settle_labels(
     stream: FileStream | CellStream, words: Sequence[str], known: Sequence[Any]
 ) -> tuple[Stream, list[Any] | None]:
     """Read the labels of a CSV file as text where others are: its own may all look like numbers."""
-    from exactk.streams.files import FileStream
+    from exactk.streaming.files import FileStream
 
     as_text = any(isinstance(label, str) for label in known)
     if not as_text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from exactk.texts import visible
+from exactk.utils.formatting import visible
 
 __all__ = ["as_options", "as_sentence"]
 

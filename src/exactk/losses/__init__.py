@@ -9,6 +9,10 @@ Examples
 L2R(r=0.7)
 """
 
-from exactk.losses.known import create, loss_class, names
+from exactk.losses.registry import (
+    create,
+    loss_class,
+    names,
+)
 
 __all__ = ["create", "loss_class", "names"]

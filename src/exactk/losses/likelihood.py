@@ -6,20 +6,22 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logsumexp
 
+from exactk.data.targets import Target, Task
 from exactk.errors import InputError
-from exactk.losses.base import Loss, contrasts, refuse_numbers
-from exactk.losses.criterion import Criterion
+from exactk.losses.base import (
+    Criterion,
+    Loss,
+    contrasts,
+    refuse_numbers,
+)
 from exactk.losses.newton import MANY_OUTPUTS, LikelihoodCriterion
 from exactk.losses.softmax_native import CompiledSoftmax, compiled_softmax
-from exactk.targets import Target, Task
+from exactk.types import Floats, Indices
 
 __all__ = ["Logistic", "Poisson"]
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 # Logit of a class without rows; the others' add up to zero.
 ABSENT = -30.0

@@ -7,15 +7,13 @@ from functools import cached_property, lru_cache
 from math import inf
 
 import numpy as np
-import numpy.typing as npt
 
-from exactk.losses.criterion import Criterion, Fits
+from exactk.losses.base import Criterion, Fits
 from exactk.losses.softmax_native import Limits
+from exactk.types import Floats, Indices
 
 __all__ = ["LikelihoodCriterion", "half_hessian", "products"]
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 # Beyond so many unknowns, or outputs, a system is solved by conjugate gradients, not factored.
 MANY_UNKNOWNS, MANY_OUTPUTS = 800, 64

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.losses.criterion import Fits
+from exactk.losses.base import Fits
 from exactk.losses.native import library
+from exactk.types import Floats, Indices
 
 __all__ = ["CompiledSoftmax", "Limits", "SecondOrder", "compiled_softmax"]
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 _POINTER, _INTEGER, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 # Products of a look at all rows, of a Hessian, and of a call, at most: no call can be interrupted.

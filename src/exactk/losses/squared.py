@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from exactk.losses.base import Loss, refuse_numbers
-from exactk.losses.criterion import Criterion
-from exactk.targets import Target, Task
+from exactk.data.targets import Target, Task
+from exactk.losses.base import Criterion, Loss, refuse_numbers
+from exactk.types import Floats
 
 __all__ = ["OptimalScoring", "Squared", "class_scores"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class Squared(Loss):

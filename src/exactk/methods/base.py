@@ -12,22 +12,25 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from exactk.checks import Check, Number, Seed, Whole
 from exactk.errors import InputError
-from exactk.iterative.course import Start, Starts, best_answer, complete
-from exactk.iterative.irls import reweighted_steps
-from exactk.iterative.table import LABELS, Labels, StandardTable, standard_table
-from exactk.monitor import Monitor
-from exactk.problem import Problem
+from exactk.methods.iteration import (
+    Starts,
+    best_answer,
+    complete,
+)
+from exactk.params import (
+    Check,
+    Seed,
+)
+from exactk.problem.constraints import Rules
+from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
-from exactk.rules import Rules
-from exactk.search.conflicts import possible_sizes
+from exactk.search.infeasibility import possible_sizes
+from exactk.utils.monitor import Monitor
 
 __all__ = [
     "IterativeMethod",
     "Method",
-    "PenaltyMethod",
-    "ReweightedMethod",
     "generator",
     "given_supports",
 ]
@@ -138,7 +141,7 @@ class IterativeMethod(Method):
     """Base of methods that iterate from one or several starts until they converge.
 
     A subclass has a parameter ``max_iter``, perhaps ``n_starts``, and writes its iterations as
-    generators; `exactk.iterative.course` counts them and decides what ends them.
+    generators; `exactk.methods.iteration` counts them and decides what ends them.
     """
 
     max_iter: int
@@ -183,65 +186,6 @@ class IterativeMethod(Method):
             yield answer
             if k < k_max and monitor.expired:
                 answer = replace(answer, status=Status.TIME_LIMIT)
-
-
-class PenaltyMethod(IterativeMethod):
-    """Base of methods with a penalty in place of k: W does not depend on k, which only cuts it.
-
-    The supports of its steps have the largest row of W first.
-    """
-
-    def run_path(self, problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer]:
-        """Every size from one run."""
-        most = min(k_max, len(problem.candidates) - 1)
-        if most >= 1:
-            answer = self.run(problem, most, monitor)
-            for k in range(1, most + 1):
-                yield replace(answer, support=answer.support[:k])
-        for k in range(max(most, 0) + 1, k_max + 1):
-            yield self.run(problem, k, monitor)
-
-
-class ReweightedMethod(PenaltyMethod):
-    """Base of the methods for ‖XW − Y‖₂,ᵣʳ + λ‖W‖₂,ₚᵖ, which differ in r and p alone."""
-
-    needs_rows: ClassVar[bool] = True
-    checks: ClassVar[Mapping[str, Check]] = {
-        "lam": Number("(0, inf)"),
-        "labels": LABELS,
-        "epsilon": Number("[0, inf)"),
-        "max_iter": Whole(1),
-        "tol": Number("[0, inf)"),
-    }
-
-    def __init__(
-        self,
-        lam: float = 1.0,
-        labels: Labels = "plus-minus",
-        epsilon: float = 0.0,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-    ) -> None:
-        self.lam = lam
-        self.labels = labels
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.tol = tol
-
-    @property
-    @abstractmethod
-    def orders(self) -> tuple[float, float]:
-        """The orders r and p."""
-
-    def prepare(self, problem: Problem) -> StandardTable:  # noqa: D102
-        reweighted = self.orders[0] < 2.0
-        # Copies of a row that is fitted exactly would make the system singular.
-        return standard_table(problem, self.labels, robust=reweighted, merge=reweighted)
-
-    def starts(self, problem: Problem, k: int, prepared: StandardTable) -> Starts:  # noqa: D102
-        r, p = self.orders
-        options = {"r": r, "p": p, "lam": self.lam, "epsilon": self.epsilon, "tol": self.tol}
-        return [Start(reweighted_steps(prepared, k, **options))]
 
 
 def _only_choice(problem: Problem, k: int) -> Answer | None:

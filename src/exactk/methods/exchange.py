@@ -8,14 +8,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from exactk.checks import Check, Given, Number, Seed
 from exactk.errors import InputError
-from exactk.methods.base import Method, generator, given_supports
-from exactk.monitor import Monitor
-from exactk.problem import Problem
+from exactk.methods.base import (
+    Method,
+    generator,
+    given_supports,
+)
+from exactk.params import (
+    Check,
+    Given,
+    Number,
+    Seed,
+)
+from exactk.problem.problem import Problem
 from exactk.result import Answer
-from exactk.search.best import best_path, best_support
-from exactk.search.by_loss import best_by_loss, best_path_by_loss, needs_fits
+from exactk.search.find_best import best_path, best_support
+from exactk.search.loss_search import (
+    best_by_loss,
+    best_path_by_loss,
+    needs_fits,
+)
+from exactk.utils.monitor import Monitor
 
 __all__ = ["Exchange"]
 
@@ -32,7 +45,7 @@ class Exchange(Method):
     dropped) has brought nothing: 20·k² of them, at most 1,500, times `effort`.
 
     Where the Gram matrix of a wide table does not fit the memory limit, the swaps and rounds take
-    place in working sets of some thousand columns (`exactk.search.wide`), and what they find is
+    place in working sets of some thousand columns (`exactk.search.wide_search`), and what they find is
     held against all columns by passes over the table, until no swap with any column helps.
 
     Parameters
@@ -60,11 +73,11 @@ class Exchange(Method):
 
     Under constraints (`Problem.with_constraints`) swaps are those that keep them. Columns that must
     be in or out cost nothing. Groups, families, budgets and limits of correlation are searched by
-    whole units, with the block form of the same prices (`exactk.search.blocks`).
+    whole units, with the block form of the same prices (`exactk.search.unit_pricing`).
 
     With another loss than the squared error (`Problem.with_loss`) swaps are priced by the quadratic
     model of that loss at the fit, and those with the best prices are fitted; the steepest by the
-    loss itself is taken, until none of some dozens lowers it (`exactk.search.by_loss`). That is
+    loss itself is taken, until none of some dozens lowers it (`exactk.search.loss_search`). That is
     what ``converged`` then means: no swap in that list improves. The search starts from good
     supports by squared loss; `effort` counts rounds in which a part of the best one is dropped and
     grown anew.

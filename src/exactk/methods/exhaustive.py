@@ -8,24 +8,26 @@ from math import comb, inf
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from exactk.checks import Check, Number
 from exactk.errors import InputError
-from exactk.linalg import DEPENDENT
 from exactk.methods.base import Method
-from exactk.monitor import Monitor
-from exactk.problem import Problem
+from exactk.params import Check, Number
+from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
-from exactk.search.by_loss import FITS_COST, enumerate_by_loss, needs_fits
-from exactk.search.conflicts import settle
+from exactk.search.infeasibility import settle
+from exactk.search.loss_search import (
+    FITS_COST,
+    enumerate_by_loss,
+    needs_fits,
+)
 from exactk.search.state import TIE
 from exactk.search.units import Units
+from exactk.types import Floats, Indices
+from exactk.utils.linalg import DEPENDENT
+from exactk.utils.monitor import Monitor
 
 __all__ = ["Exhaustive"]
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 # Prefixes priced at once; more only costs memory.
 BATCH = 2048

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from exactk.methods.base import Method
-from exactk.monitor import Monitor
-from exactk.problem import Problem
+from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
-from exactk.search.by_loss import greedy_by_loss, needs_fits
-from exactk.search.conflicts import possible_sizes
-from exactk.search.constrained import greedy_units
-from exactk.search.native import make_state, serves
-from exactk.search.working import Foresight
+from exactk.search.infeasibility import possible_sizes
+from exactk.search.loss_search import greedy_by_loss, needs_fits
+from exactk.search.native_state import make_state, serves
+from exactk.search.unit_search import greedy_units
+from exactk.search.working_set import Foresight
+from exactk.utils.monitor import Monitor
 
 __all__ = ["Greedy"]
 

@@ -6,23 +6,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from exactk.checks import Check, Number, Seed, Whole
 from exactk.errors import InputError
 from exactk.methods.base import Method, generator
-from exactk.monitor import Monitor
-from exactk.problem import Problem
+from exactk.params import (
+    Check,
+    Number,
+    Seed,
+    Whole,
+)
+from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
-from exactk.search.best import best_support
-from exactk.search.conflicts import possible_sizes
-from exactk.search.draws import LEAST_PLACES, count_places
-from exactk.search.frequent import Features, Gathered, gather, most_frequent, size_in
-from exactk.search.halves import half_samples
+from exactk.search.find_best import best_support
+from exactk.search.infeasibility import possible_sizes
+from exactk.search.selection_frequency import (
+    Features,
+    Gathered,
+    gather,
+    most_frequent,
+    size_in,
+)
+from exactk.search.subsampling import LEAST_PLACES, count_places, half_samples
+from exactk.types import Indices
+from exactk.utils.monitor import Monitor
 
 __all__ = ["Stability"]
 
-Indices = npt.NDArray[np.intp]
 
 # Twenty-five complementary pairs.
 N_SAMPLES = 50
@@ -55,7 +64,7 @@ class Stability(Method):
     Guaranteed: exactly k columns. Not that no swap lowers the objective; a column that is chosen
     often beside others need not be useful beside those that are chosen here.
 
-    ``scores`` of the result are the frequencies. `exactk.choose.stability` tells more of the same,
+    ``scores`` of the result are the frequencies. `exactk.model_selection.stability` tells more of the same,
     and serves streams that do not fit in memory: their rows are drawn by a hash, since an order of
     all rows would have to be held, and so another draw than that of the same rows in memory.
 

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exactk.monitor import Monitor
-from exactk.problem import Problem
-from exactk.progress import showing
-from exactk.proof.certificate import Certificate
-from exactk.proof.proving import Proof, Terms, known_result
-from exactk.proof.ranked import best_sets
-from exactk.proof.sizes import certify_path
+from exactk.problem.problem import Problem
+from exactk.proof.best_sets import best_sets
+from exactk.proof.certify_path import certify_path
+from exactk.proof.results import Certificate
+from exactk.proof.run import (
+    Proof,
+    Terms,
+    known_result,
+)
 from exactk.result import Result, Status
 from exactk.solve import solve
+from exactk.utils.monitor import Monitor
+from exactk.utils.progress import showing
 
 if TYPE_CHECKING:
     from typing import Any

@@ -1,5 +1,1 @@
-"""One self-contained HTML page from the records of a benchmark, and from nothing else."""
-
-from exactk.report.html import page, write_page
-
-__all__ = ["page", "write_page"]
+"""The report on a selection: `investigate` computes it, `page` writes it as HTML."""

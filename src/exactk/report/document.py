@@ -9,9 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from exactk._version import __version__
-from exactk.atomic import replace_text
 from exactk.errors import InputError
 from exactk.report.markup import Markup, tag
+from exactk.utils.atomic_write import replace_text
 
 __all__ = ["document", "write_document"]
 

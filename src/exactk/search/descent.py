@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from exactk.linalg import DEPENDENT
-from exactk.problem import Problem
-from exactk.search.native import make_state
-from exactk.search.state import TIE, Marks, Outcome, State
+from exactk.problem.problem import Problem
+from exactk.search.native_state import make_state
+from exactk.search.state import (
+    TIE,
+    Marks,
+    Outcome,
+    State,
+)
+from exactk.types import Floats, Indices
+from exactk.utils.linalg import DEPENDENT
 
 __all__ = [
     "Descent",
@@ -21,8 +26,6 @@ __all__ = [
     "trusted_objective",
 ]
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 # Ends of descents kept in mind, the latest; most ways lead to a few of them.
 KNOWN_ENDS = 128

@@ -22,13 +22,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exactk.linalg import DEPENDENT
-from exactk.problem import Problem
+from exactk.problem.problem import Problem
+from exactk.types import Floats, Indices
+from exactk.utils.linalg import DEPENDENT
 
 __all__ = ["TIE", "Marks", "Move", "Outcome", "State", "price_swaps"]
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 Marks = npt.NDArray[np.uint64]
 
 # Gains closer than this share of ‖HY‖² are ties, and ties go to the lowest column index: the

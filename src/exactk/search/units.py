@@ -8,14 +8,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from exactk.problem import Problem
-from exactk.rules import Rules
+from exactk.problem.constraints import Rules
+from exactk.problem.problem import Problem
+from exactk.types import Bools, Indices
 
 __all__ = ["Clashes", "Units"]
 
-Indices = npt.NDArray[np.intp]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 # Correlations are sums: one that is this little above the limit is at the limit.
 ROUNDING = 1e-10
@@ -80,7 +78,7 @@ class Units:
         same = self._stands_for[self.singles]
         return len(np.unique(same)) < len(same)
 
-    def copies_of(self, unit: int) -> Flags:
+    def copies_of(self, unit: int) -> Bools:
         """Return which single columns are copies of this one; of those that must be in, none."""
         out = np.zeros(len(self), dtype=bool)
         if unit < len(self.singles):
@@ -118,7 +116,7 @@ class Units:
         found = np.flatnonzero(self.spread(_flags(self.problem, support))).tolist()
         return found if set(self.columns_of(found)) == wanted else None
 
-    def spread(self, by_column: Flags) -> Flags:
+    def spread(self, by_column: Bools) -> Bools:
         """Return for each unit whether the flag of any of its columns is set."""
         out = np.empty(len(self), dtype=bool)
         out[: len(self.singles)] = by_column[self.singles]
@@ -127,7 +125,7 @@ class Units:
         return out
 
 
-def _flags(problem: Problem, columns: Sequence[int] | Indices) -> Flags:
+def _flags(problem: Problem, columns: Sequence[int] | Indices) -> Bools:
     flags = np.zeros(problem.n_features, dtype=bool)
     flags[np.asarray(columns, dtype=np.intp)] = True
     return flags
@@ -155,14 +153,14 @@ class Clashes:
         self.units, self.limit = units, limit
         self._apart = apart and units.has_copies
         self.is_active = limit is not None or self._apart
-        self._rows: dict[int, Flags] = {}
-        self._pairs: Flags | None = None
+        self._rows: dict[int, Bools] = {}
+        self._pairs: Bools | None = None
         problem = units.problem
         size = np.sqrt(problem.scatter)
         self._unit_size = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
         self._none = np.zeros(len(units), dtype=bool)
 
-    def of(self, unit: int) -> Flags:
+    def of(self, unit: int) -> Bools:
         """Return which units clash with this one; it does not clash with itself."""
         if not self.is_active:
             return self._none
@@ -174,15 +172,15 @@ class Clashes:
             self._rows[unit] = row
         return self._rows[unit]
 
-    def _correlated(self, unit: int, limit: float) -> Flags:
+    def _correlated(self, unit: int, limit: float) -> Bools:
         columns = self.units.columns(unit)
         products = np.abs(self.units.problem.gram.take(columns))
         products *= self._unit_size
         products *= self._unit_size[columns][:, None]
-        too_alike: Flags = products > limit + ROUNDING
+        too_alike: Bools = products > limit + ROUNDING
         return self.units.spread(np.logical_or.reduce(too_alike, axis=0))
 
-    def pairs(self) -> Flags:
+    def pairs(self) -> Bools:
         """Return the clashes of all pairs of units."""
         if self._pairs is None:
             self.units.problem.gram.prefetch(self.units.singles)

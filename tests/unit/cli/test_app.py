@@ -12,8 +12,8 @@ import sys
 import pytest
 
 import exactk
-from exactk import registry
 from exactk.cli import main
+from exactk.methods import registry
 
 
 def python(*args: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from exactk import FrozenChoice, TopKClassifier, TopKRegressor, TopKSelector
-from exactk.streams import columns as reading
+from exactk.streaming import columns as reading
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_many_batches_and_files(run, chosen, frame, tmp_path, monkeypatch) -> No
 
 def test_a_column_that_changes_its_kind_on_the_way(run, chosen, tmp_path, monkeypatch) -> None:
     """Types are guessed from the first rows; what comes later may not fit."""
-    monkeypatch.setattr("exactk.streams.text.BLOCK_BYTES", 2**12)
+    monkeypatch.setattr("exactk.streaming.csv.BLOCK_BYTES", 2**12)
     names = FrozenChoice.load(chosen).names
     n = 2000
     tag = ["1"] * (n - 1) + ["none"]

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from exactk.bench.reading import read_recipe, recipe_names
-from exactk.bench.runner import RunProgress
-from exactk.bench.store import Store
 from exactk.cli.bench_progress import progress
+from exactk.papers.experiments.reading import read_recipe, recipe_names
+from exactk.papers.experiments.runner import RunProgress
+from exactk.papers.experiments.store import Store
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -236,7 +236,7 @@ def test_report_gives_the_page_the_records(run, finished, tmp_path, monkeypatch)
         seen.update(records=records, title=title)
         path.write_text("page")
 
-    monkeypatch.setattr("exactk.report.write_page", write_page, raising=False)
+    monkeypatch.setattr("exactk.papers.experiments.page.html.write_page", write_page, raising=False)
     result = run("bench", "report", finished[0], "-o", tmp_path / "page.html")
     assert result.code == 0
     assert (tmp_path / "page.html").read_text() == "page"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from exactk.cli.bench_tables import render
-from exactk.report.arrange import studies
-from exactk.report.ranks import ranking
-from tests.unit.report import stores
+from exactk.papers.experiments.page.arrange import studies
+from exactk.papers.experiments.page.ranks import ranking
+from tests.unit.papers.experiments.page import stores
 
 
 def test_ranks_go_by_the_measure_of_the_view_and_are_those_of_the_page():

@@ -231,7 +231,7 @@ def test_after_ctrl_c_the_bound_is_given(wine_csv, command):
         # Ignored in what a script starts in the background, and so in all that it starts.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from exactk.cli import main\n"
-        "from exactk.proof.drive import Drive\n"
+        "from exactk.proof.best_first import Drive\n"
         "note = Drive._note\n"
         "def stop(self):\n"
         "    note(self)\n"

@@ -10,7 +10,7 @@ import pytest
 
 import exactk
 from exactk import Problem, compare
-from exactk.evaluate.parts import Given
+from exactk.evaluation.fold_data import Given
 
 WINE = ["--target", "cultivar", "--drop", "id", "--drop", "copies", "-k", 3]
 

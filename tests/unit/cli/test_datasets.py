@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from exactk.cli import main
-from exactk.datasets import names
-from exactk.datasets.catalogue import PAPERS
-from exactk.datasets.fetching import FetchError, Transfer
+from exactk.papers.datasets import names
+from exactk.papers.datasets.catalogue import PAPERS
+from exactk.papers.datasets.fetching import FetchError, Transfer
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ class Fetches:
         self.asked: list[str] = []
         self.options: dict[str, object] = {}
         self.broken = broken
-        monkeypatch.setattr("exactk.datasets.fetch", self)
+        monkeypatch.setattr("exactk.papers.datasets.fetch", self)
 
     def __call__(self, name: str, **options: object) -> Path:
         self.asked.append(name)

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from exactk import Problem
 from exactk.cli import tables
-from exactk.streams import arrow
+from exactk.streaming import arrow
 
 pd = pytest.importorskip("pandas")
 # Without it none of these tests is run: see tests/conftest.py.

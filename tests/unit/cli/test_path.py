@@ -12,8 +12,8 @@ from sklearn.model_selection import GroupKFold
 
 import exactk
 from exactk import Problem, Result, choose_k
-from exactk.choose import sizes
-from exactk.cli import sought
+from exactk.cli import search_options
+from exactk.model_selection import choose_k
 
 NO_ID = ["--drop", "id", "--drop", "copies"]
 
@@ -237,5 +237,5 @@ def test_output_goes_to_a_file(run, wine_csv, tmp_path):
 
 
 def test_criteria_and_rules_are_those_of_the_library():
-    assert sought.CRITERIA == sizes.CHOICES
-    assert sought.RULES == sizes.RULES
+    assert search_options.CRITERIA == choose_k.CHOICES
+    assert search_options.RULES == choose_k.RULES

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 from exactk import Moments, Problem, investigate
-from exactk.dossier import inquiry
+from exactk.report import investigate
 
 DROPPED = ["--target", "cultivar", "--drop", "id", "--drop", "copies"]
 # Little of everything that takes time.
@@ -310,7 +310,9 @@ MISTAKES = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_are_said_before_any_work(run, here, wine_csv, monkeypatch, name):
     for search in ("solve", "choose_k"):
-        monkeypatch.setattr(inquiry, search, lambda *args, **options: pytest.fail("a search ran"))
+        monkeypatch.setattr(
+            investigate, search, lambda *args, **options: pytest.fail("a search ran")
+        )
     before = wine_csv.read_bytes()
     more, words = MISTAKES[name]
     start = ["wine.csv", *(DROPPED[2:] if "--target" in more else DROPPED)]
@@ -331,7 +333,7 @@ def test_ctrl_c_before_there_is_a_choice(run, here, wine_csv, monkeypatch):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(inquiry, "solve", stop)
+    monkeypatch.setattr(investigate, "solve", stop)
     result = run("report", "wine.csv", *DROPPED, "-k", 2)
     assert result.code == 130
     assert "nothing was written" in result.err
@@ -342,7 +344,7 @@ def test_ctrl_c_before_there_is_a_choice(run, here, wine_csv, monkeypatch):
 STOPPED = """
 import signal, sys
 from exactk.cli import main
-from exactk.dossier import inquiry
+from exactk.report import investigate
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 whole = inquiry.score_part

@@ -11,8 +11,8 @@ import pytest
 
 import exactk
 from exactk import Problem, score_selection
-from exactk.choose import estimators
 from exactk.cli.score import ESTIMATORS
+from exactk.model_selection import scoring
 
 WINE = ["--target", "cultivar", "--drop", "id", "--drop", "copies", "-k", 3, "--permutations", 5]
 
@@ -106,15 +106,15 @@ def test_groups_column(run, wine_sites, wine, sites):
 
 
 def test_stopped_within_the_permutations(run, wine_csv, monkeypatch):
-    from exactk.evaluate import null
+    from exactk.evaluation import permutation_test
 
-    explained, calls = null._explained, []
+    explained, calls = permutation_test._explained, []
 
     def stopped(problem, *options):
         calls.append(problem)
         return None if len(calls) == 4 else explained(problem, *options)
 
-    monkeypatch.setattr(null, "_explained", stopped)
+    monkeypatch.setattr(permutation_test, "_explained", stopped)
     result = run("score", wine_csv, *WINE)
     assert result.code == 130
     assert "stopped by the user after 2 of 5 permutations" in result.err
@@ -151,7 +151,7 @@ def test_moments_have_no_rows(run, wine_csv, tmp_path):
 
 
 def test_estimators_are_those_of_the_library():
-    assert tuple(estimators.ESTIMATORS) == ESTIMATORS
+    assert tuple(scoring.ESTIMATORS) == ESTIMATORS
     assert np.all([name.islower() for name in ESTIMATORS])
 
 

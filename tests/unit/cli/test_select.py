@@ -232,7 +232,7 @@ def test_output_is_checked_before_the_work(run, wine_csv, tmp_path, monkeypatch)
     def fail(path):
         raise AssertionError("the table was read")
 
-    monkeypatch.setattr("exactk.sources.files.read_table", fail)
+    monkeypatch.setattr("exactk.data.files.read_table", fail)
     place = tmp_path / "absent" / "x.csv"
     args = ["--target", "cultivar", "-k", 2, "--output", place]
     assert run("select", wine_csv, *args).code == 2
@@ -268,7 +268,7 @@ def test_interrupt_gives_the_best_so_far(wine_csv):
         # Ignored in what a script starts in the background, and so in all that it starts.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from exactk.cli import main\n"
-        "from exactk.monitor import Monitor\n"
+        "from exactk.utils.monitor import Monitor\n"
         "Monitor.report = lambda *progress: _thread.interrupt_main()\n"
         f"main({[*args, '--time-limit', '60', '--format', 'json']!r})"
     )
@@ -287,7 +287,7 @@ def test_interrupt_before_there_is_a_result(run, wine_csv, tmp_path, monkeypatch
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("exactk.sources.files.read_table", interrupt)
+    monkeypatch.setattr("exactk.data.files.read_table", interrupt)
     place = tmp_path / "x.csv"
     result = run("select", wine_csv, "--target", "cultivar", "-k", 2, "--output", place)
     assert (result.code, result.out) == (130, "")

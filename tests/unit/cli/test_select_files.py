@@ -21,7 +21,7 @@ from exactk.cli import tables
 from exactk.cli.options import byte_count
 from exactk.cli.select import select
 from exactk.cli.tables import is_passed_over, labels_of
-from exactk.sources.files import read_table
+from exactk.data.files import read_table
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_file_is_passed_over_if_it_is_large(run, wine_csv, parquet, tmp_path, 
     monkeypatch.setattr(tables, "LARGE_TABLE", 8 * table.num_rows * table.num_columns - 1)
     assert is_passed_over(str(paths[0]))
     monkeypatch.setattr(tables, "LARGE_TABLE", 1_000)
-    monkeypatch.setattr("exactk.sources.files.read_table", fail)
+    monkeypatch.setattr("exactk.data.files.read_table", fail)
     for path in paths:
         args = ["--target", "cultivar", "-k", 3, "--format", "json"]
         drop = ["--drop", "id"] if path == wine_csv else []
@@ -239,7 +239,7 @@ def test_an_interrupt_while_reading_leaves_nothing(tmp_path):
         "import signal\n"
         # Ignored in what a script starts in the background, and so in all that it starts.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import exactk.streams.lanes as lanes\n"
+        "import exactk.streaming.parallel_fold as lanes\n"
         "told = lanes.fold_windows\n"
         "def tell(*args, **options):\n"
         "    shown = options['on_rows']\n"
@@ -248,7 +248,7 @@ def test_an_interrupt_while_reading_leaves_nothing(tmp_path):
         "        shown(done, total)\n"
         "    options['on_rows'] = show\n"
         "    return told(*args, **options)\n"
-        "import exactk.streams.files as files\n"
+        "import exactk.streaming.files as files\n"
         "files.fold_windows = tell\n"
         "from exactk.cli import main\n"
         f"main({args!r})"

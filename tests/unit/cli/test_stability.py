@@ -9,7 +9,7 @@ import json
 import pytest
 
 from exactk import Problem, resolve_ridge
-from exactk.choose.stability import stability
+from exactk.model_selection.stability import stability
 
 ARGS = ["--target", "cultivar", "--drop", "id", "--drop", "copies", "-k", 3, "--samples", 12]
 

@@ -18,7 +18,7 @@ import pytest
 
 import exactk
 from exactk import Moments, Problem, solve
-from exactk.streams.moments import stream_moments
+from exactk.streaming.moments import stream_moments
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -487,7 +487,7 @@ def test_ctrl_c_during_the_pass(run, wine_csv, tmp_path, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("exactk.streams.moments.MomentsFold.close", interrupt)
+    monkeypatch.setattr("exactk.streaming.moments.MomentsFold.close", interrupt)
     done = run("stats", "build", wine_csv, *BUILD, "-o", tmp_path / "m.npz")
     assert done.code == 130
     assert "interrupted" in done.err
@@ -520,14 +520,14 @@ def test_ctrl_c_while_the_file_grows(wine_csv):
         "import signal, time\n"
         # Ignored in what a script starts in the background, and so in all that it starts.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import exactk.archive\n"
+        "import exactk.data.archive\n"
         "from exactk.cli import main\n"
-        "strips = exactk.archive._bytes_of\n"
+        "strips = exactk.data.archive._bytes_of\n"
         "def slow(array, half):\n"
         "    for part in strips(array, half):\n"
         "        yield part\n"
         "        time.sleep(60)\n"
-        "exactk.archive._bytes_of = slow\n"
+        "exactk.data.archive._bytes_of = slow\n"
         f"main({args!r})"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from exactk.losses.base import contrasts
-from exactk.losses.criterion import Criterion
-from exactk.losses.known import create, names
+from exactk.data.targets import code_target
+from exactk.losses.base import Criterion, contrasts
 from exactk.losses.newton import LikelihoodCriterion, half_hessian
+from exactk.losses.registry import create, names
 from exactk.losses.reweighted import ResidualCriterion
-from exactk.targets import code_target
 
 Array = np.ndarray[Any, Any]
 N = 14

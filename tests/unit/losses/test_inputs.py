@@ -9,7 +9,7 @@ import pytest
 
 from exactk import Problem, solve, solve_path
 from exactk.errors import InputError
-from exactk.losses.known import names
+from exactk.losses.registry import names
 from tests.oracles.brute import make_classes, make_numbers
 from tests.support import says
 

@@ -8,14 +8,14 @@ from math import inf
 import numpy as np
 import pytest
 
-from exactk.losses import reweighted, reweighted_native
-from exactk.losses.criterion import Fits, design
-from exactk.losses.residual import L2R
+from exactk.data.targets import Target
+from exactk.losses import reweighted
+from exactk.losses.base import Fits, design
 from exactk.losses.reweighted import ResidualCriterion
-from exactk.targets import Target
+from exactk.losses.robust import L2R
 
 pytestmark = pytest.mark.skipif(
-    reweighted_native.compiled() is None, reason="the library is not built or switched off"
+    reweighted.compiled() is None, reason="the library is not built or switched off"
 )
 
 SHAPES = [(62, 5, 1), (301, 8, 3), (1000, 20, 4), (7, 2, 2), (3, 1, 1), (130, 10, 13)]
@@ -67,7 +67,7 @@ def test_short_calls_come_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     criterion, Z, theta = _case(301, 8, 3, 1.0)
     cold, whole = criterion.cold(Z, 0.5), criterion.fits(Z, 0.5, theta, steps=60, tol=1e-6)
     reported = criterion.fits(Z, 0.5, theta, steps=60, tol=1e-13)
-    monkeypatch.setattr(reweighted_native, "PRODUCTS_A_CALL", 1)
+    monkeypatch.setattr(reweighted, "PRODUCTS_A_CALL", 1)
     again = criterion.fits(Z, 0.5, theta, steps=60, tol=1e-6)
     np.testing.assert_array_equal(again.theta, whole.theta)
     np.testing.assert_array_equal(again.values, whole.values)
@@ -101,6 +101,6 @@ def test_without_memory_a_fit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
             return 0
 
     criterion, Z, theta = _case(62, 5, 1, 1.0)
-    monkeypatch.setattr(reweighted_native, "compiled", Poor)
+    monkeypatch.setattr(reweighted, "compiled", Poor)
     with pytest.raises(MemoryError, match="no memory"):
         criterion.fits(Z, 0.5, theta, steps=9, tol=1e-3)

@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 import exactk
 from exactk import losses
 from exactk.losses.softmax_native import CompiledSoftmax
-from exactk.search.model import LossTable, Support
-from exactk.search.newton_model import NewtonModel
+from exactk.search.loss_pricing import LossTable, Support
+from exactk.search.newton_pricing import NewtonModel
 
 pytestmark = pytest.mark.skipif(
     losses.native.library() is None, reason="the library is not built or switched off"

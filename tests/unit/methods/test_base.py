@@ -5,8 +5,8 @@ import pytest
 
 from exactk import InputError, Problem
 from exactk.methods.base import Method, generator
-from exactk.monitor import Monitor
 from exactk.result import Answer, Status
+from exactk.utils.monitor import Monitor
 
 
 class First(Method):

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
-from exactk import InputError, Problem, Status, progress, solve
+from exactk import InputError, Problem, Status, solve
 from exactk.methods.exchange import Exchange
-from exactk.monitor import Monitor, Progress
+from exactk.utils import progress
+from exactk.utils.monitor import Monitor, Progress
 from tests.oracles.brute import Reference, make_classes, make_numbers
 
 

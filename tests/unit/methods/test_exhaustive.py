@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from exactk import InputError, Problem, Status, solve
 from exactk.methods import exhaustive
 from exactk.methods.exhaustive import Exhaustive
-from exactk.monitor import Monitor, Progress
+from exactk.utils.monitor import Monitor, Progress
 from tests.oracles.brute import Reference, make_classes, make_numbers
 
 

@@ -64,7 +64,7 @@ def test_copies_are_taken_once_and_the_first_of_them() -> None:
 
 def test_progress_counts_the_columns() -> None:
     from exactk.methods.greedy import Greedy
-    from exactk.monitor import Monitor
+    from exactk.utils.monitor import Monitor
 
     X, y = make_classes(40, 6, 3, seed=2)
     seen = []

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactk import InputError, Problem, Status, registry, solve
-from exactk.iterative.table import standard_table
+from exactk import InputError, Problem, Status, solve
+from exactk.methods import registry
+from exactk.papers.methods.standard_table import standard_table
 from tests.oracles.brute import make_classes, make_numbers
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -82,7 +83,7 @@ def test_a_huge_penalty_ranks_by_size_and_not_by_position(name: str) -> None:
 
 
 def test_outliers_do_not_make_ordinary_rows_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    import exactk.iterative.irls as irls
+    import exactk.papers.methods.irls as irls
 
     X, y = make_numbers(4000, 6, 1, seed=0)
     y = y.ravel().copy()

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits, load_wine
 
 from exactk import InputError, Problem, Status, solve, solve_path
 from exactk.methods.exchange import Exchange
-from exactk.monitor import Monitor, Progress
+from exactk.utils.monitor import Monitor, Progress
 from tests.oracles.brute import Reference, make_classes, make_numbers
 
 

@@ -8,7 +8,7 @@ import pytest
 import exactk
 from exactk import Problem, Status, solve, solve_path
 from exactk.methods import stability as module
-from exactk.search.halves import half_samples
+from exactk.search.subsampling import half_samples
 from tests.oracles.brute import make_classes
 from tests.support import says
 

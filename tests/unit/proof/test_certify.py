@@ -16,13 +16,17 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 import exactk
 from exactk import Moments, Problem, Status, best_sets, certify, certify_path, solve, solve_path
 from exactk.errors import InputError
-from exactk.monitor import Monitor, Progress
+from exactk.proof import (
+    best_sets,
+    certify_path,
+    run,
+)
 from exactk.proof import certify as module
-from exactk.proof import proving, ranked, sizes
-from exactk.proof.drive import Drive
-from exactk.proof.opening import open_tree
-from exactk.proof.proving import Proof
+from exactk.proof.best_first import Drive
+from exactk.proof.make_tree import open_tree
+from exactk.proof.run import Proof
 from exactk.result import Path, Result
+from exactk.utils.monitor import Monitor, Progress
 from tests.support import says
 
 
@@ -229,7 +233,7 @@ def test_an_interrupt_before_there_is_a_bound(
     cancer: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = solve(cancer, 3)
-    monkeypatch.setattr(proving, "open_tree", _interrupt)
+    monkeypatch.setattr(run, "open_tree", _interrupt)
     found = certify(cancer, known)
     assert (found.status, found.lower, found.gap, found.nodes) == (Status.INTERRUPTED, 0.0, 1.0, 0)
     assert not found.proven
@@ -242,7 +246,7 @@ def test_an_interrupted_search_is_not_proven(
 ) -> None:
     stopped = Result.from_dict({**solve(cancer, 3).to_dict(), "status": "interrupted"})
     monkeypatch.setattr(module, "solve", lambda *given, **options: stopped)
-    monkeypatch.setattr(proving, "open_tree", lambda *given: pytest.fail("nobody waits for this"))
+    monkeypatch.setattr(run, "open_tree", lambda *given: pytest.fail("nobody waits for this"))
     found = certify(cancer, 3)
     assert found.status == found.result.status == Status.INTERRUPTED
 
@@ -301,7 +305,7 @@ def test_copies_of_a_column_are_one_choice() -> None:
 def test_what_is_wrong_is_said_before_any_work(
     cancer: Problem, monkeypatch: pytest.MonkeyPatch, result: Any, options: Any, words: list[str]
 ) -> None:
-    monkeypatch.setattr(proving, "open_tree", lambda *given: pytest.fail("work was begun"))
+    monkeypatch.setattr(run, "open_tree", lambda *given: pytest.fail("work was begun"))
     with says(*words):
         certify(cancer, result, **options)
 
@@ -380,7 +384,7 @@ def test_sizes_without_sets_are_left_out() -> None:
 def test_an_interrupted_path_keeps_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = _hard()
     path = solve_path(problem, 12)
-    monkeypatch.setattr(sizes, "showing", lambda *words: _raising(2))
+    monkeypatch.setattr(certify_path, "showing", lambda *words: _raising(2))
     found = certify_path(problem, path)
     assert found.sizes == list(range(1, 13))
     assert found.status == Status.INTERRUPTED
@@ -429,7 +433,7 @@ def test_a_list_that_is_not_proven_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     assert list(found.objectives) == sorted(found.objectives)
     assert "others may" not in found.summary
     assert found.summary.startswith("Not proven: other sets of 12")
-    monkeypatch.setattr(ranked, "showing", lambda *words: _raising(2))
+    monkeypatch.setattr(best_sets, "showing", lambda *words: _raising(2))
     stopped = best_sets(problem, 12, 5)
     assert stopped.status == Status.INTERRUPTED
     assert 0 < stopped.lower <= stopped.objectives[0]
@@ -607,7 +611,7 @@ def test_what_was_given_may_be_a_mask_or_a_certificate() -> None:
 def test_a_bound_that_is_interrupted_is_still_handed_down(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem.from_arrays(*load_digits(return_X_y=True))
     turns = 0
-    turn = sizes._Rounds._turn
+    turn = certify_path._Rounds._turn
 
     def stopped(self: Any, *args: Any) -> None:
         nonlocal turns
@@ -616,7 +620,7 @@ def test_a_bound_that_is_interrupted_is_still_handed_down(monkeypatch: pytest.Mo
             raise KeyboardInterrupt
         turn(self, *args)
 
-    monkeypatch.setattr(sizes._Rounds, "_turn", stopped)
+    monkeypatch.setattr(certify_path._Rounds, "_turn", stopped)
     path = certify_path(problem, 14, time_limit=10)
     lower = [one.lower for one in path]
     assert path.status == Status.INTERRUPTED

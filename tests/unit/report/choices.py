@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes, load_wine
 
 import exactk
-from exactk.report.choice import write_choice_page
+from exactk.report.page.page import write_choice_page
 
 HOSTILE = (
     "<script>window.hacked = 1</script>",

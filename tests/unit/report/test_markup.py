@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactk.report.markup import FORBIDDEN, Markup, escape, join, tag
-from tests.unit.report.stores import HOSTILE
+from exactk.report.markup import (
+    FORBIDDEN,
+    Markup,
+    escape,
+    join,
+    tag,
+)
+from tests.unit.papers.experiments.page.stores import HOSTILE
 
 
 class Reader(HTMLParser):

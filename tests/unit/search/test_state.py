@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactk import Problem
-from exactk.search.native import NativeState, library
+from exactk.search.native_state import NativeState, library
 from exactk.search.state import State
+from exactk.types import Floats
 from tests.oracles.brute import Reference, make_classes, make_numbers
-
-Floats = npt.NDArray[np.float64]
 
 KINDS = [
     pytest.param(State, id="numpy"),

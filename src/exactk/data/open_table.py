@@ -1,0 +1,150 @@
+"""The one door through which a table in memory comes in."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
+from exactk.data.anndata import is_anndata
+from exactk.data.categories import Category
+from exactk.data.dense import DenseRows
+from exactk.data.design_matrix import Rows
+from exactk.data.frames import is_frame, open_frame
+from exactk.data.sparse import SparseRows
+from exactk.errors import InputError, listing
+
+__all__ = ["check_names", "is_dask", "open_rows"]
+
+
+def open_rows(
+    X: Any, feature_names: Sequence[str] | None = None, sample_weight: Any = None
+) -> Rows:
+    """Open a table for reading: array, nested list, sparse matrix, or frame.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, pandas or polars frame, Arrow table
+    feature_names : sequence of str or None
+        Names for columns that have none, or in place of those they have. Text and categories of a
+        frame are coded as columns of 0 and 1 afterwards, see `Rows.categories`.
+    sample_weight : array-like of shape (n,) or None
+        What each row counts where a category is coded: the level that weighs most has no column.
+
+    Returns
+    -------
+    Rows
+
+    Raises
+    ------
+    InputError
+        Not two-dimensional, empty, neither numbers nor text in a frame, duplicate or too few names.
+    """
+    if isinstance(X, (str, os.PathLike)):
+        raise InputError(f"X is a path, {str(X)!r}; Problem.from_files(path, target) reads files")
+    _refuse_elsewhere(X)
+    given = check_names(feature_names)
+    categories: tuple[Category, ...] = ()
+    if type(X) is not np.ndarray and is_frame(X):
+        X, given, categories = open_frame(X, given, sample_weight)
+    elif isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise InputError(
+            f"X is a masked array with {int(np.ma.getmaskarray(X).sum())} masked values; fill them "
+            f"in (X.filled) or drop those rows"
+        )
+    elif isinstance(X, np.matrix):
+        raise InputError("X is a numpy.matrix; make it an array with numpy.asarray(X)")
+    if not _is_plain(X):
+        try:
+            # Values are checked for NaN and infinity in the first pass of arithmetic, not here.
+            X = check_array(
+                X,
+                accept_sparse=("csr", "csc"),
+                dtype="numeric",
+                ensure_all_finite=False,
+                ensure_min_samples=2,
+                input_name="X",
+            )
+        except ValueError as error:
+            way = _way_out(str(error))
+            # scikit-learn knows its own words by their last point.
+            words = str(error).rstrip(".") if way else str(error)
+            raise InputError(f"{words}{way}") from error
+    if not sparse.issparse(X) and X.dtype.kind not in "fiub":
+        raise InputError(f"X has dtype {X.dtype}, which is not a number; convert it to float64")
+    if given is not None and len(given) != X.shape[1]:
+        raise InputError(f"feature_names has {len(given)} names, X has {X.shape[1]} columns")
+    if sparse.issparse(X):
+        return SparseRows(X, given)
+    return DenseRows(np.asarray(X), given, categories)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection; Dask itself is not imported.
+
+    Examples
+    --------
+    >>> is_dask([[1.0]])
+    False
+    """
+    return _library(X) in ("dask", "dask_expr")
+
+
+def _library(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
+def _refuse_elsewhere(X: Any) -> None:
+    """Raise for tables that come in by other doors, and name the one that takes them."""
+    if is_dask(X):
+        raise InputError(
+            f"X is a dask {type(X).__name__}, whose rows are not in memory; use "
+            f"Problem.from_dask(X, y), or TopKSelector"
+        )
+    if is_anndata(X):
+        raise InputError(
+            f"X is an {type(X).__name__} of anndata; use Problem.from_anndata(adata, target), or "
+            f"give the parts: X=adata.X, y=adata.obs[target]"
+        )
+    if _library(X) == "pyspark":
+        raise InputError(
+            "X is a Spark table, whose rows are not in memory; use Problem.from_spark(X, target=…)"
+        )
+
+
+def _way_out(message: str) -> str:
+    """What to do about an array that scikit-learn refuses, where it does not say so."""
+    if "could not convert string" in message:
+        return "; a pandas or polars frame may have columns of text"
+    if "sample(s)" in message:
+        return ": X needs rows to compare, at least two; give more of them"
+    return ""
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether X is an array that nothing need be done to, by far the most common case."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype.kind in "fiub"
+        and X.shape[0] >= 2
+        and X.shape[1] >= 1
+    )
+
+
+def check_names(feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return names as strings, or say which occur twice."""
+    if feature_names is None:
+        return None
+    if isinstance(feature_names, str) or not hasattr(feature_names, "__iter__"):
+        raise InputError(f"feature_names must be a list of names, not {feature_names!r}")
+    names = tuple(str(name) for name in feature_names)
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(f"duplicate names in feature_names: {listing(repeated)}")
+    return names

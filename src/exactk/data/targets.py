@@ -1,0 +1,434 @@
+"""One coding of targets: classes to one-hot columns, numbers to columns, whatever they came as."""
+
+from __future__ import annotations
+
+import datetime as dt
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn.utils.multiclass import type_of_target
+
+from exactk.errors import InputError, listing
+from exactk.types import Floats
+
+__all__ = [
+    "MOST_WEIGHT",
+    "Target",
+    "Task",
+    "code_target",
+    "code_weights",
+    "is_missing",
+    "refuse_amounts",
+    "weigh_classes",
+]
+
+Task = Literal["auto", "classification", "regression"]
+
+# Beyond this many distinct integers, each rare, classes are not assumed: a count or an age
+# coded as classes would run without complaint and answer another question.
+MANY_CLASSES = 20
+ROWS_PER_CLASS = 5
+# Sums of weights are multiplied with each other, and float64 ends at 1.8e308.
+MOST_WEIGHT = 1e140
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The target in the form that moments need.
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}
+    classes : ndarray or None
+        Sorted labels, one per output; None unless the rows carry one label each.
+    codes : ndarray of intp or None
+        Index into `classes` per row; -1 for a row of weight zero whose label occurs nowhere else.
+    values : ndarray or None
+        The n × c numbers when there are no codes.
+    scores : ndarray or None
+        What stands for each class in its column of Y; None is 1.
+    """
+
+    task: Literal["classification", "regression"]
+    classes: npt.NDArray[Any] | None
+    codes: npt.NDArray[np.intp] | None
+    values: Floats | None
+    scores: Floats | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        rows = self.codes if self.codes is not None else self.values
+        assert rows is not None
+        return len(rows)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns of Y."""
+        if self.classes is not None:
+            return len(self.classes)
+        assert self.values is not None
+        return int(self.values.shape[1])
+
+    def block(self, start: int, stop: int) -> Floats:
+        """Rows ``start:stop`` of Y as float64; one-hot rows are made here, never for all rows."""
+        if self.codes is None:
+            assert self.values is not None
+            return self.values[start:stop]
+        codes = self.codes[start:stop]
+        block = np.zeros((len(codes), self.n_outputs))
+        known = codes >= 0
+        scores = 1.0 if self.scores is None else self.scores[codes[known]]
+        block[np.flatnonzero(known), codes[known]] = scores
+        return block
+
+    def subset(self, rows: Any) -> Target:
+        """Return the target of some rows, with the same classes."""
+        codes = None if self.codes is None else self.codes[rows]
+        values = None if self.values is None else self.values[rows]
+        return Target(self.task, self.classes, codes, values, self.scores)
+
+    def take(self, rows: Any) -> Floats:
+        """Some rows of Y, by any NumPy index."""
+        part = self.subset(rows)
+        return part.block(0, part.n_rows)
+
+
+def code_weights(sample_weight: Any, n_rows: int) -> Floats | None:
+    """Check sample weights: one finite, non-negative number a row, not all zero."""
+    if sample_weight is None:
+        return None
+    try:
+        raw = np.asarray(sample_weight)
+        if raw.dtype.kind == "c":
+            raise InputError("Complex data not supported: sample_weight has complex values")
+        weights = raw.astype(np.float64)
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"sample_weight must be numbers, one a row: {error}") from error
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.ndim != 1:
+        raise InputError(
+            f"Sample weights must be 1D array or scalar; sample_weight has shape {weights.shape}"
+        )
+    if weights.shape[0] != n_rows:
+        raise InputError(
+            f"sample_weight.shape == {weights.shape}, expected ({n_rows},): one weight for each "
+            f"row of X"
+        )
+    bad = np.flatnonzero(~np.isfinite(weights))
+    if bad.size:
+        raise InputError(
+            f"sample_weight is NaN or infinite in {bad.size} row(s), first in row {bad[0]}"
+        )
+    negative = np.flatnonzero(weights < 0)
+    if negative.size:
+        raise InputError(
+            f"sample_weight is negative in {negative.size} row(s), first in row {negative[0]} "
+            f"({weights[negative[0]]:g}); weights must be zero or more"
+        )
+    if not weights.any():
+        raise InputError("sample_weight is zero for every row: no row is left to learn from")
+    if weights.max() > MOST_WEIGHT:
+        row = int(np.argmax(weights))
+        raise InputError(
+            f"sample_weight is {weights[row]:g} in row {row}, too large for float64 sums; divide "
+            f"all weights by the largest one, which changes nothing but their unit"
+        )
+    return weights
+
+
+def weigh_classes(class_weight: Any, target: Target, weights: Floats | None) -> Floats | None:
+    """Return the weights of the rows times those of their classes.
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or mapping of label to float
+        "balanced" makes all classes weigh the same, together as much as the rows do. Labels that a
+        mapping does not name weigh 1.
+    target : Target
+    weights : ndarray or None
+
+    Examples
+    --------
+    >>> weigh_classes("balanced", code_target(["a", "b", "b", "b"]), None).round(4).tolist()
+    [2.0, 0.6667, 0.6667, 0.6667]
+    """
+    if class_weight is None:
+        return weights
+    if target.codes is None or target.classes is None:
+        raise InputError(
+            "class_weight is for classes, one a row, and y holds something else; give "
+            "task='classification' if they are classes, or sample_weight instead"
+        )
+    codes, rows = target.codes, np.ones(target.n_rows) if weights is None else weights
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        counts = np.bincount(
+            codes[codes >= 0], weights=rows[codes >= 0], minlength=target.n_outputs
+        )
+        # A class may have no rows that count, as in a sample.
+        there = counts > 0
+        each = np.divide(rows.sum(), there.sum() * counts, out=np.ones_like(counts), where=there)
+    elif isinstance(class_weight, Mapping):
+        each = _named_weights(class_weight, target.classes)
+    else:
+        raise InputError(
+            f"class_weight must be None, 'balanced' or a mapping of labels to weights, not "
+            f"{class_weight!r}"
+        )
+    # Rows whose label is not known have weight zero.
+    return code_weights(rows * each[np.maximum(codes, 0)], target.n_rows)
+
+
+def _named_weights(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -> Floats:
+    place = {label: i for i, label in enumerate(classes.tolist())}
+    each = np.ones(len(classes))
+    named = {key.item() if isinstance(key, np.generic) else key for key in class_weight}
+    for label, weight in class_weight.items():
+        label = label.item() if isinstance(label, np.generic) else label
+        if label not in place and named.issuperset(place):
+            # A fold may lack a class; where all that there are have a weight, that is no slip.
+            continue
+        if label not in place:
+            raise InputError(
+                f"class_weight names {label!r}, which is no class of y: "
+                f"{', '.join(map(repr, classes.tolist()[:6]))}"
+            )
+        number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
+        if not number or not 0 < weight < np.inf:
+            raise InputError(
+                f"class_weight must be numbers above 0, and is {weight!r} for {label!r}; to leave "
+                f"a class out, leave out its rows"
+            )
+        each[place[label]] = weight
+    return each
+
+
+def code_target(y: Any, task: Task = "auto", weights: Floats | None = None) -> Target:
+    """Code a target of any kind.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, c)
+        Labels (strings, integers, booleans, categoricals), numbers, several outputs, or a
+        multilabel indicator.
+    task : {"auto", "classification", "regression"}
+        "auto" follows scikit-learn's ``type_of_target``.
+    weights : ndarray or None
+        Rows of weight zero do not create classes.
+
+    Returns
+    -------
+    Target
+
+    Examples
+    --------
+    >>> code_target(["b", "a", "b"]).block(0, 3)
+    array([[0., 1.],
+           [1., 0.],
+           [0., 1.]])
+    >>> code_target([0.5, 1.5]).task
+    'regression'
+    """
+    if task not in ("auto", "classification", "regression"):
+        raise InputError(f"task must be 'auto', 'classification' or 'regression', not {task!r}")
+    values = _as_array(y)
+    _refuse_missing(values)
+    counted = values if weights is None else values[weights > 0]
+    if _holds_dates(values):
+        _refuse_dates(counted, task)
+    if task == "auto":
+        task = _guess_task(counted)
+    if task == "regression" or values.ndim == 2:
+        return _code_numbers(values, task)
+    return _code_labels(values, counted)
+
+
+def _as_array(y: Any) -> npt.NDArray[Any]:
+    if y is None:
+        raise InputError(
+            "y is None: exactk requires y to be passed, but the target y is None; "
+            "selection is supervised"
+        )
+    if issparse(y):
+        raise InputError("y is a sparse matrix; make it dense with y.toarray()")
+    try:
+        values = np.asarray(y)
+    except ValueError as error:
+        raise InputError(f"y is not a rectangular array: {error}") from error
+    if values.dtype.kind == "O" and any(np.ndim(value) for value in values.ravel()):
+        raise InputError("y holds lists, tuples or arrays; give one label or number for each row")
+    if values.dtype.kind == "S" or (values.dtype.kind == "O" and _has_bytes(values)):
+        raise InputError("y holds bytes; decode them to strings first")
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim not in (1, 2) or values.size == 0:
+        raise InputError(
+            f"y should be a 1d array, one target a row, or 2d, several outputs a row; "
+            f"got an array of shape {values.shape} instead."
+        )
+    if np.iscomplexobj(values):
+        raise InputError("Complex data not supported: y has complex values")
+    return values
+
+
+def _has_bytes(values: npt.NDArray[Any]) -> bool:
+    return any(isinstance(value, bytes) for value in values.ravel())
+
+
+def _holds_dates(values: npt.NDArray[Any]) -> bool:
+    """Whether these are dates, times or durations, as NumPy, pandas or Python have them."""
+    kinds = (dt.date, dt.timedelta, np.datetime64, np.timedelta64)
+    return values.dtype.kind in "mM" or (
+        values.dtype.kind == "O" and all(isinstance(value, kinds) for value in values.ravel())
+    )
+
+
+def _refuse_dates(values: npt.NDArray[Any], task: Task) -> None:
+    """Raise for dates that are amounts of time; a few of them, of many rows each, are labels."""
+    what = str(values.dtype) if values.dtype.kind in "mM" else type(values.ravel()[0]).__name__
+    way = "give numbers, such as days since the first one"
+    if task == "regression" or values.ndim == 2:
+        raise InputError(f"y holds dates or durations ({what}), which are not numbers; {way}")
+    if task == "classification":
+        return
+    n_rows, n_dates = len(values), len(set(values.tolist()))
+    many = n_dates > MANY_CLASSES and n_dates * ROWS_PER_CLASS > n_rows
+    if many or 2 * n_dates > n_rows:
+        raise InputError(
+            f"y holds {n_dates} different dates or durations ({what}) in {n_rows} rows, which "
+            f"would be classes; {way}, or labels as text"
+        )
+
+
+def _refuse_missing(values: npt.NDArray[Any]) -> None:
+    if values.dtype.kind == "f":
+        bad = ~np.isfinite(values)
+    elif values.dtype.kind in "OMm":
+        # None, NaN, NaT and pandas.NA are the only common values that differ from themselves
+        # or are None; comparison with pandas.NA is neither, hence the try.
+        bad = np.frompyfunc(is_missing, 1, 1)(values).astype(bool)
+    else:
+        return
+    if bad.any():
+        row = int(np.argwhere(bad)[0][0])
+        raise InputError(
+            f"Input y contains NaN, infinity or missing values: {int(bad.sum())} of them, the "
+            f"first in row {row}; drop those rows or fill them in first"
+        )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT, pandas.NA or infinite."""
+    if value is None:
+        return True
+    try:
+        if isinstance(value, float):
+            return not np.isfinite(value)
+        return bool(value != value)
+    except TypeError:
+        return True
+
+
+def _guess_task(values: npt.NDArray[Any]) -> Literal["classification", "regression"]:
+    if values.ndim == 1 and values.dtype.kind in "iubU":
+        # As type_of_target has it, without its price.
+        _refuse_amounts(values)
+        return "classification"
+    if values.dtype.kind == "O" and values.ndim == 1:
+        try:
+            return _guess_task(values.astype(float if _all_numbers(values) else str))
+        except OverflowError as error:
+            raise InputError("y holds numbers too large for float64; rescale y") from error
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+        # type_of_target warns of many classes; the check below answers that with an error.
+        warnings.simplefilter("ignore", UserWarning)
+        kind = type_of_target(values, input_name="y")
+    if kind in ("continuous", "continuous-multioutput", "multiclass-multioutput"):
+        return "regression"
+    if kind == "multiclass" and values.dtype.kind in "iuf":
+        _refuse_amounts(values)
+    if kind == "unknown":
+        raise InputError(f"Unknown label type: y has dtype {values.dtype} and no known form")
+    return "classification"
+
+
+def _refuse_amounts(values: npt.NDArray[Any]) -> None:
+    if len(values) > MANY_CLASSES and values.dtype.kind in "iufU":
+        refuse_amounts(np.unique(values).size, len(values), numbers=values.dtype.kind != "U")
+
+
+def refuse_amounts(n_classes: int, n_rows: int, *, numbers: bool) -> None:
+    """Raise where whole numbers, or labels, are too many to be classes without a word."""
+    if n_classes <= MANY_CLASSES:
+        return
+    if numbers and n_classes * ROWS_PER_CLASS > n_rows:
+        raise InputError(
+            f"y holds {n_classes} distinct whole numbers in {n_rows} rows: classes or "
+            f"amounts? Say task='classification' or task='regression'"
+        )
+    if not numbers and n_classes == n_rows:
+        raise InputError(
+            f"y holds {n_classes} labels in {n_rows} rows, all different: that looks like a "
+            f"name of each row, not a class; give task='classification' if it is meant"
+        )
+
+
+def _all_numbers(values: npt.NDArray[Any]) -> bool:
+    return all(
+        isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_))
+        for v in values
+    )
+
+
+def _code_numbers(
+    values: npt.NDArray[Any], task: Literal["classification", "regression"]
+) -> Target:
+    try:
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        asked = " (which a loss for numbers implies)" if task == "regression" else ""
+        raise InputError(
+            f"y cannot be read as numbers, as task={task!r}{asked} with {values.ndim}-d y needs: "
+            f"{error}"
+        ) from error
+    if numbers.ndim == 1:
+        numbers = numbers[:, None]
+    return Target(task=task, classes=None, codes=None, values=numbers)
+
+
+def _code_labels(values: npt.NDArray[Any], counted: npt.NDArray[Any]) -> Target:
+    if values.dtype.kind == "f" and not np.array_equal(counted, np.round(counted)):
+        raise InputError(
+            "Unknown label type: continuous. y holds fractions, which are not classes; "
+            "use task='regression' or code the classes first"
+        )
+    codes = None
+    try:
+        if len(counted) == len(values):
+            classes, codes = np.unique(values, return_inverse=True)
+        else:
+            classes = np.unique(counted)
+    except TypeError as error:
+        kinds = sorted({type(v).__name__ for v in counted})
+        raise InputError(
+            f"y mixes labels that cannot be sorted together ({listing(kinds)}); make them all "
+            f"strings or all numbers"
+        ) from error
+    if len(classes) < 2:
+        only = f", {str(classes[0])!r}" if len(classes) else ""
+        raise InputError(
+            f"y has {len(classes)} class{only}: classification needs at least two classes "
+            f"(in rows of non-zero weight)"
+        )
+    if codes is None:
+        index = {label: code for code, label in enumerate(classes.tolist())}
+        codes = np.fromiter((index.get(v, -1) for v in values.tolist()), dtype=np.intp)
+    return Target(task="classification", classes=classes, codes=codes.astype(np.intp), values=None)

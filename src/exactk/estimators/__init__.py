@@ -1,0 +1,1 @@
+"""TopKSelector, TopKClassifier and TopKRegressor."""

@@ -1,0 +1,453 @@
+"""TopKClassifier and TopKRegressor: k features and the model on them, in one estimator."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from exactk.data.frames import (
+    as_table,
+    code_again,
+    is_frame,
+    take_columns,
+)
+from exactk.data.open_table import is_dask
+from exactk.errors import InputError
+from exactk.estimators.selector import TopKSelector
+from exactk.losses.base import Loss
+from exactk.losses.likelihood import Logistic, Poisson
+from exactk.losses.registry import read_loss
+from exactk.losses.squared import OptimalScoring
+from exactk.methods.base import Method
+from exactk.problem.constraints import Count
+from exactk.problem.problem import Problem
+from exactk.types import Floats
+
+__all__ = ["TopKClassifier", "TopKRegressor"]
+
+
+# Scatter within classes counts as no less than this share of the whole.
+LEAST_WITHIN = 1e-13
+
+
+class _TopKModel(TopKSelector):
+    """What both estimators share: predictions by the fit on the selected features."""
+
+    def _linear(self, X: Any) -> Floats:
+        """Return the predictions of the linear fit, one column an output."""
+        check_is_fitted(self)
+        if is_dask(X):
+            raise InputError(
+                "predictions of a Dask collection are made part by part: "
+                "X.map_blocks(model.predict) or X.map_partitions(model.predict)"
+            )
+        X, chosen = as_table(X), np.flatnonzero(self.support_)
+        if hasattr(self, "coded_feature_names_"):
+            if not is_frame(X):
+                raise InputError("the model was fitted on text or categories: X must be a frame")
+            validate_data(self, X, reset=False, skip_check_array=True)
+            taken = code_again(take_columns(X, chosen), self._coding)
+        else:
+            taken = validate_data(self, X, reset=False, accept_sparse="csr")[:, chosen]
+        predicted: Floats = np.asarray(taken @ self.coef_[:, self._columns].T) + self.intercept_
+        return predicted
+
+
+def _gives_probabilities(model: TopKClassifier) -> bool:
+    # Of a fitted model the loss that it was fitted by, whatever was set since.
+    name = model.result_.loss if hasattr(model, "result_") else read_loss(model.loss).name
+    if name in (Logistic.name, OptimalScoring.name):
+        return True
+    raise AttributeError(
+        f"loss {name!r} is not a model of probabilities; take loss='logistic' or 'optimal_scoring'"
+    )
+
+
+class TopKClassifier(ClassifierMixin, _TopKModel):
+    """Classify with exactly k features: which ones, and the model on them, in one.
+
+    Multinomial logistic regression in which exactly k rows of the coefficients are not zero, chosen
+    to have the least deviance; or another loss. It is a selector, too: ``transform`` gives the
+    features.
+
+    Parameters
+    ----------
+    k : int or "auto"
+        How many features.
+    loss : {"logistic", "optimal_scoring", "squared", "l21", "l2r", "huber"} or Loss
+        What is minimised. With "optimal_scoring" the model is linear discriminant analysis on the
+        features that serve it best. The others have a linear fit of one-hot classes, of which the
+        largest output is predicted, and no probabilities.
+    ridge : "auto", "cv" or float
+        Ridge relative to the size of the columns and to how the loss bends; see
+        `exactk.resolve_ridge`.
+    class_weight : None, "balanced" or mapping of label to float
+        What rows of a class weigh.
+    method, scale, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
+        As in `TopKSelector`, and all that follow in the signature.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Labels.
+    coef_ : ndarray of shape (n_classes, n_features)
+        Coefficients, zero outside the selection: those of every class, for two classes as for more.
+        Where X has text or categories, one for each column that they are coded as. With
+        "optimal_scoring" they are those of the discriminants; ``result_.coef`` has the fit of the
+        scores.
+    intercept_ : ndarray of shape (n_classes,)
+    support_, selected_, ranking_, objective_, ridge_, status_, k_, result_, n_iter_
+        As in `TopKSelector`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has string column names.
+
+    See Also
+    --------
+    TopKSelector : The selection alone, for a model of one's own.
+    TopKRegressor : The same for numbers and counts.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from exactk import TopKClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = TopKClassifier(k=3).fit(X, y)
+    >>> model.get_feature_names_out().tolist()
+    ['worst radius', 'worst texture', 'worst concave points']
+    >>> model.predict_proba(X[:2]).round(3).tolist()
+    [[1.0, 0.0], [0.999, 0.001]]
+    >>> round(model.score(X, y), 3)
+    0.968
+    """
+
+    task = "classification"
+
+    def __init__(
+        self,
+        k: int | str = 10,
+        *,
+        loss: str | Loss = "logistic",
+        method: str | Method = "exchange",
+        ridge: str | float = "auto",
+        class_weight: Any = None,
+        scale: bool = True,
+        effort: float | None = None,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        k_max: int | None = None,
+        criterion: str = "cv",
+        cv: Any = None,
+        rule: str = "one_se",
+        scoring: Any = None,
+        estimator: Any = None,
+        include: Any = None,
+        exclude: Any = None,
+        groups: Any = None,
+        count: Count = "groups",
+        families: Any = None,
+        at_least: Any = None,
+        at_most: Any = None,
+        costs: Any = None,
+        budget: float | None = None,
+        max_correlation: float | None = None,
+        certify: bool | float = False,
+    ) -> None:
+        self.k = k
+        self.loss = loss
+        self.method = method
+        self.ridge = ridge
+        self.class_weight = class_weight
+        self.scale = scale
+        self.effort = effort
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+        self.k_max = k_max
+        self.criterion = criterion
+        self.cv = cv
+        self.rule = rule
+        self.scoring = scoring
+        self.estimator = estimator
+        self.include = include
+        self.exclude = exclude
+        self.groups = groups
+        self.count = count
+        self.families = families
+        self.at_least = at_least
+        self.at_most = at_most
+        self.costs = costs
+        self.budget = budget
+        self.max_correlation = max_correlation
+        self.certify = certify
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TopKClassifier:
+        """Find the k features and fit the model on them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d)
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,) or None
+        groups : array-like of shape (n,) or None
+            Handed to the splitter where ``k="auto"`` cross-validates.
+
+        Returns
+        -------
+        TopKClassifier
+            Itself.
+        """
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected; its only column is "
+                "taken",
+                DataConversionWarning,
+                stacklevel=2,
+            )
+        super().fit(X, y, sample_weight, groups)
+        return self
+
+    def _check(self, problem: Problem) -> None:
+        if problem.classes is None:
+            raise InputError(
+                "TopKClassifier is for one label a row, and y holds several; fit one for each "
+                "column of y, or use TopKSelector"
+            )
+
+    def _finish(self, problem: Problem) -> None:
+        super()._finish(problem)
+        if isinstance(problem.loss, OptimalScoring):
+            self._discriminate(problem)
+
+    def _discriminate(self, problem: Problem) -> None:
+        """Put the linear discriminants in the place of the fit of the scores.
+
+        All of it is in the moments: class means from XᵀHY, the scatter within classes as what is
+        left of XᵀHX. Where classes are far apart little is left, and it is taken from the rows.
+        """
+        S = self.result_.support
+        target = problem.target
+        assert target is not None
+        assert target.scores is not None
+        shares = problem.y_mean / target.scores
+        counts = np.maximum(shares * problem.weight, np.finfo(float).tiny)
+        means = problem.cross[:, S] / (target.scores * counts)[:, None]
+        whole = problem.gram.block(S)
+        within = whole - (means.T * counts) @ means
+        if problem.reads_rows(len(S)) and target.codes is not None:
+            counted = problem.counted
+            codes = target.codes[counted]
+            w = 1.0 if problem.weights is None else problem.weights[counted, None]
+            x = problem.standardised(S)[0][counted] - means[codes]
+            within = (x * w).T @ x
+        # What tells the classes apart perfectly leaves nothing within them.
+        within[np.diag_indices_from(within)] += problem.penalty + LEAST_WITHIN * np.diagonal(whole)
+        W = np.linalg.solve(within / problem.weight, means.T).T
+        with np.errstate(divide="ignore"):
+            b = np.log(shares) - 0.5 * np.einsum("cj,cj->c", W, means)
+        coef = W * problem.x_scale[S]
+        self.coef_[:, S] = coef
+        self.intercept_ = b - coef @ problem.x_mean[S]
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return how much speaks for each class; for two classes, for the second of them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes), or (n,) for two classes
+        """
+        predicted = self._linear(X)
+        return predicted if predicted.shape[1] > 2 else predicted[:, 1] - predicted[:, 0]
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row for which most speaks.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        largest = np.argmax(self._linear(X), axis=1)
+        labels: npt.NDArray[Any] = self.classes_[largest]
+        return labels
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]  # no stubs
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class; for losses "logistic" and "optimal_scoring".
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        probabilities: Floats = softmax(self._linear(X), axis=1)
+        return probabilities
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]  # no stubs
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithms of the probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare what scikit-learn may expect."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        tags.target_tags.single_output = True
+        return tags
+
+
+class TopKRegressor(RegressorMixin, _TopKModel):
+    """Predict numbers or counts with exactly k features: which ones, and the model, in one.
+
+    Parameters
+    ----------
+    k : int or "auto"
+        How many features.
+    loss : {"squared", "l21", "l2r", "huber", "poisson"} or Loss
+        What is minimised. "poisson" is for counts: it predicts their mean, exp(xW + b).
+    ridge : "auto", "cv" or float
+        Ridge relative to the size of the columns and to how the loss bends; see
+        `exactk.resolve_ridge`.
+    method, scale, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
+        As in `TopKSelector`, and all that follow in the signature.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_outputs, n_features)
+        Coefficients, zero outside the selection.
+    intercept_ : ndarray of shape (n_outputs,)
+    support_, selected_, ranking_, objective_, ridge_, status_, k_, result_, n_iter_
+        As in `TopKSelector`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X has string column names.
+
+    See Also
+    --------
+    TopKSelector : The selection alone, for a model of one's own.
+    TopKClassifier : The same for classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from exactk import TopKRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TopKRegressor(k=3, loss="huber").fit(X, y)
+    >>> model.get_feature_names_out().tolist()
+    ['bmi', 'bp', 's5']
+    >>> model.predict(X[:2]).shape
+    (2,)
+    """
+
+    task = "regression"
+    class_weight = None
+
+    def __init__(
+        self,
+        k: int | str = 10,
+        *,
+        loss: str | Loss = "squared",
+        method: str | Method = "exchange",
+        ridge: str | float = "auto",
+        scale: bool = True,
+        effort: float | None = None,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        k_max: int | None = None,
+        criterion: str = "cv",
+        cv: Any = None,
+        rule: str = "one_se",
+        scoring: Any = None,
+        estimator: Any = None,
+        include: Any = None,
+        exclude: Any = None,
+        groups: Any = None,
+        count: Count = "groups",
+        families: Any = None,
+        at_least: Any = None,
+        at_most: Any = None,
+        costs: Any = None,
+        budget: float | None = None,
+        max_correlation: float | None = None,
+        certify: bool | float = False,
+    ) -> None:
+        self.k = k
+        self.loss = loss
+        self.method = method
+        self.ridge = ridge
+        self.scale = scale
+        self.effort = effort
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+        self.k_max = k_max
+        self.criterion = criterion
+        self.cv = cv
+        self.rule = rule
+        self.scoring = scoring
+        self.estimator = estimator
+        self.include = include
+        self.exclude = exclude
+        self.groups = groups
+        self.count = count
+        self.families = families
+        self.at_least = at_least
+        self.at_most = at_most
+        self.costs = costs
+        self.budget = budget
+        self.max_correlation = max_correlation
+        self.certify = certify
+
+    def predict(self, X: Any) -> Floats:
+        """Return the prediction for each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,), or (n, n_outputs) if y had several columns
+        """
+        predicted = self._linear(X)
+        if self.result_.loss == Poisson.name:
+            predicted = np.exp(predicted)
+        return predicted[:, 0] if predicted.shape[1] == 1 else predicted
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare what scikit-learn may expect."""
+        tags = super().__sklearn_tags__()
+        name = self.loss if isinstance(self.loss, str) else getattr(self.loss, "name", "")
+        tags.target_tags.positive_only = name == Poisson.name
+        return tags

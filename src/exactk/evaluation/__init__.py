@@ -1,0 +1,1 @@
+"""Scores of a selection on held-out rows, beside other methods."""

@@ -1,0 +1,1 @@
+"""A saved selection for production."""

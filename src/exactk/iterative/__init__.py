@@ -1,1 +1,0 @@
-"""What the papers' iterative methods share: the course of their iterations, and their table."""

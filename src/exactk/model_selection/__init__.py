@@ -1,0 +1,1 @@
+"""The number of features, the ridge, stability and explanations."""

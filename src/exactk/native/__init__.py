@@ -1,0 +1,1 @@
+"""The compiled code: loading it, and limits on threads."""

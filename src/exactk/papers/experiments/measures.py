@@ -1,0 +1,229 @@
+"""Redundancy, sparsity and stability of sets of columns, and the error of a linear fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from exactk.errors import InputError
+from exactk.papers.experiments.column_check import (
+    checked_support,
+    checked_table,
+    standardiser,
+)
+from exactk.params import Number, Whole
+from exactk.types import Floats
+from exactk.utils.set_similarity import mean_jaccard, nogueira_index
+
+__all__ = [
+    "jaccard",
+    "linear_rmse",
+    "nogueira",
+    "redundancy",
+    "redundancy_paper",
+    "sparsity_level",
+]
+
+
+def redundancy(X: Any, support: Iterable[int]) -> float:
+    """Return the mean absolute correlation over all pairs of the chosen columns.
+
+    A constant column correlates with none (0), and a single column has no pairs: 0.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+    support : iterable of int
+
+    Returns
+    -------
+    float
+        Between 0 (uncorrelated) and 1 (copies of one column).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> round(redundancy(X, [2, 3]), 4), redundancy(X, [2])
+    (0.9629, 0.0)
+    """
+    table = checked_table("X", X)
+    columns = checked_support(support, table.shape[1])
+    if columns.size < 2:
+        return 0.0
+    part = table[:, columns]
+    Z = standardiser(part).apply(part)
+    sizes = np.sqrt((Z**2).sum(axis=0))
+    Z /= np.where(sizes > 0, sizes, 1.0)
+    correlations = np.minimum(np.abs(Z.T @ Z), 1.0)
+    return float(correlations[np.triu_indices(columns.size, 1)].mean())
+
+
+def redundancy_paper(X: Any, support: Iterable[int]) -> float:
+    """Return the redundancy rate as the formula of the nmAPG paper has it: half of the mean.
+
+    The formula adds the absolute correlations of the pairs i > j, each pair once, and divides by
+    ``|F|(|F| − 1)``, which counts each pair twice: copies of one column have 0.5.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+    support : iterable of int
+
+    Returns
+    -------
+    float
+        Between 0 and 0.5.
+
+    References
+    ----------
+    An et al., Journal of Nonlinear and Variational Analysis, 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> round(redundancy_paper(X, [2, 3]), 4)
+    0.4814
+    """
+    return redundancy(X, support) / 2.0
+
+
+def sparsity_level(norms: Any, tol: float = 0.0) -> int:
+    """Return how many rows of a matrix of coefficients have a norm above a tolerance.
+
+    Parameters
+    ----------
+    norms : array-like of shape (d,)
+        Norms of the rows.
+    tol : float
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> sparsity_level([0.0, 1e-9, 0.5], 1e-6)
+    1
+    """
+    Number("[0, inf)")("tol", tol)
+    try:
+        values = np.asarray(norms, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"norms cannot be read as numbers: {error}") from error
+    if values.ndim != 1 or not np.isfinite(values).all() or (values < 0).any():
+        raise InputError("norms must be one finite number of zero or more for each row")
+    return int((values > tol).sum())
+
+
+def nogueira(supports: Sequence[Iterable[int]], d: int) -> float:
+    """Return the stability of a selection by Nogueira's index.
+
+    With M sets, p_f the share of those that hold column f, and s_f² = M/(M−1)·p_f(1−p_f):
+    1 − mean_f(s_f²) / (k̄/d·(1 − k̄/d)), where k̄ is the mean size. It is corrected for chance: sets
+    drawn at random have 0 on average, however large they are.
+
+    Parameters
+    ----------
+    supports : sequence of iterables of int
+        Two sets or more, for example one a split.
+    d : int
+        Number of columns they are chosen from.
+
+    Returns
+    -------
+    float
+        1 for equal sets, which holds also where they are empty or all columns; at least −1/(M−1).
+
+    References
+    ----------
+    S. Nogueira, K. Sechidis, G. Brown, "On the stability of feature selection algorithms",
+    JMLR 18(174), 2018.
+
+    Examples
+    --------
+    >>> nogueira([[0, 1], [0, 1], [0, 1]], 10)
+    1.0
+    >>> round(nogueira([[0, 1], [0, 2], [0, 1]], 10), 4)
+    0.5833
+    """
+    Whole(1)("d", d)
+    sets = _several(supports)
+    member = np.zeros((len(sets), d))
+    for row, support in zip(member, sets, strict=True):
+        row[checked_support(support, d)] = 1.0
+    return nogueira_index(member)
+
+
+def jaccard(supports: Sequence[Iterable[int]]) -> float:
+    """Return the mean over all pairs of sets of their common columns by all columns of the two.
+
+    Parameters
+    ----------
+    supports : sequence of iterables of int
+        Two sets or more; two empty ones are equal, 1.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(jaccard([[0, 1], [0, 2], [0, 1]]), 4)
+    0.5556
+    """
+    return mean_jaccard(_several(supports))
+
+
+def linear_rmse(X_train: Any, Y_train: Any, X_test: Any, Y_test: Any) -> float:
+    """Return the root mean squared error on the test part of a linear fit to the training part.
+
+    Least squares with intercept on all columns given; of columns that depend on each other the
+    solution of least norm (columns standardised) is taken. The mean is over rows and outputs.
+
+    Parameters
+    ----------
+    X_train, X_test : array-like of shape (n, k) and (m, k)
+        The chosen columns.
+    Y_train, Y_test : array-like of shape (n,) or (n, c), and (m,) or (m, c)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(linear_rmse([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0], [[3.0]], [7.5]), 6)
+    0.5
+    """
+    X, T = checked_table("X_train", X_train), checked_table("X_test", X_test)
+    Y, U = _outputs("Y_train", Y_train, len(X)), _outputs("Y_test", Y_test, len(T))
+    if X.shape[1] != T.shape[1]:
+        raise InputError(f"X_train has {X.shape[1]} columns, X_test {T.shape[1]}")
+    if Y.shape[1] != U.shape[1]:
+        raise InputError(f"Y_train has {Y.shape[1]} outputs, Y_test {U.shape[1]}")
+    mean = Y.mean(axis=0)
+    scale = standardiser(X)
+    coef = np.linalg.lstsq(scale.apply(X), Y - mean, rcond=None)[0]
+    return float(np.sqrt(((U - mean - scale.apply(T) @ coef) ** 2).mean()))
+
+
+def _several(supports: Sequence[Iterable[int]]) -> list[list[int]]:
+    try:
+        sets = [list(support) for support in supports]
+    except TypeError:
+        raise InputError(f"supports must be a list of lists of columns, not {supports!r}") from None
+    if len(sets) < 2:
+        raise InputError(f"supports must hold two sets or more to compare, not {len(sets)}")
+    return sets
+
+
+def _outputs(name: str, Y: Any, n_rows: int) -> Floats:
+    values = np.asarray(Y)
+    table = checked_table(name, values[:, None] if values.ndim == 1 else values)
+    if len(table) != n_rows:
+        raise InputError(f"{name} has {len(table)} rows, its table {n_rows}")
+    return table

@@ -1,0 +1,1 @@
+"""The HTML page of the papers' experiments."""

@@ -1,0 +1,69 @@
+"""A picture of an explanation: what each chosen feature is worth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from exactk.plots.base import (
+    COLOURS,
+    INK,
+    Display,
+    label,
+    need_answer,
+)
+
+if TYPE_CHECKING:
+    from exactk.model_selection.explain import Explanation
+
+__all__ = ["ExplainDisplay"]
+
+
+class ExplainDisplay(Display):
+    """Loss of dropping each chosen feature, beside the price of its best substitute.
+
+    Parameters
+    ----------
+    explanation : Explanation
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from exactk.plots import ExplainDisplay
+    >>> from sklearn.datasets import load_iris
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> display = ExplainDisplay.from_explanation(exactk.explain(problem, 2))
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['x3', 'x1']
+    >>> from exactk.plots.base import need_pyplot
+    >>> need_pyplot().close(display.figure_)
+    """
+
+    def __init__(self, explanation: Explanation) -> None:
+        need_answer(explanation, "an explanation", "exactk.explain", "members", "alternatives")
+        self.explanation = explanation
+
+    @classmethod
+    def from_explanation(cls, explanation: Explanation, *, ax: Any = None) -> ExplainDisplay:
+        """Draw an explanation; its axes are `ax_`."""
+        return cls(explanation).drawn(ax)
+
+    def draw(self, ax: Any) -> None:
+        """Draw two bars for each feature, the most useful on top."""
+        table = self.explanation.members
+        places = np.arange(len(table))
+        dropped = 100.0 * np.array(table["share"])
+        price = 100.0 * np.array(table["price_share"])
+        ax.barh(places - 0.2, dropped, height=0.38, color=COLOURS[0], label="dropped")
+        ax.barh(places + 0.2, price, height=0.38, color=COLOURS[1], label="substituted")
+        for place, value, name in zip(places, price, table["substitute"], strict=True):
+            if name is not None:
+                ax.annotate(
+                    label(name), (max(value, 0.0), place + 0.2), xytext=(3, 0),
+                    textcoords="offset points", va="center", fontsize="small", color=INK,
+                )  # fmt: skip
+        ax.set_yticks(places, [label(name) for name in table["feature"]])
+        ax.invert_yaxis()
+        ax.set_xlabel("rise of the objective, % of the empty set's")
+        ax.legend()

@@ -1,0 +1,102 @@
+"""How often features are chosen on halves of the rows, as bars."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from exactk.params import Whole
+from exactk.plots.base import (
+    COLOURS,
+    SOFT,
+    Display,
+    label,
+    need_answer,
+)
+
+if TYPE_CHECKING:
+    from exactk.model_selection.stability import Stability
+
+__all__ = ["StabilityDisplay"]
+
+MOST_BARS = 25
+PARTS = {"core": COLOURS[0], "exchangeable": COLOURS[4], "never": SOFT}
+
+
+class StabilityDisplay(Display):
+    """Bars of the selection frequencies, with their intervals and the thresholds.
+
+    Parameters
+    ----------
+    stability : Stability
+    n_features : int
+        How many bars at most, the most frequent features first.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from exactk import Problem
+    >>> from exactk.model_selection.stability import stability
+    >>> found = stability(Problem.from_arrays(*load_wine(return_X_y=True)), 3, n_samples=10)
+    >>> display = StabilityDisplay.from_stability(found)
+    >>> display.ax_.get_xlabel()
+    'share of 10 half-samples'
+    >>> from exactk.plots.base import need_pyplot
+    >>> need_pyplot().close(display.figure_)
+    """
+
+    def __init__(self, stability: Stability, n_features: int = MOST_BARS) -> None:
+        need_answer(stability, "a stability", "exactk.stability", "table", "n_samples", "interval")
+        Whole(1)("n_features", n_features)
+        self.stability = stability
+        self.n_features = n_features
+        # As high as its bars need.
+        self.size = (6.0, 1.4 + 0.24 * min(n_features, len(stability.table)))
+
+    @classmethod
+    def from_stability(
+        cls, stability: Stability, *, n_features: int = MOST_BARS, ax: Any = None
+    ) -> StabilityDisplay:
+        """Draw the frequencies of a `Stability`.
+
+        Parameters
+        ----------
+        stability : Stability
+        n_features : int
+            How many bars at most.
+        ax : matplotlib Axes or None
+            None makes a new figure.
+
+        Returns
+        -------
+        StabilityDisplay
+        """
+        return cls(stability, n_features).drawn(ax)
+
+    def draw(self, ax: Any) -> None:  # noqa: D102
+        found = self.stability
+        rows = found.table[: self.n_features].to_dicts()
+        places = np.arange(len(rows))
+        for part, colour in PARTS.items():
+            those = [i for i, row in enumerate(rows) if row["part"] == part]
+            if those:
+                lengths = [rows[i]["frequency"] for i in those]
+                ax.barh(places[those], lengths, color=colour, label=part, height=0.7)
+        middle = [row["frequency"] for row in rows]
+        reach = [
+            [row["frequency"] - row["low"] for row in rows],
+            [row["high"] - row["frequency"] for row in rows],
+        ]
+        ax.errorbar(middle, places, xerr=reach, fmt="none", ecolor=SOFT, elinewidth=1)
+        for limit in (found.threshold, found.negligible):
+            ax.axvline(limit, color=SOFT, linestyle="--", linewidth=1)
+        low, high = found.interval
+        ax.set_yticks(places, [label(row["feature"]) for row in rows])
+        ax.invert_yaxis()
+        ax.set(
+            xlim=(0.0, 1.02),
+            xlabel=f"share of {found.n_samples} half-samples",
+            title=f"k = {found.k}, stability {found.index:.2f} ({low:.2f} to {high:.2f})",
+        )
+        ax.legend(loc="lower right")

@@ -1,0 +1,1 @@
+"""The optimisation problem: data, target, loss, ridge and constraints."""

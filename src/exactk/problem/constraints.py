@@ -1,0 +1,418 @@
+"""Constraints as a user says them, by name or number, made into `Rules`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from exactk.errors import (
+    InputError,
+    listing,
+    nearest,
+)
+from exactk.types import Indices
+
+__all__ = [
+    "CONSTRAINTS",
+    "Columns",
+    "Count",
+    "Family",
+    "Group",
+    "Rules",
+    "make_rules",
+]
+
+
+Count = Literal["groups", "columns"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns that enter together or not at all."""
+
+    name: str
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Columns of which at least and at most so many may be chosen, counted as k is."""
+
+    name: str
+    columns: tuple[int, ...]
+    at_least: int = 0
+    at_most: int | None = None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What every choice must keep.
+
+    Attributes
+    ----------
+    include, exclude : tuple of int
+        Columns that are always and never in, sorted; of a group all of its columns.
+    groups : tuple of Group
+        Disjoint.
+    count : {"groups", "columns"}
+        Whether a group counts as one of the k, or as its columns.
+    families : tuple of Family
+    costs : tuple of float or None
+        One for each column.
+    budget : float or None
+    max_correlation : float or None
+        No two chosen columns have a larger absolute correlation, those of one group excepted.
+
+    Examples
+    --------
+    >>> rules = Rules(include=(2,), groups=(Group("colour", (3, 4)),))
+    >>> rules.is_simple, rules.size_of([2, 3, 4])
+    (False, 2)
+    """
+
+    include: tuple[int, ...] = ()
+    exclude: tuple[int, ...] = ()
+    groups: tuple[Group, ...] = ()
+    count: Count = "groups"
+    families: tuple[Family, ...] = ()
+    costs: tuple[float, ...] | None = field(default=None, repr=False)
+    budget: float | None = None
+    max_correlation: float | None = None
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether they say no more than what is in and what is out."""
+        return not (
+            self.groups
+            or self.families
+            or self.budget is not None
+            or self.max_correlation is not None
+        )
+
+    @cached_property
+    def together(self) -> dict[int, Group]:
+        """The group of each column that has one."""
+        return {column: group for group in self.groups for column in group.columns}
+
+    def size_of(self, support: Sequence[int] | Indices) -> int:
+        """Return how many of the k these columns are; of a group all are there."""
+        if self.count == "columns" or not self.groups:
+            return len(support)
+        whole = {self.together[int(p)].columns for p in support if int(p) in self.together}
+        alone = sum(1 for p in support if int(p) not in self.together)
+        return alone + len(whole)
+
+
+# What may be asked for, by the names of `Problem.with_constraints`.
+CONSTRAINTS = (
+    "include", "exclude", "groups", "count", "families", "at_least", "at_most", "costs", "budget",
+    "max_correlation",
+)  # fmt: skip
+# More cannot be added up without an overflow, whatever the currency.
+MOST_COST = 1e150
+
+
+class Columns:
+    """The columns of a table as a user knows them, and those that stand for each.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the table as it was given.
+    parts : sequence of sequence of int
+        The columns of the problem that each stands for: several where a category was coded.
+    coded : sequence of str
+        Names of the columns of the problem.
+    """
+
+    def __init__(
+        self, names: Sequence[str], parts: Sequence[Sequence[int]], coded: Sequence[str]
+    ) -> None:
+        self.names, self.coded = tuple(names), tuple(coded)
+        self.parts = [tuple(int(p) for p in part) for part in parts]
+        # Later ones give way: a group's name counts before a column's, that before a level's.
+        self._known: dict[str, tuple[int, ...]] = {name: (j,) for j, name in enumerate(coded)}
+        self._known.update(zip(self.names, self.parts, strict=True))
+
+    def add_group(self, name: str, columns: tuple[int, ...]) -> None:
+        """Let a name stand for the columns of a group."""
+        self._known[name] = columns
+
+    def find(self, what: str, column: Any) -> tuple[int, ...]:
+        """Return the columns of the problem behind a name or a number."""
+        if isinstance(column, str):
+            if column not in self._known:
+                raise InputError(
+                    f"{what}: there is no column {column!r}{nearest(column, list(self._known))}"
+                )
+            return self._known[column]
+        if isinstance(column, (bool, np.bool_)) or not isinstance(column, (int, np.integer)):
+            raise InputError(f"{what}: a column is a name or a number, not {column!r}")
+        if not 0 <= column < len(self.parts):
+            raise InputError(f"{what}: column {column} is not in 0..{len(self.parts) - 1}")
+        return self.parts[int(column)]
+
+    def find_all(self, what: str, columns: Any) -> tuple[int, ...]:
+        """Return the columns of the problem behind several, sorted."""
+        if isinstance(columns, (str, int, np.integer)) and not isinstance(columns, bool):
+            columns = [columns]
+        # An iterator would be empty the second time it is asked.
+        listed = isinstance(columns, Collection) and getattr(columns, "ndim", 1) == 1
+        if not listed or isinstance(columns, (Mapping, bytes)):
+            raise InputError(f"{what} must be a list of column names or numbers, not {columns!r}")
+        return tuple(sorted({p for column in columns for p in self.find(what, column)}))
+
+
+def make_rules(
+    columns: Columns,
+    categories: Sequence[Group] = (),
+    *,
+    include: Any = None,
+    exclude: Any = None,
+    groups: Any = None,
+    count: Count = "groups",
+    families: Any = None,
+    at_least: Any = None,
+    at_most: Any = None,
+    costs: Any = None,
+    budget: float | None = None,
+    max_correlation: float | None = None,
+) -> Rules | None:
+    """Return the rules that constraints come to; None if there are none.
+
+    Parameters
+    ----------
+    columns : Columns
+    categories : sequence of Group
+        Columns that a category was coded as, which stay together.
+    include, exclude, groups, count, families, at_least, at_most, costs, budget, max_correlation
+        As in `Problem.with_constraints`.
+
+    Raises
+    ------
+    InputError
+        Unknown names, values out of range, and constraints that contradict each other whatever
+        k is, each by name.
+    """
+    if count not in ("groups", "columns"):
+        raise InputError(f"count must be 'groups' or 'columns', not {count!r}")
+    together = _groups(columns, groups, categories)
+    for group in together:
+        columns.add_group(group.name, group.columns)
+    wanted = () if include is None else columns.find_all("include", include)
+    barred = () if exclude is None else columns.find_all("exclude", exclude)
+    of_group = {p: group for group in together for p in group.columns}
+    # Who asks for one column of a group asks for all of it: they come together.
+    wanted = tuple(sorted({q for p in wanted for q in _with_group(of_group, p)}))
+    broken = _broken_group(of_group, barred)
+    if broken is not None:
+        raise InputError(
+            f"exclude has only a part of the group {broken.name!r}, whose columns enter together; "
+            f"exclude the whole group, or take columns out of it"
+        )
+    both = sorted(set(wanted) & set(barred))
+    if both:
+        raise InputError(
+            f"include and exclude contradict each other: {listing(columns.coded[p] for p in both)} "
+            f"is in both"
+        )
+    rules = Rules(
+        include=wanted,
+        exclude=barred,
+        groups=together,
+        count=count,
+        families=_families(columns, families, at_least, at_most, of_group),
+        costs=_costs(columns, costs, budget),
+        budget=_number("budget", budget, 0.0, MOST_COST),
+        max_correlation=_number("max_correlation", max_correlation, 0.0, 1.0),
+    )
+    return None if rules == Rules(count=count) else rules
+
+
+def _with_group(of_group: Mapping[int, Group], column: int) -> tuple[int, ...]:
+    return of_group[column].columns if column in of_group else (column,)
+
+
+def _broken_group(of_group: Mapping[int, Group], columns: Sequence[int]) -> Group | None:
+    """A group of which some columns are among these and some are not."""
+    inside = set(columns)
+    parts = (of_group[p] for p in columns if p in of_group)
+    return next((group for group in parts if not inside.issuperset(group.columns)), None)
+
+
+def _groups(columns: Columns, groups: Any, categories: Sequence[Group]) -> tuple[Group, ...]:
+    """Groups as given, and the categories that are in none of them."""
+    if groups is None:
+        return tuple(categories)
+    found = [
+        Group(name, columns.find_all(f"groups[{name!r}]", members))
+        for name, members in _named_groups(groups, len(columns.names)).items()
+    ]
+    owner: dict[int, str] = {}
+    for group in found:
+        if not group.columns:
+            raise InputError(f"groups[{group.name!r}] is empty; name its columns or leave it out")
+        for p in group.columns:
+            if p in owner:
+                raise InputError(
+                    f"column {columns.coded[p]!r} is in two groups, {owner[p]!r} and "
+                    f"{group.name!r}; columns that may be chosen apart are a family"
+                )
+            owner[p] = group.name
+    own = {name: set(part) for name, part in zip(columns.names, columns.parts, strict=True)}
+    for group in found:
+        if not own.get(group.name, set()) <= set(group.columns):
+            raise InputError(
+                f"groups[{group.name!r}] has the name of a column that is not in it; give it "
+                f"another name"
+            )
+    for category in categories:
+        inside = [owner[p] for p in category.columns if p in owner]
+        if inside and len(inside) < len(category.columns):
+            raise InputError(
+                f"groups[{inside[0]!r}] has some levels of {category.name!r} and not all; they "
+                f"enter together: name {category.name!r} itself"
+            )
+        if not inside:
+            found.append(category)
+    return tuple(found)
+
+
+def _named_groups(groups: Any, n_columns: int) -> dict[str, Any]:
+    """Read a mapping of names, a list of lists, or one label for each column."""
+    if isinstance(groups, Mapping):
+        return _by_text("groups", groups)
+    if isinstance(groups, str) or not isinstance(groups, (Sequence, np.ndarray)):
+        raise InputError(
+            f"groups must map names to lists of columns, or be a list of such lists, or one label "
+            f"for each column, not {type(groups).__name__}; groups of rows are an argument of fit"
+        )
+    items = list(groups)
+    lists = [isinstance(item, (list, tuple, set, np.ndarray)) for item in items]
+    if all(lists):
+        return {f"group {n}": list(item) for n, item in enumerate(items)}
+    if any(lists):
+        raise InputError("groups must be lists of columns, or labels, not a mixture of both")
+    if len(items) != n_columns:
+        raise InputError(
+            f"groups has {len(items)} labels, the table {n_columns} columns; give one for each, "
+            f"None for a column that stands alone"
+        )
+    named: dict[str, Any] = {}
+    for j, label in enumerate(items):
+        if label is not None and label != label:
+            raise InputError(f"groups: the label of column {j} is nan; None is a column alone")
+        if label is not None:
+            named.setdefault(str(label), []).append(j)
+    return named
+
+
+def _by_text(what: str, mapping: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a mapping with names that are text, or say which two are the same then."""
+    named = {str(name): members for name, members in mapping.items()}
+    if len(named) < len(mapping):
+        raise InputError(f"{what} has two of the same name: {listing(map(str, mapping))}")
+    return named
+
+
+def _families(
+    columns: Columns, families: Any, at_least: Any, at_most: Any, of_group: Mapping[int, Group]
+) -> tuple[Family, ...]:
+    if families is None:
+        for name, bound in (("at_least", at_least), ("at_most", at_most)):
+            if bound is not None:
+                raise InputError(f"{name} counts members of families; give families as well")
+        return ()
+    if not isinstance(families, Mapping):
+        raise InputError(f"families must map names to lists of columns, not {families!r}")
+    if at_least is None and at_most is None:
+        raise InputError("families without at_least or at_most say nothing; give one of them")
+    families = _by_text("families", families)
+    names = list(families)
+    least, most = _bounds("at_least", at_least, names), _bounds("at_most", at_most, names)
+    found = []
+    for name, members in zip(names, families.values(), strict=True):
+        inside = columns.find_all(f"families[{name!r}]", members)
+        broken = _broken_group(of_group, inside)
+        if broken is not None:
+            raise InputError(
+                f"families[{name!r}] has only a part of the group {broken.name!r}, whose columns "
+                f"enter together; take all of it or nothing"
+            )
+        low, high = least.get(name, 0), most.get(name)
+        if high is not None and low > high:
+            raise InputError(
+                f"at_least={low} and at_most={high} contradict each other for the family {name!r}"
+            )
+        found.append(Family(name, inside, low, high))
+    return tuple(found)
+
+
+def _bounds(what: str, bound: Any, names: Sequence[str]) -> dict[str, int]:
+    """Read one number for every family, or a mapping of names to numbers."""
+    if bound is None:
+        return {}
+    given = dict.fromkeys(names, bound)
+    if isinstance(bound, Mapping):
+        given = _by_text(what, bound)
+    for name, value in given.items():
+        if name not in names:
+            raise InputError(f"{what}: there is no family {name!r}; there are {listing(names)}")
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not whole or value < 0:
+            raise InputError(f"{what} for {name!r} must be a whole number from 0, not {value!r}")
+    return {name: int(value) for name, value in given.items()}
+
+
+def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | None:
+    if (costs is None) != (budget is None):
+        given, missing = ("budget", "costs") if costs is None else ("costs", "budget")
+        raise InputError(f"{given} needs {missing} as well")
+    if costs is None:
+        return None
+    if isinstance(costs, Mapping) or hasattr(costs, "to_dict"):
+        # A pandas Series has labels, which count, and not the places where they stand.
+        pairs = list(costs.items())
+    else:
+        values = [costs] if np.ndim(costs) == 0 else list(costs)
+        if len(values) != len(columns.names):
+            raise InputError(
+                f"costs has {len(values)} numbers, the table {len(columns.names)} columns; give "
+                f"one for each, or map names to costs"
+            )
+        pairs = list(enumerate(values))
+    each = np.full(len(columns.coded), math.nan)
+    for column, cost in pairs:
+        if cost is None:
+            raise InputError(f"costs[{column!r}] is None; give 0 for a column that costs nothing")
+        value = _number(f"costs[{column!r}]", cost, 0.0, MOST_COST)
+        behind = list(columns.find("costs", column))
+        if not np.isnan(each[behind]).all():
+            raise InputError(f"costs names {column!r} twice, by itself and as part of a group")
+        # What a group costs is shared out among its columns, which are bought together.
+        each[behind] = (value or 0.0) / len(behind)
+    without = [
+        name
+        for name, part in zip(columns.names, columns.parts, strict=True)
+        if np.isnan(each[list(part)]).any()
+    ]
+    if without:
+        raise InputError(
+            f"costs has no number for {listing(without)}; give 0 for columns that cost nothing"
+        )
+    return tuple(each.tolist())
+
+
+def _number(what: str, value: Any, low: float, high: float) -> float | None:
+    if value is None:
+        return None
+    number = isinstance(value, (int, float, np.integer, np.floating))
+    if not number or isinstance(value, bool) or not low <= value <= high:
+        span = f"from {low:g} to {high:g}" if high < MOST_COST else f"of at least {low:g}"
+        raise InputError(f"{what} must be a number {span}, not {value!r}")
+    return float(value)

@@ -1,0 +1,314 @@
+"""What gives a `Problem` another loss than the squared error, and fits it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from exactk.data.targets import weigh_classes
+from exactk.errors import InputError
+from exactk.losses.base import (
+    Criterion,
+    Fits,
+    Loss,
+    design,
+)
+from exactk.losses.newton import LikelihoodCriterion
+from exactk.losses.registry import read_loss
+from exactk.losses.squared import (
+    OptimalScoring,
+    Squared,
+    class_scores,
+)
+from exactk.types import Floats, Indices
+from exactk.utils.linalg import orthogonal
+
+if TYPE_CHECKING:
+    from exactk.problem.problem import Problem
+
+__all__ = ["Fit", "Lossy", "check_squared"]
+
+
+# Of a fit that is reported: steps, and the share of the objective that one must gain.
+FIT_STEPS = 3000
+FIT_TOLERANCE = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fit on some columns, in the units of the table.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_outputs, n_columns)
+    intercept : ndarray of shape (n_outputs,)
+    objective : float
+        Loss and ridge term together.
+    residual : float
+        The loss alone.
+    rank : int
+        Independent columns among those fitted.
+    note : str
+        A sentence where the fit has no end, or was not brought to it; else empty.
+    interrupted : bool
+        Whether Ctrl-C ended it.
+    """
+
+    coef: Floats
+    intercept: Floats
+    objective: float
+    residual: float
+    rank: int
+    note: str = ""
+    interrupted: bool = False
+
+
+class Lossy:
+    """A problem's loss, and its ways to get one."""
+
+    def with_loss(self, loss: str | Loss = "squared", /, **options: Any) -> Problem:
+        """Return the same problem with another loss in place of its own.
+
+        Parameters
+        ----------
+        loss : str or Loss
+            "squared", "l21", "l2r", "huber", "logistic", "poisson" or "optimal_scoring", or a loss
+            object such as ``exactk.losses.create("l2r", r=0.5)``.
+        **options
+            Parameters of the loss, for example ``r=0.5``.
+
+        Returns
+        -------
+        Problem
+            With ``objective``, ``refit`` and ``penalty`` of that loss. ``exchange``, ``greedy`` and
+            ``exhaustive`` choose by it; every other method chooses by its own criterion, and what
+            it chose is fitted and graded by the loss.
+
+        Examples
+        --------
+        >>> import exactk
+        >>> from sklearn.datasets import load_iris
+        >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+        >>> problem.with_loss("l2r", r=0.7).loss
+        L2R(r=0.7)
+        """
+        problem, wanted = cast("Problem", self), read_loss(loss, **options)
+        wanted.check_task(problem.task, classes=problem.classes is not None)
+        if not wanted.by_moments and problem.rows is None and problem.stream is None:
+            raise InputError(
+                f"loss {wanted.name!r} reads the rows of the table, and this problem was made of "
+                f"moments; make it with Problem.from_arrays, or take loss='squared'"
+            )
+        if isinstance(wanted, OptimalScoring) == isinstance(problem.loss, OptimalScoring):
+            return replace(problem, loss=wanted)
+        return replace(problem, loss=wanted, **_scored(problem, isinstance(wanted, OptimalScoring)))
+
+    def with_class_weight(self, class_weight: Any, *, verbose: int = 0) -> Problem:
+        """Return the same problem with rows that weigh by their class, times their own weight.
+
+        Parameters
+        ----------
+        class_weight : "balanced" or mapping of label to float
+            "balanced" makes all classes weigh the same; labels that a mapping does not name weigh
+            1.
+        verbose : int
+            1 shows how many rows of a file or a cluster were read into memory.
+
+        Examples
+        --------
+        >>> import exactk
+        >>> problem = exactk.Problem.from_arrays([[0.0], [1.0], [3.0], [4.0]], list("abbb"))
+        >>> problem.with_class_weight("balanced").y_mean
+        array([0.5, 0.5])
+        """
+        problem = cast("Problem", self)
+        held = problem.in_memory(verbose=verbose)
+        assert held.rows is not None
+        assert held.target is not None
+        weights = weigh_classes(class_weight, held.target, held.weights)
+        weighed = problem.from_rows(
+            held.rows, held.target, weights, ridge=problem.ridge, scale=problem.scaled,
+            memory_limit=problem.memory_limit,
+        )  # fmt: skip
+        return replace(
+            weighed.like(problem), unweighed=(held.row_weights,),
+            class_weights=(*held.class_weights, class_weight),
+        )  # fmt: skip
+
+    @property
+    def squared(self) -> Problem:
+        """The same problem with squared loss."""
+        problem = cast("Problem", self)
+        return problem if isinstance(problem.loss, Squared) else problem.with_loss()
+
+    @cached_property
+    def counted(self) -> Indices:
+        """Rows of weight above zero."""
+        problem = cast("Problem", self)
+        assert problem.rows is not None
+        if problem.weights is None:
+            return np.arange(problem.rows.n_rows)
+        return np.flatnonzero(problem.weights > 0)
+
+    @cached_property
+    def criterion(self) -> Criterion:
+        """The loss with the target of the rows that count."""
+        problem = cast("Problem", self)
+        if problem.rows is None or problem.target is None:
+            raise InputError(
+                f"loss {problem.loss.name!r} reads the rows of the table; call "
+                f"problem.in_memory() first"
+            )
+        kept, weights = self.counted, problem.weights
+        w = np.ones(len(kept)) if weights is None else weights[kept]
+        target = problem.target.subset(kept)
+        problem.loss.check_rows(target, w, kept)
+        return problem.loss.bind(target, w)
+
+    @cached_property
+    def without_columns(self) -> tuple[Floats, float]:
+        """Intercepts and loss of a model without any column."""
+        return self.criterion.null()
+
+    @cached_property
+    def curvature(self) -> float:
+        """How strongly the loss bends, the mean over rows, where a model explains nothing.
+
+        The ridge is relative to it: it then shrinks alike whatever the loss and its units. 1 for
+        squared losses.
+        """
+        return 1.0 if cast("Problem", self).loss.by_moments else self.criterion.curvature()
+
+    @property
+    def has_sharp_minimum(self) -> bool:
+        """Whether a fit comes to the same coefficients from wherever it starts, and soon."""
+        by_likelihood = isinstance(self.criterion, LikelihoodCriterion)
+        return by_likelihood and cast("Problem", self).penalty > 0
+
+    def fit_loss(self, S: Indices, theta: Floats | None = None) -> Fit:
+        """Fit on some columns by a loss that needs rows, from given coefficients as well."""
+        problem, criterion = cast("Problem", self), self.criterion
+        live = S[problem.x_scale[S] > 0]
+        x = (
+            problem.standardised(live)[0][self.counted]
+            if live.size
+            else np.zeros((len(criterion.T), 0))
+        )
+        Z, back = design(x.T[None]), np.eye(len(live))
+        by_steps = isinstance(criterion, LikelihoodCriterion)
+        if by_steps and live.size and not problem.penalty:
+            # Columns may nearly depend on each other, which Newton steps would feel.
+            columns, back = orthogonal(x)
+            Z = design(columns.T[None])
+        if len(live) < len(S):
+            theta = None
+        start = self._starts(Z, theta)
+        interrupted = False
+        try:
+            fits = criterion.fits(
+                np.repeat(Z, len(start), axis=0), problem.penalty, start,
+                steps=FIT_STEPS, tol=FIT_TOLERANCE,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            if theta is None:
+                raise
+            # What a search has found must not be lost with its last digits.
+            interrupted, none = True, np.zeros(1, dtype=bool)
+            Z, back = design(x.T[None]), np.eye(len(live))
+            fits = Fits(theta[None], self._values(Z, theta[None]), none, none)
+        at = int(np.argmin(fits.values))
+        W, b = criterion.outputs(fits.theta[at])
+        coef = np.zeros((problem.n_outputs, len(S)))
+        coef[:, problem.x_scale[S] > 0] = (W @ back) * problem.x_scale[live]
+        value = float(fits.values[at])
+        return Fit(
+            coef=coef,
+            intercept=b - coef @ problem.x_mean[S],
+            objective=value,
+            residual=value - problem.penalty * float((fits.theta[at, :-1] ** 2).sum()),
+            rank=self.squared.refit(S).rank,
+            note=_note(bool(fits.settled[at]), bool(fits.endless[at])),
+            interrupted=interrupted,
+        )
+
+    def _starts(self, Z: Floats, theta: Floats | None) -> Floats:
+        """Coefficients to start a fit from that is reported.
+
+        It must not hang on how its columns were found. So what a search has come to counts only
+        where there are several minima, of which the lowest is reported, or where there is one alone
+        and it is near.
+        """
+        problem, criterion = cast("Problem", self), self.criterion
+        cold = criterion.cold(Z, problem.penalty)
+        if not problem.loss.convex:
+            # A model without columns is one of them.
+            null = np.zeros_like(cold)
+            null[:, -1] = self.without_columns[0]
+            return np.concatenate([cold, null, *([] if theta is None else [theta[None]])])
+        if theta is None or not self.has_sharp_minimum:
+            return cold
+        both = np.concatenate([theta[None], cold])
+        return both[[int(np.argmin(self._values(Z, both)))]]
+
+    def _values(self, Z: Floats, theta: Floats) -> Floats:
+        """Objectives of several coefficients on the same columns."""
+        penalty = cast("Problem", self).penalty
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = self.criterion.value(Z[0].T @ theta)
+        values: Floats = loss + penalty * (theta[:, :-1] ** 2).sum(axis=(1, 2))
+        return np.where(np.isfinite(values), values, np.inf)
+
+
+def _note(settled: bool, endless: bool) -> str:
+    if endless:
+        return (
+            "the classes (or counts of zero) are separated by these columns, so that no "
+            "coefficients are the best: the loss falls to a limit while they grow without end; "
+            "give a ridge, or a larger one"
+        )
+    return "" if settled else "the fit on the chosen columns was not brought to its end"
+
+
+def _scored(problem: Problem, wanted: bool) -> dict[str, Any]:
+    """What changes where classes are scored, or are so no more."""
+    before = np.ones(problem.n_outputs)
+    if problem.target is not None and problem.target.scores is not None:
+        before = problem.target.scores
+    shares = problem.y_mean / before
+    after = class_scores(shares, problem.weight) if wanted else np.ones(problem.n_outputs)
+    ratio = after / before
+    total = float(problem.weight * (after**2 * shares * (1.0 - shares)).sum())
+    changed: dict[str, Any] = {
+        "cross": np.ascontiguousarray(problem.cross * ratio[:, None]),
+        "y_mean": problem.y_mean * ratio,
+        "total": total,
+    }
+    if problem.target is not None:
+        changed["target"] = replace(problem.target, scores=after if wanted else None)
+    for name in ("cross", "y_mean"):
+        changed[name].setflags(write=False)
+    return changed
+
+
+def check_squared(problem: Problem, what: str) -> None:
+    """Raise where something that rests on moments is asked of a loss that needs rows.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_iris
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True), loss="l21")
+    >>> check_squared(problem, "explain")
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: explain is for squared loss, and this problem has loss 'l21'; ask it
+    of problem.with_loss('squared')
+    """
+    if not problem.loss.by_moments:
+        raise InputError(
+            f"{what} is for squared loss, and this problem has loss {problem.loss.name!r}; ask it "
+            f"of problem.with_loss('squared')"
+        )

@@ -1,0 +1,81 @@
+"""What a problem refuses before any work: ridges, targets and moments that cannot be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.data.moments import Moments
+from exactk.data.targets import Target
+from exactk.data.usable_columns import TINY_SQUARE
+from exactk.errors import (
+    ConstantTargetError,
+    InputError,
+    listing,
+)
+from exactk.types import Floats
+
+__all__ = ["check_one_hot", "check_ridge", "check_total", "matching_weights"]
+
+
+# A larger ridge would only overflow; at this one every coefficient is zero to the last digit.
+MOST_RIDGE = 1e100
+
+
+def check_ridge(ridge: Any) -> float:
+    """Return the ridge as a float, or say what it must be."""
+    if isinstance(ridge, bool) or not isinstance(ridge, (int, float, np.integer, np.floating)):
+        way = (
+            "; TopKSelector and exactk.resolve_ridge make a number of 'auto' and 'cv'"
+            if ridge in ("auto", "cv")
+            else ""
+        )
+        raise InputError(f"ridge must be a number that is zero or more, not {ridge!r}{way}")
+    try:
+        value = float(ridge)
+    except OverflowError:
+        value = np.inf
+    if not 0 <= value <= MOST_RIDGE:
+        raise InputError(f"ridge must be zero or more, and at most {MOST_RIDGE:g}, not {ridge!r}")
+    return value
+
+
+def check_one_hot(moments: Moments, labels: npt.NDArray[Any]) -> None:
+    """Raise where the outputs cannot be classes, one a row."""
+    if len(set(labels.tolist())) != len(labels):
+        raise InputError(f"classes names a label twice: {listing(map(str, labels.tolist()))}")
+    share, n = moments.y_mean, moments.weight
+    # Of zeros and ones with a single one in each row the scatter follows from the means.
+    wanted = n * (np.diag(share) - np.outer(share, share))
+    if share.min() < -1e-9 or not np.allclose(moments.yy, wanted, rtol=0, atol=1e-6 * n):
+        raise InputError(
+            "classes was given, but the outputs of these moments are not one-hot classes, one a "
+            "row: make them of zeros and ones, or leave classes out"
+        )
+
+
+def check_total(total: float, target: Target, weights: Floats | None) -> float:
+    """Return ‖HY‖², or say why it cannot be used."""
+    if not np.isfinite(total):
+        raise InputError("the values of y are too large for float64 sums of squares; rescale y")
+    if total < TINY_SQUARE:
+        values, of_weight = target.values, ""
+        if weights is not None and (weights == 0).any():
+            values = None if values is None else values[weights > 0]
+            of_weight = " of weight above 0"
+        if values is not None and (values != values[:1]).any():
+            raise InputError("y varies too little for sums of squares in float64; rescale y")
+        raise ConstantTargetError(
+            f"y is the same in every row{of_weight}: there is nothing to predict"
+        )
+    return total
+
+
+def matching_weights(weights: Floats | None, y: Any) -> Floats | None:
+    """Weights, if as many as targets: the lengths are compared, with a message, later."""
+    try:
+        return weights if weights is None or len(weights) == len(y) else None
+    except TypeError:
+        return None

@@ -1,0 +1,238 @@
+"""What puts a `Problem` under rules: constraints by name, and rules that another problem has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from exactk.data.categories import Category
+from exactk.errors import InputError, listing
+from exactk.problem.constraints import (
+    Columns,
+    Count,
+    Group,
+    Rules,
+    make_rules,
+)
+from exactk.types import Indices
+
+if TYPE_CHECKING:
+    from exactk.problem.problem import Problem
+
+__all__ = ["Ruled"]
+
+
+class Ruled:
+    """What the columns of a problem are called, and a problem's ways to get rules."""
+
+    @property
+    def categories(self) -> tuple[Category, ...]:
+        """Columns of the user's table that are coded as columns of 0 and 1 in this one.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from exactk import Problem
+        >>> table = pl.DataFrame(
+        ...     {"sex": ["f", "m", "f", "m"], "colour": ["red", "blue", "red", "white"]}
+        ... )
+        >>> problem = Problem.from_arrays(table, [1.0, 2.0, 4.0, 8.0])
+        >>> problem.feature_names
+        ('sex=m', 'colour=blue', 'colour=white')
+        >>> problem.original_names, problem.origins.tolist()
+        (('sex', 'colour'), [0, 1, 1])
+        """
+        rows = cast("Problem", self).rows
+        return () if rows is None else rows.categories
+
+    @cached_property
+    def origins(self) -> Indices:
+        """Index in the user's table of what each column codes; its own where nothing is coded."""
+        steps = np.ones(cast("Problem", self).n_features, dtype=np.intp)
+        for category in self.categories:
+            steps[list(category.columns[1:])] = 0
+        origins: Indices = np.cumsum(steps) - 1
+        origins.setflags(write=False)
+        return origins
+
+    @cached_property
+    def original_names(self) -> tuple[str, ...]:
+        """Names of the columns of the user's table."""
+        coded = {category.first: category.name for category in self.categories}
+        first = np.flatnonzero(np.diff(self.origins, prepend=-1))
+        problem = cast("Problem", self)
+        return tuple(coded.get(j, problem.name(j)) for j in first.tolist())
+
+    @cached_property
+    def category_groups(self) -> tuple[Group, ...]:
+        """Categories that are coded as several columns, which enter together."""
+        return tuple(
+            Group(category.name, category.columns)
+            for category in self.categories
+            if len(category.columns) > 1
+        )
+
+    def table_columns(self, columns: Any) -> list[int]:
+        """Return the columns of the user's table behind columns of this problem, sorted.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from exactk import Problem
+        >>> table = pl.DataFrame({"colour": ["red", "blue", "white", "red"], "size": [1, 2, 4, 5]})
+        >>> problem = Problem.from_arrays(table, [1.0, 2.0, 4.0, 8.0])
+        >>> problem.feature_names, problem.table_columns([2])
+        (('colour=blue', 'colour=white', 'size'), [1])
+        """
+        found: list[int] = np.unique(self.origins[np.asarray(columns, dtype=np.intp)]).tolist()
+        return found
+
+    def with_constraints(
+        self,
+        *,
+        include: Any = None,
+        exclude: Any = None,
+        groups: Any = None,
+        count: Count = "groups",
+        families: Any = None,
+        at_least: Any = None,
+        at_most: Any = None,
+        costs: Any = None,
+        budget: float | None = None,
+        max_correlation: float | None = None,
+    ) -> Problem:
+        """Return the same problem under constraints, in place of any that it has.
+
+        Columns are named, or numbered as in the table that was given. Methods that search
+        (``exchange``, ``greedy``, ``exhaustive``, ``stability``) keep all constraints; any method
+        keeps `exclude`.
+
+        Parameters
+        ----------
+        include, exclude : list of str or int
+            Columns, or groups by name, that are always and never in.
+        groups : mapping of str to list, list of lists, or one label for each column
+            Columns that enter together: a pathway, the bands of an instrument. Categories of a
+            frame are groups already.
+        count : {"groups", "columns"}
+            Whether a group is one of the k, or as many as it has columns.
+        families : mapping of str to list
+            Columns, or groups by name, whose chosen members are counted; they may overlap.
+        at_least, at_most : int or mapping of str to int
+            Bounds on the number chosen of every family, or of each by name; counted as k is.
+        costs : mapping or sequence of float
+            What each column (or group by name) costs.
+        budget : float
+            What all chosen columns may cost together.
+        max_correlation : float
+            Largest absolute correlation of two chosen columns; those of one group are exempt.
+
+        Returns
+        -------
+        Problem
+
+        Raises
+        ------
+        InputError
+            Names that are not there, or constraints that contradict each other. Whether any k
+            columns can keep them is told by `solve`, with those that are in conflict.
+
+        Examples
+        --------
+        >>> import exactk
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> problem = exactk.Problem.from_arrays(X, y)
+        >>> problem = problem.with_constraints(include=["mean texture"], max_correlation=0.5)
+        >>> exactk.solve(problem, 3).feature_names
+        ('mean texture', 'worst perimeter', 'worst smoothness')
+        """
+        problem = cast("Problem", self)
+        columns = _columns(problem)
+        rules = make_rules(
+            columns, problem.category_groups, include=include, exclude=exclude, groups=groups,
+            count=count, families=families, at_least=at_least, at_most=at_most, costs=costs,
+            budget=budget, max_correlation=max_correlation,
+        )  # fmt: skip
+        if rules is not None:
+            constant = np.setdiff1d(rules.include, problem.usable)
+            alone = [p for p in constant if p not in rules.together]
+            if alone:
+                names = [problem.original_names[j] for j in problem.table_columns(alone)]
+                raise InputError(
+                    f"include: {listing(names)} is constant and says nothing about the target; "
+                    f"leave it out"
+                )
+        return self.under(rules)
+
+    def find_columns(self, columns: Any, what: str = "columns") -> tuple[int, ...]:
+        """Return the columns of this problem behind names or numbers, sorted.
+
+        Parameters
+        ----------
+        columns : str, int, or list of such
+            Columns and categories as the table has them, groups by name.
+        what : str
+            What to call them in an error.
+
+        Examples
+        --------
+        >>> import exactk
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> exactk.Problem.from_arrays(X, y).find_columns(["petal width (cm)", 0])
+        (0, 3)
+        """
+        problem = cast("Problem", self)
+        known = _columns(problem)
+        for group in () if problem.rules is None else problem.rules.groups:
+            known.add_group(group.name, group.columns)
+        return known.find_all(what, columns)
+
+    def under(self, rules: Rules | None) -> Problem:
+        """Return the same problem under rules that were made for its columns.
+
+        For problems derived from another one, such as its folds: a column that must be in is then
+        in even if it is constant there.
+
+        Examples
+        --------
+        >>> import exactk
+        >>> from sklearn.datasets import load_iris
+        >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+        >>> problem.under(Rules(exclude=(3,))).candidates
+        array([0, 1, 2])
+        """
+        problem = cast("Problem", self)
+        if rules is None and problem.rules is None:
+            return problem
+        candidates = np.setdiff1d(problem.usable, problem.copies)
+        if rules is not None:
+            candidates = _candidates(problem, candidates, rules)
+        candidates.setflags(write=False)
+        return replace(problem, rules=rules, candidates=candidates)
+
+
+def _columns(problem: Problem) -> Columns:
+    starts = np.flatnonzero(np.diff(problem.origins)) + 1
+    parts = [part.tolist() for part in np.split(np.arange(problem.n_features), starts)]
+    return Columns(problem.original_names, parts, problem.feature_names)
+
+
+def _candidates(problem: Problem, candidates: Indices, rules: Rules) -> Indices:
+    barred = np.asarray(rules.exclude, dtype=np.intp)
+    wanted = np.asarray(rules.include, dtype=np.intp)
+    candidates = np.setdiff1d(candidates, barred)
+    stands_for = np.arange(problem.n_features)
+    stands_for[problem.copies] = problem.originals
+    touched = np.intersect1d(stands_for[np.concatenate([barred, wanted])], problem.originals)
+    # One of several copies is a candidate: one that must be in, or the first that may be.
+    for original in touched:
+        alike = np.append(problem.copies[problem.originals == original], original)
+        asked = np.intersect1d(alike, wanted)
+        chosen = asked if asked.size else np.setdiff1d(alike, barred)[:1]
+        candidates = np.union1d(np.setdiff1d(candidates, alike), chosen)
+    return candidates

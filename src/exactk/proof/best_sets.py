@@ -1,0 +1,203 @@
+"""The best few sets of one size, and whether there are others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+
+from exactk.params import Number, Whole
+from exactk.problem.problem import Problem
+from exactk.proof.best_first import Drive, Found
+from exactk.proof.incumbent import sets_like
+from exactk.proof.make_tree import open_tree
+from exactk.proof.results import BestSets
+from exactk.proof.run import Terms, assumptions_of
+from exactk.result import Result, Status
+from exactk.search.feasibility import UndecidedError
+from exactk.search.native_state import serves
+from exactk.search.state import TIE
+from exactk.search.unit_pricing import Blocks
+from exactk.search.units import Units
+from exactk.solve import solve
+from exactk.utils.monitor import Monitor
+from exactk.utils.progress import showing
+
+__all__ = ["best_sets"]
+
+# Share of the time that the search before the proof may take.
+SEARCH_SHARE = 0.5
+# Sets that are listed where no number is given: without and with a limit of their objective; and
+# the most that can be asked for.
+FEW_SETS, MANY_SETS, MOST_SETS = 10, 1_000, 1_000_000
+
+
+def best_sets(
+    problem: Problem,
+    k: int,
+    n_best: int | None = None,
+    *,
+    within: float | None = None,
+    time_limit: float | None = 60.0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> BestSets:
+    """List the best sets of k columns, and say whether it is proven that there are no others.
+
+    Parameters
+    ----------
+    problem : Problem
+        With its ridge and its constraints, which all sets keep.
+    k : int
+    n_best : int or None
+        How many sets at most; None is 10, or with `within` as many as there are, up to 1,000.
+    within : float or None
+        List only sets whose objective is at most ``1 + within`` times the best; 0.01 is 1 %.
+    time_limit : float or None
+        Seconds for all of it; None goes on until the list is complete.
+    n_jobs, verbose
+        As in `certify`.
+
+    Returns
+    -------
+    BestSets
+
+    Notes
+    -----
+    Ctrl-C ends it and gives the sets found so far, with status ``interrupted``.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> problem = exactk.Problem.from_arrays(*load_breast_cancer(return_X_y=True))
+    >>> best = exactk.best_sets(problem, 3, within=0.02)
+    >>> best.is_complete
+    True
+    >>> best.table
+    rank  objective  excess     features
+    1     76.2388    0          x20, x21, x27
+    2     77.0352    0.0104452  x1, x20, x27
+    3     77.6255    0.0181887  x21, x22, x27
+    """
+    terms = Terms.checked(problem, time_limit, 0.0, n_jobs, verbose)
+    k = problem.check_k(k)
+    Whole(1, MOST_SETS, none="10, or with within up to 1,000")("n_best", n_best)
+    Number("[0, inf)", none="no limit")("within", within)
+    clock = Monitor(terms.limit)
+    share = terms.share(SEARCH_SHARE)
+    known = solve(problem, k, effort=1.0, time_limit=share, verbose=verbose)
+    if n_best is None:
+        n_best = FEW_SETS if within is None else MANY_SETS
+    ranking = _Ranking(problem, known, int(n_best), within)
+    if known.status == Status.INTERRUPTED:
+        return ranking.listed(clock.seconds)
+    with showing(f"best sets, k={k}", verbose) as show:
+        left = None if terms.limit is None else max(terms.limit - clock.seconds, 0.0)
+        ranking.go(Monitor(left, show), terms.threads)
+    return ranking.listed(clock.seconds)
+
+
+class _Ranking:
+    """The list as it grows."""
+
+    def __init__(self, problem: Problem, known: Result, n_best: int, within: float | None) -> None:
+        self.problem, self.known, self.n_best, self.within = problem, known, n_best, within
+        self.drive: Drive | None = None
+        self.status = Status.INTERRUPTED
+        self.slack = TIE * problem.total
+
+    def go(self, monitor: Monitor, threads: int) -> None:
+        try:
+            starts = self._starts()
+            # Sets at the ceiling are in; what a tree finds lies below it.
+            ceiling = self._most(self.known.objective) + self.slack
+            tree = open_tree(
+                self.problem,
+                self.known.k,
+                min(ceiling, self._last(starts)),
+                lambda: monitor.expired,
+            )
+            # One more than is listed tells whether there are others within the limit.
+            wanted = self.n_best + (self.within is not None)
+            drive = Drive(self.problem, tree, starts, ceiling=ceiling, n_best=wanted)
+            self.drive = drive
+            ended = drive.go(monitor, threads)
+        except KeyboardInterrupt:
+            return
+        except UndecidedError:
+            self.status = Status.CONVERGED
+            return
+        if drive.is_closed:
+            self.status = Status.OPTIMAL
+        elif ended != Status.INTERRUPTED:
+            self.status = Status.TIME_LIMIT if monitor.expired else Status.CONVERGED
+
+    def _most(self, best: float) -> float:
+        return inf if self.within is None else (1.0 + self.within) * best + self.slack
+
+    def _last(self, starts: Sequence[Sequence[int]]) -> float:
+        """Objective above which no set is among those wanted, as so many are known already."""
+        known = sorted(self.problem.objective(start) for start in starts)
+        return known[self.n_best] + self.slack if len(known) > self.n_best else inf
+
+    def _starts(self) -> list[list[int]]:
+        """The best set found and those a swap away: the sooner the list is full, the better."""
+        units = Units(self.problem)
+        support = self.known.support.tolist()
+        members = units.units_of(support)
+        feasible = None if members is None else sets_like(units, members)
+        if members is None or feasible is None or self.n_best == 1:
+            return [support]
+        blocks = Blocks(units)
+        blocks.load(members)
+        at, swaps = feasible.totals(members), list[tuple[float, int, int]]()
+        for i, unit in enumerate(members):
+            if unit not in units.included:
+                falls = blocks.swap_gains(i, feasible.swaps(members, at, unit))
+                nearest = np.argsort(-falls, kind="stable")[: self.n_best]
+                swaps += [(-float(falls[u]), unit, int(u)) for u in nearest if falls[u] > -inf]
+        near = sorted(swaps)[: self.n_best]
+        sets = [[*(m for m in members if m != out), new] for _, out, new in near]
+        listed = [units.columns_of(one) for one in sets]
+        if serves(self.problem):
+            # Of copies one is a candidate, and lists have candidates alone.
+            listed = [one for one in listed if not np.isin(one, self.problem.copies).any()]
+        return [support, *listed]
+
+    def listed(self, seconds: float) -> BestSets:
+        """Return what is known by now."""
+        drive, problem = self.drive, self.problem
+        found: Sequence[Found] = () if drive is None else drive.sets
+        if not found:
+            support = tuple(self.known.support.tolist())
+            found = [Found(support, problem.objective(support))]
+        most = self._most(found[0].objective)
+        kept = [one for one in found if one.objective <= most]
+        has_more = self.within is not None and len(kept) > self.n_best
+        kept = kept[: self.n_best]
+        units = Units(problem)
+        return BestSets(
+            k=self.known.k,
+            n_best=self.n_best,
+            within=None if self.within is None else float(self.within),
+            sets=tuple(tuple(problem.table_columns(one.columns)) for one in kept),
+            names=tuple(_names(units, one) for one in kept),
+            objectives=tuple(one.objective for one in kept),
+            is_complete=drive is not None and drive.is_closed,
+            has_more=has_more,
+            lower=0.0 if drive is None else drive.lower,
+            status=self.status,
+            nodes=0 if drive is None else drive.nodes,
+            seconds=seconds,
+            ridge=problem.ridge,
+            tolerance=0.0 if drive is None else float(drive.tree.tolerance),
+            assumptions=assumptions_of(problem, None if drive is None else drive.tree),
+        )
+
+
+def _names(units: Units, one: Found) -> tuple[str, ...]:
+    members = units.units_of(one.columns)
+    assert members is not None  # sets are made of units
+    return tuple(units.names[u] for u in members)

@@ -1,0 +1,308 @@
+"""The proof of one size as it goes: what is known, the tree that is explored, and what to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from exactk.errors import InputError
+from exactk.native.loader import threads_allowed
+from exactk.params import Number, Whole
+from exactk.problem.constraints import Rules
+from exactk.problem.fit import check_squared
+from exactk.problem.problem import Problem
+from exactk.proof.best_first import (
+    PROVEN,
+    Drive,
+    Tree,
+    relative_gap,
+)
+from exactk.proof.incumbent import (
+    check_same,
+    columns_of,
+    members_of,
+)
+from exactk.proof.make_tree import open_tree
+from exactk.proof.results import CONSTRAINED, Certificate
+from exactk.proof.unit_tree import COPIES, UnitTree
+from exactk.result import (
+    Answer,
+    Result,
+    Status,
+)
+from exactk.search.feasibility import UndecidedError
+from exactk.search.native_state import serves
+from exactk.search.state import TIE
+from exactk.search.units import Units
+from exactk.solve import (
+    check_problem,
+    check_time_limit,
+    grade,
+)
+from exactk.utils.monitor import Monitor
+
+__all__ = ["Proof", "Terms", "assumptions_of", "known_result"]
+
+# Share of the time for a bound without rules, and seconds where there is no limit.
+FREE_SHARE, MOST_FREE = 0.3, 10.0
+GIVEN = "given"
+BY_PROOF = "certify"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How long a proof may take, how small a gap is enough, and on how many threads."""
+
+    limit: float | None
+    gap: float
+    threads: int
+    verbose: int
+
+    @classmethod
+    def checked(cls, problem: Any, time_limit: Any, gap: Any, n_jobs: Any, verbose: int) -> Terms:
+        """Return the terms, or say what is wrong with them or with the problem."""
+        check_squared(check_problem(problem), "a proof")
+        limit = check_time_limit(time_limit)
+        Number("[0, 1]")("gap", gap)
+        if n_jobs is not None and n_jobs != -1 and not Whole(1).allows(n_jobs):
+            raise InputError(
+                f"n_jobs must be a whole number of at least 1, or None or -1 (as many threads as "
+                f"the process may use), not {n_jobs!r}"
+            )
+        threads = threads_allowed() if n_jobs is None or n_jobs == -1 else int(n_jobs)
+        return cls(limit, float(gap), threads, verbose)
+
+    def share(self, part: float) -> float | None:
+        """Return a part of the time."""
+        return None if self.limit is None else part * self.limit
+
+
+def known_result(problem: Problem, chosen: Any) -> Result:
+    """Return a result that was given, or that of columns that were, held against the problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    chosen : Result, or list of str or int
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_iris
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> known_result(problem, [0, 1]).method
+    'given'
+    """
+    if isinstance(chosen, Certificate):
+        chosen = chosen.result
+    listed = isinstance(chosen, (str, np.ndarray, Sequence)) and not isinstance(chosen, bytes)
+    if not listed and not isinstance(chosen, Result):
+        raise InputError(
+            f"result must be a Result, a list of columns or a number of columns, not {chosen!r}"
+        )
+    columns = columns_of(problem, chosen, "result")
+    if columns.size == 0:
+        raise InputError("result has no columns: there is nothing to prove")
+    members_of(problem, Units(problem), columns)
+    if isinstance(chosen, Result):
+        check_same(problem, chosen)
+        return chosen
+    k = (problem.rules or Rules()).size_of(columns)
+    return grade(problem, k, Answer(columns.tolist(), Status.CONVERGED, 0), GIVEN)
+
+
+def assumptions_of(problem: Problem, tree: Tree | None) -> tuple[str, ...]:
+    """Return what a proof of this problem takes for granted, that of its tree included."""
+    constrained = (problem.rules or Rules()) != Rules(groups=problem.category_groups)
+    own = [CONSTRAINED] if constrained else []
+    if tree is None:
+        return tuple(own)
+    # Trees of columns have candidates alone; one of units knows whether it needs copies.
+    if problem.copies.size and not isinstance(tree, UnitTree):
+        own.append(COPIES)
+    return (*own, *tree.assumptions)
+
+
+class Proof:
+    """How far one result is from the best of its size.
+
+    Parameters
+    ----------
+    problem : Problem
+    known : Result
+        Of this problem.
+    gap : float
+        A gap that is small enough.
+
+    Attributes
+    ----------
+    status : Status
+    """
+
+    def __init__(self, problem: Problem, known: Result, gap: float) -> None:
+        self.problem, self.known, self.gap, self.k = problem, known, gap, known.k
+        self.drive: Drive | None = None
+        self.status = Status.TIME_LIMIT
+        self._objective = problem.objective(known.support)
+        # Any of several copies will do, but two of them are in no set that is bounded, unless they
+        # make up the number where there is no other way.
+        stands_for = np.arange(problem.n_features)
+        stands_for[problem.copies] = problem.originals
+        needed = problem.penalty == 0 and self.k > len(problem.candidates)
+        alike = len(np.unique(stands_for[known.support])) < len(known.support)
+        self._has_copies = alike and not needed
+        # What a neighbour in size has shown.
+        self._floor, self._floor_tolerance = 0.0, 0.0
+
+    def go(self, monitor: Monitor, threads: int, opening: Monitor | None = None) -> Status:
+        """Explore until nothing is left, the gap is small enough or the time is up.
+
+        Parameters
+        ----------
+        monitor : Monitor
+        threads : int
+        opening : Monitor or None
+            The clock for the first bound, which is made once; None is `monitor`.
+        """
+        try:
+            if self.drive is None:
+                self._free_bound(opening or monitor, threads)
+                self.drive = self._begin(opening or monitor)
+            self.status = self.drive.go(monitor, threads)
+        except KeyboardInterrupt:
+            self.status = Status.INTERRUPTED
+        except UndecidedError:
+            # There is a set that keeps the rules, but the tree cannot tell how to make others.
+            self.status = Status.CONVERGED
+        return self.status
+
+    def _begin(self, clock: Monitor) -> Drive:
+        # Sets that tie with the known one may be left out, but not the known one itself.
+        ceiling = self._objective + TIE * self.problem.total
+        tree = open_tree(self.problem, self.k, ceiling, lambda: clock.expired)
+        drive = Drive(self.problem, tree, [self.known.support.tolist()], gap=self.gap)
+        drive.learn(lower=self._floor)
+        return drive
+
+    def _free_bound(self, clock: Monitor, threads: int) -> None:
+        """Take over the bound without the rules that only the tree in NumPy keeps.
+
+        Whoever keeps more rules is no better, and without them bounds are far better.
+        """
+        rules = self.problem.rules
+        if rules is None or rules.groups or serves(self.problem):
+            return
+        free = self.problem.under(Rules(include=rules.include, exclude=rules.exclude))
+        if not serves(free):
+            return
+        ceiling = self._objective + TIE * free.total
+        left = None if clock.time_limit is None else clock.time_limit - clock.seconds
+        limited = Monitor(MOST_FREE if left is None else max(FREE_SHARE * left, 0.0))
+        drive = Drive(
+            free, open_tree(free, self.k, ceiling, lambda: limited.expired), ceiling=ceiling
+        )
+        drive.go(limited, threads)
+        self.learn(drive.lower, drive.tree.tolerance)
+        if drive.status == Status.INTERRUPTED:
+            raise KeyboardInterrupt
+
+    @property
+    def _tree(self) -> Tree | None:
+        return None if self.drive is None else self.drive.tree
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more time may show more."""
+        return not self.proven and self.status == Status.TIME_LIMIT
+
+    @property
+    def best(self) -> tuple[int, ...]:
+        """The columns of the best set known, sorted."""
+        if self.drive is not None and self.improved:
+            return self.drive.sets[0].columns
+        return tuple(self.known.support.tolist())
+
+    @property
+    def improved(self) -> bool:
+        """Whether a better set than the one given was found; by rounding none is better."""
+        least = inf if self.drive is None else self.drive.upper
+        return least < self._objective - TIE * self.problem.total
+
+    @property
+    def _is_outside(self) -> bool:
+        """Whether the set at hand has copies, and is none of those that the bound is about."""
+        return self._has_copies and not self.improved
+
+    @property
+    def upper(self) -> float:
+        """Objective of the best set known."""
+        return self.drive.upper if self.drive is not None and self.improved else self._objective
+
+    @property
+    def lower(self) -> float:
+        """No set is better than this."""
+        lower = self._floor if self.drive is None else max(self.drive.lower, self._floor)
+        return 0.0 if self._is_outside else min(lower, self.upper)
+
+    @property
+    def tolerance(self) -> float:
+        """What rounding may make of the bound."""
+        own = 0.0 if self._tree is None else self._tree.tolerance
+        return float(max(own, self._floor_tolerance))
+
+    @property
+    def proven(self) -> bool:
+        """Whether the best set known is the best there is."""
+        if self.drive is None:
+            return False
+        slack = max(PROVEN * self.upper, self.tolerance)
+        if self._is_outside:
+            return False
+        return self.drive.is_proven or self.upper - self.lower <= slack
+
+    def learn(self, lower: float, tolerance: float) -> None:
+        """Take over a bound that was found elsewhere."""
+        if lower > self._floor:
+            self._floor, self._floor_tolerance = lower, tolerance
+            if self.drive is not None:
+                self.drive.learn(lower=lower)
+
+    def certificate(self, seconds: float) -> Certificate:
+        """Return what is known by now.
+
+        Parameters
+        ----------
+        seconds : float
+            That it took.
+        """
+        proven, lower, upper = self.proven, self.lower, self.upper
+        ended = Status.OPTIMAL if proven and self.status != Status.INTERRUPTED else self.status
+        return Certificate(
+            k=self.k,
+            lower=lower,
+            upper=upper,
+            gap=relative_gap(lower, upper),
+            proven=proven,
+            status=ended,
+            nodes=0 if self.drive is None else self.drive.nodes,
+            seconds=seconds,
+            ridge=self.problem.ridge,
+            tolerance=self.tolerance,
+            assumptions=assumptions_of(self.problem, self._tree),
+            result=self._result(proven, seconds),
+            improved=self.improved,
+        )
+
+    def _result(self, proven: bool, seconds: float) -> Result:
+        known, status = self.known, Status.OPTIMAL if proven else self.status
+        if self.improved:
+            answer = Answer(self.best, status, known.n_iter, known.trace, scores=known.scores)
+            return grade(self.problem, self.k, answer, BY_PROOF, known.seconds + seconds)
+        # That columns depend on each other stays true when they are proven the best.
+        if known.status == Status.RANK_DEFICIENT or not (proven or known.method == GIVEN):
+            return known
+        return replace(known, status=status, message="" if proven else known.message)

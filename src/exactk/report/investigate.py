@@ -1,0 +1,363 @@
+"""From a problem to a dossier: every question that a choice may be asked, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from exactk.errors import InputError
+from exactk.evaluation.compare import Comparison
+from exactk.methods.base import Method
+from exactk.model_selection.choose_k import (
+    SizeChoice,
+    choose_k,
+    largest_size,
+)
+from exactk.model_selection.frequencies import Frequencies, frequencies_by_size
+from exactk.model_selection.path_runner import Clock
+from exactk.model_selection.ridge import resolve_ridge
+from exactk.model_selection.stability import stability
+from exactk.model_selection.subsampling import usual_effort
+from exactk.problem.problem import Problem
+from exactk.proof.certify import certify as prove
+from exactk.proof.results import Certificate
+from exactk.report import figure_data
+from exactk.report.data_warnings import look_at
+from exactk.report.feature_table import (
+    dropped,
+    explained,
+    from_explanation,
+    member_rows,
+    near_part,
+    stability_part,
+)
+from exactk.report.scores import (
+    comparison_part,
+    score_part,
+    scored_sizes,
+    sizes_part,
+)
+from exactk.report.selection_report import Dossier
+from exactk.report.serialize import (
+    told_certificate,
+    told_choice,
+    told_map,
+    told_question,
+)
+from exactk.report.settings import (
+    Settings,
+    Work,
+    versions,
+)
+from exactk.report.validation import (
+    check_against,
+    plain_about,
+    settled,
+)
+from exactk.result import Result, Status
+from exactk.solve import solve
+
+__all__ = ["RIVALS", "investigate"]
+
+# What people use when they do not use this.
+RIVALS = ("selectkbest", "rfe", "l1")
+# Sizes beyond the one that was asked for, so that one sees what more would bring.
+LEAST_SIZES = 10
+# Seconds that the map of frequencies may take where no time limit is given: one of fewer halves is
+# a map as well.
+PATIENCE = 20.0
+# Pieces of work among which a time limit is shared out.
+PARTS = 9
+
+
+def investigate(
+    X: Any,
+    y: Any = None,
+    k: int | str | None = None,
+    *,
+    k_max: int | None = None,
+    method: str | Method = "exchange",
+    ridge: str | float | None = None,
+    criterion: str = "cv",
+    rule: str = "one_se",
+    cv: Any = None,
+    groups: Any = None,
+    methods: Sequence[Any] = RIVALS,
+    estimator: Any = None,
+    scoring: Any = None,
+    certify: float = 60.0,
+    n_samples: int = 100,
+    n_permutations: int = 100,
+    effort: float | None = None,
+    time_limit: float | None = None,
+    random_state: int | None = None,
+    verbose: int = 0,
+    target: str | None = None,
+    about: Mapping[str, Any] | None = None,
+    sample_weight: Any = None,
+    task: Any = "auto",
+    **options: Any,
+) -> Dossier:
+    """Choose features and find out all that one may ask about the choice.
+
+    Which they are and what each is worth; what could stand in for them; whether there is any
+    better set; how stable they are; what other sizes would bring; what they are worth on rows held
+    out, beside the usual alternatives; and what is odd about the table. Ctrl-C ends it with the
+    parts that are done.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or frame of shape (n, d), or Problem
+        A `Problem` with its constraints, loss and weights in place of X, y, sample_weight and
+        task.
+    y : array-like of shape (n,) or (n, c), or None
+    k : int, "auto" or None
+        How many features; "auto" or None chooses the number.
+    k_max : int or None
+        The largest size that is tried or, where k is given, shown.
+    method : str or Method
+    ridge : "auto", "cv", float or None
+        As in `TopKSelector`. None is "auto", or the ridge that a `Problem` has.
+    criterion, rule, cv
+        How a number is chosen, as in `exactk.choose_k`; cv are the folds of all scores. Within
+        the training rows of others a number of folds is kept, and a splitter is not: five folds.
+    groups : array-like of shape (n,) or None
+        Rows that belong together, which no split parts.
+    methods : sequence of str or Method
+        What to compare with, as in `exactk.compare`; empty leaves the comparison out.
+    estimator, scoring
+        What is trained on the features and how it is scored, as in `exactk.score_selection`.
+    certify : float
+        Seconds for the proof that there is nothing better; 0 leaves it out.
+    n_samples : int
+        Halves of the rows for stability; 0 leaves it out.
+    n_permutations : int
+        Shuffled targets for the permutation test; 0 leaves it out.
+    effort : float or None
+        How hard the method searches.
+    time_limit : float or None
+        Seconds for all of it, shared out among the parts.
+    random_state : int or None
+        Seed of everything; None is a fixed seed.
+    verbose : int
+        1 shows progress.
+    target : str or None
+        What to call the target; None is the name of y, if it has one.
+    about : mapping or None
+        What the page says of where the table came from: ``table``, ``command``, ``code``,
+        ``constraints``, ``checksum``.
+    sample_weight, task
+        As in `Problem.from_arrays`.
+    **options
+        Parameters of a method that is given by name.
+
+    Returns
+    -------
+    Dossier
+        With `to_html` and `save` for the page, and the record behind it.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C before there is a choice.
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> dossier = exactk.investigate(X, y, k=4, n_samples=20, n_permutations=0, methods=())
+    >>> dossier.result.selected
+    ('proline', 'color_intensity', 'flavanoids', 'alcohol')
+    >>> dossier.record["certificate"]["proven"], dossier.remarks["kind"]
+    (True, [])
+    """
+    number: Any = None if k == "auto" else k
+    if ridge is None:
+        ridge = X.ridge if isinstance(X, Problem) else "auto"
+    asked = settled(
+        Settings(
+            number, k_max, criterion, rule, cv, groups, method, dict(options), ridge, certify,
+            n_samples, n_permutations, methods, estimator, scoring, random_state, verbose,
+        ),
+        effort, time_limit,
+    )  # fmt: skip
+    said = plain_about(about)
+    named = _name_of(y) if target is None else str(target)
+    problem = _problem(X, y, sample_weight, task, asked)
+    work = Work(Clock(time_limit), PARTS)
+    result, choice, certificate = _choice(problem, asked, work)
+    problem = problem.with_ridge(result.ridge)
+    found = _parts(problem, result, choice, certificate, asked, work)
+    record = {
+        "format": "exactk-dossier",
+        "version": 1,
+        "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
+        "versions": versions(),
+        "asked": told_question(problem, asked, result, named, said),
+        "choice": told_choice(result, problem),
+        **found,
+        "remarks": [remark.to_dict() for remark in work.surely(lambda: look_at(problem, result))],
+        "absent": work.absent,
+    }
+    return Dossier(result, record, work.stopped)
+
+
+def _name_of(y: Any) -> str:
+    """What a series, or a frame of one column, calls itself."""
+    columns = list(getattr(y, "columns", ()))
+    name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
+    return "y" if name is None else str(name)
+
+
+def _problem(X: Any, y: Any, sample_weight: Any, task: Any, asked: Settings) -> Problem:
+    """The problem, its rows in memory where they fit."""
+    if isinstance(X, Problem):
+        if y is not None or sample_weight is not None or task != "auto":
+            raise InputError(
+                "y, sample_weight and task cannot be given beside a Problem, which has its own"
+            )
+        problem = X
+    elif y is None:
+        raise InputError("y is None: give the target beside X, or one Problem in place of both")
+    else:
+        problem = Problem.from_arrays(X, y, sample_weight=sample_weight, task=task)
+    if problem.stream is not None:
+        # Where they do not fit, what needs rows says so, part by part.
+        with suppress(InputError):
+            problem = problem.in_memory(verbose=asked.verbose)
+    check_against(asked, problem)
+    return problem
+
+
+def _choice(
+    problem: Problem, asked: Settings, work: Work
+) -> tuple[Result, SizeChoice | None, Certificate | None]:
+    """The features, how many by choice or by demand, proven if that can be done in time."""
+    choice = None
+    if asked.k is None:
+        choice = _sizes(problem, asked, asked.k_max, work, asked.ridge)
+        result = choice.result
+    else:
+        ridge = resolve_ridge(asked.ridge, problem, asked.k, random_state=asked.random_state)
+        result = solve(
+            problem.with_ridge(ridge), asked.k, asked.method, time_limit=work.seconds(),
+            verbose=asked.verbose, **asked.options,
+        )  # fmt: skip
+    work.left -= 1
+    problem = problem.with_ridge(result.ridge)
+    if result.status == Status.INTERRUPTED:
+        # Whoever stops a search may want what it has found, but nothing more.
+        work.stopped = True
+    certificate = work.do("certificate", lambda: _proof(problem, result, asked, work))
+    if certificate is not None and asked.minimises:
+        # What others choose by is not the objective: theirs stays, and the page says what is lower.
+        result = certificate.result
+    return result, choice, certificate
+
+
+def _proof(problem: Problem, result: Result, asked: Settings, work: Work) -> Certificate | None:
+    if asked.certify == 0:
+        raise InputError("a proof was not asked for")
+    share = work.seconds()
+    limit = asked.certify if share is None else min(share, asked.certify)
+    return prove(
+        problem, result, time_limit=None if np.isinf(limit) else limit, verbose=asked.verbose
+    )
+
+
+def _sizes(
+    problem: Problem,
+    asked: Settings,
+    k_max: int | None,
+    work: Work,
+    ridge: str | float | None = None,
+) -> SizeChoice:
+    return choose_k(
+        problem, k_max, criterion=asked.criterion, method=asked.method, **asked.by_folds,
+        ridge=ridge, time_limit=work.seconds(), verbose=asked.verbose,
+        **{"random_state": asked.random_state, **asked.light_options(problem)},
+    )  # fmt: skip
+
+
+def _shown_sizes(problem: Problem, asked: Settings, result: Result) -> int:
+    """The largest size of the figures: some more than were chosen."""
+    usual = largest_size(problem, asked.k_max)
+    if asked.k is None or asked.k_max is not None:
+        return usual
+    return max(min(usual, max(2 * result.k, LEAST_SIZES)), result.k)
+
+
+def _parts(
+    problem: Problem,
+    result: Result,
+    choice: SizeChoice | None,
+    certificate: Certificate | None,
+    asked: Settings,
+    work: Work,
+) -> dict[str, Any]:
+    """Everything that can be asked of the choice."""
+    seed, k_max = asked.random_state, _shown_sizes(problem, asked, result)
+    why = work.do("explanation", lambda: explained(problem, result, seed, work.seconds()))
+    stable = work.do("stability", lambda: _stability(problem, result, asked, work))
+    if choice is None:
+        choice = work.do("sizes", lambda: _sizes(problem, asked, k_max, work))
+    score = work.do("score", lambda: score_part(problem, asked, work))
+    splits = None if score is None else score.splits
+    scored = work.do("scores", lambda: scored_sizes(problem, k_max, asked, work.seconds(), splits))
+    mapped = work.do("frequencies", lambda: _frequencies(problem, k_max, asked, work))
+    compared = work.do("comparison", lambda: _comparison(problem, result, asked, work))
+    losses = (
+        work.do("losses", lambda: dropped(problem, result))
+        if why is None
+        else from_explanation(why)
+    )
+    return {
+        "features": work.surely(lambda: member_rows(problem, result, losses or {}, stable)),
+        "coefficients": work.surely(
+            lambda: figure_data.coefficients(problem, result.support, result.coef)
+        ),
+        "near": None if why is None else near_part(why),
+        "certificate": None if certificate is None else told_certificate(certificate, result),
+        "stability": None
+        if stable is None
+        else stability_part(stable, usual_effort(problem, asked.method)),
+        "sizes": None if choice is None else sizes_part(choice, scored, result),
+        "frequencies": None if mapped is None else told_map(mapped),
+        "score": None if score is None else score.to_dict(),
+        "comparison": None if compared is None else compared.to_dict(),
+        "correlations": work.surely(lambda: figure_data.correlations(problem, result.order)),
+        "means": work.surely(lambda: figure_data.group_means(problem, result.order)),
+    }
+
+
+def _stability(problem: Problem, result: Result, asked: Settings, work: Work) -> Any:
+    if asked.n_samples == 0:
+        raise InputError("half-samples were not asked for")
+    return stability(
+        problem, result.k, n_samples=asked.n_samples, method=asked.method, groups=asked.groups,
+        random_state=asked.random_state, time_limit=work.seconds(), verbose=asked.verbose,
+        **asked.half_options,
+    )  # fmt: skip
+
+
+def _frequencies(problem: Problem, k_max: int, asked: Settings, work: Work) -> Frequencies:
+    if asked.n_samples == 0:
+        raise InputError("half-samples were not asked for")
+    share = work.seconds()
+    return frequencies_by_size(
+        problem, k_max, n_samples=max(asked.n_samples // 2, 2), method=asked.method,
+        groups=asked.groups, random_state=asked.random_state,
+        time_limit=PATIENCE if share is None else min(share, PATIENCE), verbose=asked.verbose,
+        **asked.half_options,
+    )  # fmt: skip
+
+
+def _comparison(problem: Problem, result: Result, asked: Settings, work: Work) -> Comparison:
+    if not asked.methods:
+        raise InputError("a comparison was not asked for")
+    return comparison_part(problem, result, asked, work)

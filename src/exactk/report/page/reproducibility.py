@@ -1,0 +1,79 @@
+"""What to know of the data, and how to come to the same page again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from exactk.report.markup import (
+    Markup,
+    join,
+    label,
+    tag,
+)
+from exactk.report.page.phrases import comma
+
+__all__ = ["made", "remarks"]
+
+Record = Mapping[str, Any]
+
+# Kinds of remarks that one word does not tell.
+HEADS = {
+    "constant": "constant columns", "duplicated": "copies of columns", "coded": "columns of text",
+    "collinear": "columns alike", "imbalanced": "uneven classes", "empty": "empty classes",
+    "tiny": "tiny classes", "wide": "more columns than rows",
+}  # fmt: skip
+
+
+def remarks(record: Record) -> Markup:
+    """Return warnings about the data."""
+    found = record["remarks"]
+    if not found:
+        about = record["asked"]
+        sought = ["constant, copied or collinear columns among those that matter"]
+        sought += ["repeated rows"] if about["rows_compared"] else []
+        sought += ["tiny or very uneven classes"] if about["classes"] else []
+        return tag("p", f"Nothing to warn of: no {', no '.join(sought)}.")
+    said = [
+        tag(
+            "li",
+            tag("strong", HEADS.get(one["kind"], one["kind"])),
+            ": ",
+            label(one["text"]),
+            class_="serious" if one["serious"] else None,
+        )
+        for one in found
+    ]
+    return tag("ul", *said, class_="remarks")
+
+
+def made(record: Record) -> Markup:
+    """Return the command, the code, the versions and the fingerprint of the table."""
+    about = record["asked"]
+    parts = []
+    if about["command"]:
+        parts += [
+            tag("p", "This page:"),
+            _copied(about["command"], "Command of this page"),
+        ]
+    if about["code"]:
+        parts += [
+            tag("p", "The features, in Python:"),
+            _copied(about["code"], "Code in Python"),
+        ]
+    facts = [
+        *((name, found) for name, found in record["versions"].items()),
+        ("made", record["made"]),
+        ("seed", "fixed" if about["seed"] is None else str(about["seed"])),
+        ("rows", comma(about["n_rows"])),
+        ("SHA-256 of the table", about["checksum"]),
+    ]
+    entries = [tag("div", tag("dt", name), tag("dd", label(text))) for name, text in facts if text]
+    return join(*parts, tag("dl", *entries, class_="facts"))
+
+
+def _copied(text: str, name: str) -> Markup:
+    # What scrolls must be reachable by keyboard.
+    return tag(
+        "pre", tag("code", text), class_="command", tabindex="0", role="region", aria_label=name
+    )

@@ -1,0 +1,277 @@
+"""How far the choice can be trusted: on rows held out, beside other methods, on halves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from exactk.report.markup import (
+    Markup,
+    join,
+    label,
+    tag,
+)
+from exactk.report.numbers import (
+    DASH,
+    finite,
+    plural,
+    short,
+    signed,
+)
+from exactk.report.page.dots import Dot, dot_plot
+from exactk.report.page.maps import heat_map
+from exactk.report.page.phrases import (
+    absent,
+    agreement,
+    figure_of,
+    names_of,
+    percent_of,
+    same_search,
+    scoring_name,
+    share_of,
+)
+from exactk.report.tables import (
+    cell,
+    head,
+    table,
+)
+
+__all__ = ["stability", "worth"]
+
+Record = Mapping[str, Any]
+
+# Fewer shuffled targets cannot give a p-value of 0.05.
+LEAST_SHUFFLES = 19
+# Names in one sentence; those that are chosen more rarely are counted.
+MOST_NAMES = 30
+
+
+def worth(record: Record) -> Markup:
+    """Return the honest score beside the naive one, and the comparison."""
+    return join(_score(record), _comparison(record))
+
+
+def _score(record: Record) -> Markup:
+    score = record["score"]
+    if score is None:
+        return absent(record, "score", "The score on rows held out")
+    name = scoring_name(score["scoring"])
+    how = (
+        "the number of features and the features are chosen"
+        if record["asked"]["k"] is None
+        else "the features are chosen"
+    )
+    lines = [
+        (
+            "chosen within each fold",
+            f"{figure_of(score['honest'])} ± {figure_of(score['standard_error'])}",
+            f"In each of {len(score['folds'])} folds {how} on the training rows alone, and "
+            f"{score['estimator']} is scored on the others. This is what to expect of new rows.",
+        ),
+        (
+            "chosen on all rows",
+            figure_of(score["naive"]),
+            "The same folds with the features of this page, which have seen the rows held out"
+            + (": too good by the difference." if _flatters(score) else "."),
+        ),
+        ("without features", figure_of(score["baseline"]), "The commonest class, or the mean."),
+    ]
+    body = [
+        tag("tr", tag("th", what, scope="row"), cell(figure), tag("td", words, class_="reason"))
+        for what, figure, words in lines
+    ]
+    heads = join(
+        tag("th", "features", scope="col"),
+        tag("th", label(name), scope="col", class_="number"),
+        tag("th", "what it means", scope="col"),
+    )
+    message = tag("p", label(score["message"]), ".", class_="caption") if score["message"] else ""
+    expected = table(body, heads, caption="What to expect of new rows", kind="stacked")
+    return join(expected, message, _permutations(record, score))
+
+
+def _flatters(score: Record) -> bool:
+    naive, honest = score["naive"], score["honest"]
+    return naive is not None and honest is not None and naive > honest
+
+
+def _permutations(record: Record, score: Record) -> Markup:
+    """Say what chance alone would come to."""
+    if score["p_value"] is None:
+        return Markup()
+    fixed = "" if record["asked"]["k"] else f", always {record['choice']['k']} features"
+    fewest = score["n_permutations"] < LEAST_SHUFFLES
+    few = f" It takes {LEAST_SHUFFLES} shuffled targets to come so low." if fewest else ""
+    return tag(
+        "p",
+        f"Permutation test: p = {short(score['p_value'], 2)}. That is how often the same search "
+        f"explains as much of a target that is shuffled over the rows "
+        f"({plural(score['n_permutations'], 'shuffled target')}{fixed}); at 0.05 or below "
+        f"one says that the features tell something of the target.{few}",
+    )
+
+
+def _comparison(record: Record) -> Markup:
+    found = record["comparison"]
+    title = tag("h3", "Beside the usual alternatives")
+    if found is None:
+        return join(title, absent(record, "comparison", "The comparison"))
+    name = scoring_name(found["scoring"])
+    rows = found["methods"]
+    about = "; ".join(f"{row['method']}: {figure_of(finite(row['mean']))}" for row in rows)
+    dots = [
+        Dot(
+            row["method"],
+            finite(row["mean"]),
+            finite(row["standard_error"]),
+            f"{row['method']}\n{name} {figure_of(finite(row['mean']))} ± "
+            f"{figure_of(finite(row['standard_error']))}",
+            slot=i,
+        )
+        for i, row in enumerate(rows)
+    ]
+    picture = dot_plot(
+        dots, f"{name} of each method on rows held out", about, name,
+        reference=finite(found["baseline"]),
+        reference_tip=f"without features: {figure_of(finite(found['baseline']))}",
+    )  # fmt: skip
+    most = finite(found["all_features"])
+    whole = "" if most is None else f", with all of them {figure_of(most)}"
+    of_all = "" if record["asked"]["k"] else ", the number that all rows chose"
+    note = (
+        f"{plural(found['k'], 'feature')} each{of_all}, chosen within each of {found['n_folds']} "
+        f"folds; "
+        f"whisker: ± one standard error. Without any feature it would be "
+        f"{figure_of(finite(found['baseline']))}{whole}."
+    )
+    return join(
+        title,
+        tag("p", note, class_="caption"),
+        tag("div", tag("div", tag("figure", picture), class_="panels"), class_="figure"),
+        _methods(found, name),
+        tag("p", label(found["message"]), ".", class_="caption") if found.get("message") else "",
+    )
+
+
+def _methods(found: Record, name: str) -> Markup:
+    heads = [
+        head("method", numeric=False), head(name), head("difference"), head("objective higher by"),
+        head("stability over folds"), head("seconds"), head("in common"),
+    ]  # fmt: skip
+    body = []
+    for i, row in enumerate(found["methods"]):
+        mean, error = finite(row["mean"]), finite(row["standard_error"])
+        if mean is None:
+            reason = tag("td", label(row["note"] or row["status"]), colspan="6", class_="reason")
+            body.append(tag("tr", tag("th", label(row["method"]), scope="row"), reason))
+            continue
+        gap = finite(row["difference"]) if i else None
+        spread = finite(row["difference_error"])
+        apart = DASH
+        if gap is not None:
+            apart = signed(figure_of(gap)) + ("" if spread is None else f" ± {figure_of(spread)}")
+        body.append(
+            tag(
+                "tr",
+                tag("th", label(row["method"]), _note(row["note"]), scope="row"),
+                cell(f"{figure_of(mean)} ± {figure_of(error)}", mean),
+                cell(apart, gap),
+                cell(share_of(finite(row["excess"])), finite(row["excess"])),
+                cell(short(finite(row["stability"]), 2), finite(row["stability"])),
+                cell(short(finite(row["seconds"]), 2), finite(row["seconds"])),
+                cell(f"{row['shared']} of {len(row['features'])}", row["shared"]),
+            )
+        )
+    caption = (
+        "Difference: to the first, fold by fold. Objective: of the features chosen on all rows, "
+        "above the lowest. In common: with the first."
+    )
+    name = "Methods beside each other"
+    return join(table(body, join(*heads), caption=caption, name=name), _choices(found))
+
+
+def _choices(found: Record) -> Markup:
+    """Which features each method takes: too many for a column of a table of numbers."""
+    heads = join(head("method", numeric=False), head("features on all rows", numeric=False))
+    body = [
+        tag(
+            "tr", tag("th", label(row["method"]), scope="row"), tag("td", names_of(row["features"]))
+        )
+        for row in found["methods"]
+        if row["features"]
+    ]
+    return tag(
+        "details",
+        tag("summary", "What each method chooses"),
+        table(body, heads, name="Features on all rows, by method"),
+        class_="rest",
+    )
+
+
+def _note(note: str | None) -> Markup:
+    return tag("small", " ", label(note)) if note else Markup()
+
+
+def stability(record: Record) -> Markup:
+    """Return how often features are chosen on halves of the rows, at every size."""
+    found, mapped = record["stability"], record["frequencies"]
+    parts = []
+    if found is None:
+        parts.append(absent(record, "stability", "How often features are chosen on halves"))
+    else:
+        low, high = found["interval"]
+        parts.append(
+            tag(
+                "p",
+                f"{same_search(record).capitalize()} chooses on {found['n_samples']} random halves "
+                f"of the rows. How far they agree (Nogueira’s index) is {short(found['index'], 2)} "
+                f"({short(low, 2)} to {short(high, 2)}), {agreement(found['index'])}: 1 if every "
+                f"half gives the same features, 0 if chance would agree as well.",
+            )
+        )
+        parts += [
+            tag("p", f"{words} ({len(found[part])}): ", _often(found, part))
+            for part, words in (
+                ("core", f"In at least {percent_of(found['threshold'])} of the halves"),
+                ("exchangeable", "In fewer, where others stand in for them"),
+            )
+            if found[part]
+        ]
+        if found["message"]:
+            parts.append(tag("p", label(found["message"]), ".", class_="caption"))
+    if mapped is None:
+        parts.append(absent(record, "frequencies", "The map of frequencies over sizes"))
+    else:
+        parts.append(_map(record, mapped))
+    return join(*parts)
+
+
+def _often(found: Record, part: str) -> Markup:
+    """Names with how often each is chosen, the most frequent first."""
+    often = {row["feature"]: row["frequency"] for row in found["frequencies"]}
+    shown = [
+        piece
+        for name in found[part][:MOST_NAMES]
+        for piece in (", ", label(name), f" {percent_of(often.get(name))}")
+    ]
+    left = len(found[part]) - MOST_NAMES
+    return join(*shown[1:], f" and {left} more" if left > 0 else "")
+
+
+def _map(record: Record, mapped: Record) -> Markup:
+    k = record["choice"]["k"]
+    seen = [i for i in range(len(mapped["names"])) if any(row[i] > 0 for row in mapped["values"])]
+    names = [mapped["names"][i] for i in seen]
+    values = [[row[i] for row in mapped["values"]] for i in seen]
+    marked = mapped["sizes"].index(k) if k in mapped["sizes"] else None
+    note = (
+        f"How often each feature (rows) is chosen at each size (columns), in % of "
+        f"{mapped['n_samples']} halves; the frame is k = {k}. Other halves and a search from size "
+        f"to size, so that figures may differ a little from those above."
+    )
+    picture = heat_map(
+        names, [str(size) for size in mapped["sizes"]], values,
+        "Selection frequency over the number of features", note, what="chosen in",
+        per_cent=True, axis="k", marked=marked,
+    )  # fmt: skip
+    return join(tag("h3", "Selection frequency over k"), tag("p", note, class_="caption"), picture)

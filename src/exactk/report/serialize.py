@@ -1,0 +1,170 @@
+"""The question and its answer as plain values, fit for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from exactk.errors import listing
+from exactk.model_selection.frequencies import Frequencies
+from exactk.problem.problem import Problem
+from exactk.proof.results import CONSTRAINED, Certificate
+from exactk.report.data_warnings import class_rows, rows_are_compared
+from exactk.report.figure_data import plain
+from exactk.report.settings import Settings
+from exactk.result import Result
+
+__all__ = ["told_certificate", "told_choice", "told_map", "told_question", "told_rules"]
+
+# Features of the map of frequencies over sizes.
+MAPPED = 30
+# Names in the words of a constraint.
+MOST_NAMES = 12
+
+
+def told_map(found: Frequencies) -> dict[str, Any]:
+    """Return how often features are chosen at each size, those that are chosen most."""
+    return {
+        "sizes": found.sizes,
+        "names": list(found.names[:MAPPED]),
+        "values": found.values[:, :MAPPED].tolist(),
+        "indices": [plain(index) for index in found.indices],
+        "n_samples": found.n_samples,
+    }
+
+
+def told_certificate(found: Certificate, result: Result) -> dict[str, Any]:
+    """Return what is proven, and a better set than that of the record where one was found."""
+    told = {name: value for name, value in found.to_dict().items() if name != "result"}
+    differs = found.improved and set(found.result.selected) != set(result.selected)
+    return {
+        **told,
+        "constrained": CONSTRAINED in found.assumptions,
+        "better": list(found.result.selected) if differs else None,
+    }
+
+
+def told_choice(result: Result, problem: Problem) -> dict[str, Any]:
+    """Return what was chosen, and how the search ended."""
+    return {
+        "k": result.k,
+        "selected": list(result.selected),
+        "objective": result.objective,
+        "residual": result.residual,
+        "total": result.total,
+        "explained": result.explained,
+        "status": str(result.status),
+        "message": result.message,
+        "seconds": result.seconds,
+        "method": result.method,
+        "outputs": _outputs(result, problem),
+        "intercept": [plain(value) for value in result.intercept],
+    }
+
+
+def _outputs(result: Result, problem: Problem) -> list[str]:
+    if result.classes is not None:
+        return [str(label) for label in result.classes]
+    several = problem.n_outputs > 1
+    return [f"output {i}" for i in range(problem.n_outputs)] if several else ["coefficient"]
+
+
+def _parameters(asked: Settings) -> dict[str, Any]:
+    """What was said of the method; an object says all."""
+    if isinstance(asked.method, str):
+        return asked.options
+    return {**asked.method.get_params(), **asked.options}
+
+
+def told_rules(problem: Problem) -> dict[str, str]:
+    """Return the constraints of a problem in words, those of its categories left out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> held = Problem.from_arrays(X, y).with_constraints(exclude=[3], max_correlation=0.9)
+    >>> told_rules(held)
+    {'exclude': "'petal width (cm)'", 'max_correlation': '0.9'}
+    """
+    rules = problem.rules
+    if rules is None:
+        return {}
+
+    def names(columns: Sequence[int]) -> str:
+        found = dict.fromkeys(problem.original_names[problem.origins[j]] for j in columns)
+        return listing(found, MOST_NAMES)
+
+    coded = {group.name for group in problem.category_groups}
+    groups = [f"{one.name}: {names(one.columns)}" for one in rules.groups if one.name not in coded]
+    families = [
+        f"{one.at_least} to {'any number' if one.at_most is None else one.at_most} of {one.name}: "
+        f"{names(one.columns)}"
+        for one in rules.families
+    ]
+    said = {
+        "include": names(rules.include),
+        "exclude": names(rules.exclude),
+        "groups": "; ".join(groups),
+        "families": "; ".join(families),
+        "budget": "" if rules.budget is None else f"{rules.budget:g}",
+        "max_correlation": "" if rules.max_correlation is None else f"{rules.max_correlation:g}",
+    }
+    return {name: text for name, text in said.items() if text}
+
+
+def told_question(
+    problem: Problem,
+    asked: Settings,
+    result: Result,
+    target: str,
+    about: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what was asked for, and of which table."""
+    counts = class_rows(problem)
+    return {
+        "table": None,
+        "command": None,
+        "code": None,
+        "checksum": None,
+        **about,
+        # By the words of who set them, where these are known.
+        "constraints": about.get("constraints") or told_rules(problem),
+        "target": target,
+        "task": problem.task,
+        "loss": problem.loss.name,
+        "loss_options": {
+            name: _plain_or_text(value) for name, value in problem.loss.get_params().items()
+        },
+        "standardised": problem.scaled,
+        "class_weights": ", ".join(str(weight) for weight in problem.class_weights) or None,
+        "n_rows": problem.n_rows,
+        "n_features": len(problem.original_names),
+        "classes": None
+        if counts is None or problem.classes is None
+        else [
+            {"label": str(label), "rows": float(count)}
+            for label, count in zip(problem.classes, counts, strict=True)
+        ],
+        "k": asked.k,
+        "k_max": asked.k_max,
+        "method": result.method,
+        "options": {
+            name: value if isinstance(value, (int, str)) else _plain_or_text(value)
+            for name, value in _parameters(asked).items()
+            if value is not None
+        },
+        "ridge": result.ridge,
+        "ridge_rule": asked.ridge if isinstance(asked.ridge, str) else float(asked.ridge),
+        "in_memory": problem.rows is not None,
+        "rows_compared": rows_are_compared(problem),
+        "weighted": problem.row_weights is not None,
+        "grouped": asked.groups is not None,
+        "seed": asked.random_state,
+    }
+
+
+def _plain_or_text(value: Any) -> Any:
+    """A number that JSON has, else the text of a value."""
+    number = plain(value) if isinstance(value, float) else None
+    return str(value) if number is None else number

@@ -1,0 +1,129 @@
+"""A backed AnnData: its cells stay on disk, and are passed over some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from exactk.data.anndata import Cells
+from exactk.data.targets import code_target, is_missing
+from exactk.errors import InputError
+from exactk.streaming.arrow import rows_per_block
+from exactk.streaming.base import (
+    Block,
+    Coded,
+    Fold,
+    OnRows,
+    Part,
+    Place,
+    Stream,
+    fold_part,
+    opened,
+)
+from exactk.streaming.partitions import kind_of
+from exactk.types import Floats
+
+__all__ = ["CellStream"]
+
+
+class CellStream(Stream):
+    """Cells × genes, read in blocks of cells; the target and the weights are in memory.
+
+    Parameters
+    ----------
+    cells : Cells
+        Of an AnnData; X in memory is passed over in the same way.
+    task : {"auto", "classification", "regression"}
+        Numbers are read as such for a regression.
+    source : str
+        What messages call the table.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np
+    >>> from exactk.data.anndata import take_apart
+    >>> stream = CellStream(take_apart(anndata.AnnData(np.eye(4)), ["T", "B", "T", "B"]))
+    >>> stream.feature_names, stream.n_rows, stream.y_kind
+    (('0', '1', '2', '3'), 4, 'text')
+    """
+
+    door = "from_anndata"
+    # Labels are what `obs` says they are: they are never read again as text.
+    widen = False
+
+    def __init__(self, cells: Cells, task: str = "auto", source: str = "adata") -> None:
+        y = np.asarray(cells.y)
+        self.n_rows = int(cells.X.shape[0])
+        if y.ndim not in (1, 2) or len(y) != self.n_rows:
+            raise InputError(
+                f"X has {self.n_rows} rows, the target has shape {y.shape}; give one value a cell"
+            )
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        self.feature_names, self.target = cells.names, cells.target
+        self.n_outputs = 1 if y.ndim == 1 else int(y.shape[1])
+        kind = kind_of(y.dtype, "the target")
+        if self.n_outputs > 1 and kind == "text":
+            raise InputError("the target holds text in several columns; these must be numbers")
+        as_numbers = self.n_outputs > 1 or (task == "regression" and kind != "text")
+        self.y_kind = "float" if as_numbers else kind
+        self._labels: list[Any] = []
+        if self.y_kind == "text":
+            found, y = _sorted_labels(y)
+            self._labels = found.tolist()
+        elif as_numbers:
+            y = y.astype(np.float64)
+        X = cells.X.tocsr() if sparse.issparse(cells.X) else cells.X
+        self._X, self._y, self._weights, self._source = X, y, cells.weights, source
+
+    @property
+    def raise_limit(self) -> str:
+        """How to give it more memory, for messages."""
+        return f"{super().raise_limit}, read the cells into memory with adata.to_memory()"
+
+    def reduce(self, fold: Fold[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
+        whole = fold_part(fold, self._blocks(on_rows))
+        return opened(whole)
+
+    def _blocks(self, on_rows: OnRows | None) -> Iterator[Block]:
+        assert self.n_rows is not None
+        step = rows_per_block(self.n_features)
+        for start in range(0, self.n_rows, step):
+            rows = slice(start, min(start + step, self.n_rows))
+            weights = None if self._weights is None else self._weights[rows]
+            place = Place(self._source, 0, start)
+            yield Block(self._features(rows), self._target(rows), weights, place)
+            if on_rows is not None:
+                on_rows(rows.stop, self.n_rows)
+
+    def _features(self, rows: slice) -> Floats:
+        X = self._X[rows]
+        if sparse.issparse(X):
+            X = X.toarray(order="F")
+        if X.dtype.kind not in "fiub":
+            raise InputError(f"{self._source} has dtype {X.dtype}, which is not a number")
+        # A copy: whoever gets a block may overwrite it, and X may be in memory.
+        return np.array(X, dtype=np.float64, order="F")
+
+    def _target(self, rows: slice) -> npt.NDArray[Any] | Coded:
+        if self.y_kind != "text":
+            part: npt.NDArray[Any] = self._y[rows]
+            return part
+        # Only labels that occur: others may be of cells that weigh nothing.
+        used, codes = np.unique(self._y[rows], return_inverse=True)
+        return Coded(codes.astype(np.intp), [self._labels[code] for code in used])
+
+
+def _sorted_labels(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """The labels of a target of text, and which each cell has."""
+    # A part of a table may have one label only, which a whole one may not.
+    if len(set(y.tolist())) == 1 and not is_missing(y[0]):
+        return y[:1], np.zeros(len(y), dtype=np.intp)
+    coded = code_target(y, "classification")
+    assert coded.classes is not None
+    assert coded.codes is not None
+    return coded.classes, coded.codes

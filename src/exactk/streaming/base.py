@@ -1,0 +1,241 @@
+"""What a table that is passed over is made of, and what a pass computes.
+
+A `Stream` gives its rows in blocks, as often as it is asked; a `Fold` says what becomes of them.
+The stream decides who does the work (threads, Dask workers, Spark executors), the fold what is
+done: it travels to the workers, adds up the blocks of one part of the table there, and merges what
+parts have come to. Nothing else of the table ever reaches the caller.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy.typing as npt
+
+from exactk.errors import InputError
+from exactk.types import Floats, Indices
+
+__all__ = [
+    "Block",
+    "Coded",
+    "Fold",
+    "OnRows",
+    "Place",
+    "Refused",
+    "Stream",
+    "fold_part",
+    "merge_parts",
+    "opened",
+]
+
+# Told how many rows were read, and of how many if that is known.
+OnRows = Callable[[int, int | None], None]
+
+State = TypeVar("State")
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a block of rows lies.
+
+    Attributes
+    ----------
+    source : str
+        In words: a file, or "partition 3".
+    part : int
+        Number of the file or partition, in the order of the table.
+    first_row : int
+        Number of the first row within it, from 0.
+
+    Examples
+    --------
+    >>> Place("day-2.parquet", part=1, first_row=100).rows(3, 7)
+    'day-2.parquet, rows 103 to 106 (from 0)'
+    """
+
+    source: str
+    part: int
+    first_row: int
+
+    def rows(self, start: int, stop: int) -> str:
+        """Name some rows of the block, for a message."""
+        first, last = self.first_row + start, self.first_row + stop - 1
+        span = f"row {first}" if first == last else f"rows {first} to {last}"
+        return f"{self.source}, {span} (from 0)"
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column of labels: which of a short list each row has."""
+
+    codes: Indices
+    labels: Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Float64 in Fortran order; whoever gets the block may overwrite it, but not keep it: the
+        stream may use the memory for the next one.
+    y : ndarray of shape (n,) or (n, c), or Coded
+        Numbers, or labels.
+    weights : ndarray of shape (n,) or None
+    place : Place
+    """
+
+    X: Floats
+    y: npt.NDArray[Any] | Coded
+    weights: Floats | None
+    place: Place
+
+
+class Fold(ABC, Generic[State, Part]):
+    """A computation over blocks: pickled, sent to where the rows are, and merged.
+
+    ``begin`` makes a state, ``add`` changes it block by block, ``close`` makes of it what is sent
+    back, and ``merge`` unites two of these. ``merge`` must not depend on the order of parts but
+    for rounding.
+
+    Attributes
+    ----------
+    n_matrices : int
+        How many d × d matrices a state holds: streams keep fewer states at once if there are many.
+    """
+
+    n_matrices: int = 1
+
+    @abstractmethod
+    def begin(self) -> State:
+        """Return the state before any row."""
+
+    @abstractmethod
+    def add(self, state: State, block: Block) -> None:
+        """Take a block in; raises InputError for rows that cannot be used."""
+
+    @abstractmethod
+    def close(self, state: State) -> Part | None:
+        """Return what a part of the table has come to; None if it had no rows."""
+
+    @abstractmethod
+    def merge(self, one: Part, other: Part) -> Part:
+        """Unite what two parts have come to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refused:
+    """Bad input found by a worker, on its way home: a cluster would retry what is raised."""
+
+    error: InputError
+    place: tuple[int, int]
+
+
+class Stream(ABC):
+    """A table that can be passed over again and again.
+
+    Attributes
+    ----------
+    feature_names : tuple of str
+    target : str or None
+        Name of the column to predict, where there is one name.
+    y_kind : {"text", "bool", "int", "float"}
+        What the target holds: labels, true or false, whole numbers, numbers.
+    n_outputs : int
+        Columns of the target.
+    n_rows : int or None
+        Rows, where that is known without a pass.
+    door : str
+        The method of `Problem` that takes such tables, and their memory limit.
+    """
+
+    door: ClassVar[str] = "from_stream"
+    feature_names: tuple[str, ...]
+    target: str | None = None
+    y_kind: str = "float"
+    n_outputs: int = 1
+    n_rows: int | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return len(self.feature_names)
+
+    @property
+    def raise_limit(self) -> str:
+        """How to give it more memory, for messages."""
+        return f"raise it, as in Problem.{self.door}(memory_limit=...)"
+
+    @abstractmethod
+    def reduce(self, fold: Fold[Any, Part], on_rows: OnRows | None = None) -> Part:
+        """Pass over the table once.
+
+        Parameters
+        ----------
+        fold : Fold
+        on_rows : callable or None
+            Told now and then how many rows were read, where the stream can say.
+
+        Returns
+        -------
+        object
+            What the fold makes of the whole table.
+
+        Raises
+        ------
+        InputError
+            What the fold, or the stream itself, found wrong; or there are no rows.
+        """
+
+
+def fold_part(fold: Fold[Any, Part], blocks: Iterable[Block]) -> Part | Refused | None:
+    """Fold the blocks of one part of a table; bad input is returned and not raised."""
+    state, place = fold.begin(), (0, 0)
+    try:
+        for block in blocks:
+            place = (block.place.part, block.place.first_row)
+            fold.add(state, block)
+        return fold.close(state)
+    except InputError as error:
+        return Refused(error, place)
+
+
+def merge_parts(
+    fold: Fold[Any, Part], parts: Iterable[Part | Refused | None]
+) -> Part | Refused | None:
+    """Merge what parts have come to; of those refused the first in the table is kept."""
+    whole: Part | Refused | None = None
+    for part in parts:
+        if part is None:
+            continue
+        if isinstance(part, Refused):
+            if not isinstance(whole, Refused) or part.place < whole.place:
+                whole = part
+        elif whole is None:
+            whole = part
+        elif not isinstance(whole, Refused):
+            whole = _merged(fold, whole, part)
+    return whole
+
+
+def _merged(fold: Fold[Any, Part], one: Part, other: Part) -> Part | Refused:
+    try:
+        return fold.merge(one, other)
+    except InputError as error:
+        # Labels of two kinds, for example: no single place is to blame.
+        return Refused(error, (0, 0))
+
+
+def opened(whole: Part | Refused | None) -> Part:
+    """Return what a pass has come to, or raise what it was refused for."""
+    if isinstance(whole, Refused):
+        raise whole.error
+    if whole is None:
+        raise InputError("the table has no rows of non-zero weight")
+    return whole

@@ -1,0 +1,199 @@
+"""CSV and TSV in batches; their types are settled before, and what does not fit is named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from exactk.data.files import (
+    DELIMITERS,
+    is_wide_text,
+    refuse_ragged,
+    suffix_of,
+)
+from exactk.errors import InputError
+from exactk.streaming.arrow import Layout
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "WIDER",
+    "OtherKindError",
+    "text_batches",
+    "text_schema",
+    "truths_in",
+    "typed_batches",
+]
+
+# Text that is read at once: more only fills the memory.
+BLOCK_BYTES = 2**22
+# One row must fit; a table as wide as this has them long.
+WIDE_BLOCK_BYTES = 2**24
+# A target whose values do not fit is read as the next kind: the order in which Arrow infers.
+WIDER = {"int": "bool", "bool": "float", "float": "text"}
+
+_CONVERSION = re.compile(
+    r"In CSV column #(?P<column>\d+): (?:Row #(?P<row>\d+): )?CSV conversion error to "
+    r"(?P<kind>\w+): (?P<why>.*)"
+)
+
+
+class OtherKindError(InputError):
+    """A column turned out to hold another kind of values than its first ones."""
+
+    column: str
+
+
+def text_schema(path: str) -> pa.Schema:
+    """Return the columns of a file, with types inferred from its first rows."""
+    with _opened(path, {}, None) as reader:
+        return reader.schema
+
+
+def _opened(
+    path: str,
+    types: dict[str, Any],
+    names: Sequence[str] | None,
+    note: Any = None,
+    *,
+    serial: bool = False,
+    nulls: bool = True,
+) -> Any:
+    from pyarrow import csv
+
+    delimiter = DELIMITERS[suffix_of(path)]
+    wide = is_wide_text(path, delimiter)
+    return csv.open_csv(
+        path,
+        csv.ReadOptions(
+            use_threads=not (serial or wide),
+            block_size=WIDE_BLOCK_BYTES if wide else BLOCK_BYTES,
+        ),
+        csv.ParseOptions(delimiter=delimiter, invalid_row_handler=note),
+        # Otherwise the text "NA" would quietly become a class of its own.
+        csv.ConvertOptions(column_types=types, include_columns=names, strings_can_be_null=nulls),
+    )
+
+
+def truths_in(schema: pa.Schema) -> frozenset[str]:
+    """Return the names of the columns that hold true and false."""
+    import pyarrow as pa
+
+    return frozenset(field.name for field in schema if pa.types.is_boolean(field.type))
+
+
+def _types(layout: Layout, truths: Collection[str]) -> dict[str, Any]:
+    import pyarrow as pa
+
+    of = {"text": pa.string(), "bool": pa.bool_(), "int": pa.int64(), "float": pa.float64()}
+    types = {
+        name: pa.bool_() if name in truths else pa.float64()
+        for name in (*layout.features, *filter(None, [layout.weights]))
+    }
+    return types | dict.fromkeys(layout.targets, of[layout.y_kind])
+
+
+def text_batches(
+    path: str, layout: Layout, names: Sequence[str], truths: Collection[str], *, widen: bool
+) -> Iterator[pa.RecordBatch]:
+    """Read a file of text in batches.
+
+    Parameters
+    ----------
+    path : str
+    layout : Layout
+    names : sequence of str
+        The columns to read.
+    truths : collection of str
+        Those of the features that hold true and false.
+    widen : bool
+        Whether a target of another kind than the layout says is an `OtherKindError`.
+    """
+    may_widen = layout.targets if widen and layout.y_kind in WIDER else ()
+    yield from typed_batches(path, _types(layout, truths), names, widen=may_widen)
+
+
+def typed_batches(
+    path: str,
+    types: dict[str, Any],
+    names: Sequence[str],
+    *,
+    widen: Collection[str] = (),
+    nulls: bool = True,
+) -> Iterator[pa.RecordBatch]:
+    """Read some columns of a file of text in batches, each as a given type.
+
+    Parameters
+    ----------
+    path : str
+    types : dict of str to pyarrow.DataType
+    names : sequence of str
+        The columns to read.
+    widen : collection of str
+        Columns of which a value of another kind is an `OtherKindError`.
+    nulls : bool
+        Whether text such as "NA" is a missing value.
+    """
+    import pyarrow as pa
+
+    ragged: list[Any] = []
+    try:
+        with _opened(path, types, names, _noting(ragged), nulls=nulls) as reader:
+            for batch in reader:
+                if ragged:
+                    break
+                yield batch
+    except pa.ArrowInvalid as error:
+        if not ragged:
+            flaw = _CONVERSION.search(str(error))
+            if flaw is None:
+                raise
+            name = text_schema(path).names[int(flaw["column"])]
+            if name in widen:
+                other = OtherKindError(f"column {name!r} is not {types[name]}")
+                other.column = name
+                raise other from error
+            raise _refused(path, name, _with_row(path, types, names, flaw)) from error
+    if ragged:
+        refuse_ragged(path, ragged[0])
+
+
+def _noting(ragged: list[Any]) -> Callable[[Any], str]:
+    """Keep the first row that has too few or too many values, and stop soon after it."""
+
+    def note(row: Any) -> str:
+        ragged.append(row)
+        return "skip" if len(ragged) == 1 else "error"
+
+    return note
+
+
+def _with_row(
+    path: str, types: dict[str, Any], names: Sequence[str], flaw: re.Match[str]
+) -> re.Match[str]:
+    """Find the row of a value that does not fit: only a serial pass counts rows."""
+    import pyarrow as pa
+
+    try:
+        with _opened(path, types, names, serial=True) as reader:
+            for _ in reader:
+                pass
+    except pa.ArrowInvalid as error:
+        return _CONVERSION.search(str(error)) or flaw
+    return flaw
+
+
+def _refused(path: str, name: str, flaw: re.Match[str]) -> InputError:
+    row = "" if flaw["row"] is None else f", row {flaw['row']} (the header is row 1)"
+    if "UTF8" in flaw["why"]:
+        return InputError(
+            f"table {path!r} is not UTF-8 text: column {name!r}{row}; save it as UTF-8"
+        )
+    value = flaw["why"].removeprefix("invalid value ")
+    wanted = "neither true nor false" if flaw["kind"] == "bool" else "not a number"
+    return InputError(
+        f"column {name!r} of table {path!r} holds {value}{row}, which is {wanted}; correct it, "
+        f"or leave the column out"
+    )

@@ -1,0 +1,212 @@
+"""The moments of a stream, in one pass: all that squared loss needs of a table of any size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.data.accumulate import MomentsAccumulator
+from exactk.data.moments import Moments
+from exactk.data.targets import MOST_WEIGHT, Task
+from exactk.errors import InputError
+from exactk.streaming.base import (
+    Block,
+    Coded,
+    Fold,
+    OnRows,
+    Stream,
+)
+from exactk.streaming.target_encoding import (
+    Coding,
+    FractionsError,
+    Labels,
+    check_found,
+    check_number,
+    choose_coding,
+)
+from exactk.types import Floats
+
+__all__ = ["MomentsFold", "check_block", "merge_found", "outputs", "stream_moments"]
+
+
+@dataclass
+class _State:
+    accumulator: MomentsAccumulator
+    labels: Labels | None
+
+
+class MomentsFold(Fold[_State, Moments]):
+    """Adds blocks up into `Moments`.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Columns of the table.
+    coding : Coding
+        How its target is read.
+    target : str or None
+        Its name.
+    """
+
+    def __init__(self, names: tuple[str, ...], coding: Coding, target: str | None = None) -> None:
+        self.names, self.coding, self.target = names, coding, target
+
+    def begin(self) -> _State:  # noqa: D102
+        labels = self.coding.start()
+        n_outputs = self.coding.n_outputs if labels is None else len(labels)
+        return _State(MomentsAccumulator(len(self.names), n_outputs), labels)
+
+    def add(self, state: _State, block: Block) -> None:  # noqa: D102
+        check_block(block)
+        weights = block.weights
+        if weights is not None and not weights.any():
+            # Rows that do not count must be whole all the same, whatever block they are in.
+            refuse_idle(block, self.names)
+            return
+        Y = outputs(block, self.coding, state.labels)
+        if state.labels is not None:
+            state.accumulator.widen(len(state.labels))
+        with np.errstate(over="ignore", invalid="ignore"):
+            state.accumulator.absorb(block.X, Y, weights)
+        if not state.accumulator.is_finite:
+            refuse_values(block, self.names)
+
+    def close(self, state: _State) -> Moments | None:  # noqa: D102
+        if state.accumulator.is_empty:
+            return None
+        moments = replace(state.accumulator.finish(), feature_names=self.names, target=self.target)
+        if state.labels is None:
+            return moments
+        found = state.labels.classes()
+        return replace(moments, classes=found).with_classes(np.sort(found))
+
+    def merge(self, one: Moments, other: Moments) -> Moments:  # noqa: D102
+        merged = one.merge(other, overwrite=True)
+        if self.coding.classes is None and merged.classes is not None:
+            check_number(len(merged.classes))
+        return merged
+
+
+def merge_found(one: Moments | None, other: Moments | None) -> Moments | None:
+    """Merge moments where there are any; the first are used up, the others stay as they are."""
+    if one is None:
+        # Not the others themselves: whoever merges on would add to them in place.
+        return None if other is None else replace(other, xx=other.xx.copy(order="K"))
+    return one if other is None else one.merge(other, overwrite=True)
+
+
+def outputs(block: Block, coding: Coding, labels: Labels | None) -> Floats:
+    """Return the target of a block as the columns of Y."""
+    if labels is not None:
+        return labels.one_hot(block)
+    if isinstance(block.y, Coded):
+        raise InputError(f"y holds labels in {block.place.source}, and numbers were asked for")
+    Y = np.array(block.y, dtype=np.float64)
+    _refuse_missing(Y, block)
+    return Y.reshape(len(Y), coding.n_outputs)
+
+
+def _refuse_missing(y: npt.NDArray[Any], block: Block) -> None:
+    finite = np.isfinite(y)
+    bad = np.flatnonzero(~(finite if y.ndim == 1 else finite.all(axis=1)))
+    if bad.size:
+        first = int(bad[0])
+        raise InputError(
+            f"y is missing or infinite in {block.place.rows(first, first + 1)}; drop those rows "
+            f"or fill them in first"
+        )
+
+
+def refuse_idle(block: Block, names: tuple[str, ...]) -> None:
+    """Raise for values that are none in rows of weight zero."""
+    if not np.isfinite(block.X).all():
+        refuse_values(block, names)
+    if not isinstance(block.y, Coded) and block.y.dtype.kind == "f":
+        _refuse_missing(block.y, block)
+
+
+def check_block(block: Block) -> None:
+    """Raise for weights that are none."""
+    if block.weights is None:
+        return
+    bad = np.flatnonzero(~np.isfinite(block.weights) | (block.weights < 0))
+    if bad.size:
+        first = int(bad[0])
+        raise InputError(
+            f"the weight in {block.place.rows(first, first + 1)} is {block.weights[first]:g}; "
+            f"weights must be zero or more"
+        )
+    large = np.flatnonzero(block.weights > MOST_WEIGHT)
+    if large.size:
+        first = int(large[0])
+        raise InputError(
+            f"the weight in {block.place.rows(first, first + 1)} is {block.weights[first]:g}, too "
+            f"large for float64 sums; divide all weights by the largest one"
+        )
+
+
+def refuse_values(block: Block, names: tuple[str, ...]) -> None:
+    """Raise for the first column with NaN or infinity, or whose sums overflow."""
+    bad = ~np.isfinite(block.X)
+    columns = np.flatnonzero(bad.any(axis=0))
+    if not columns.size:
+        raise InputError(
+            f"the values in {block.place.rows(0, len(block.X))} are too large for float64 sums of "
+            f"squares; rescale the columns first"
+        )
+    rows = np.flatnonzero(bad[:, columns[0]])
+    more = f" (and {columns.size - 1} more columns there)" if columns.size > 1 else ""
+    raise InputError(
+        f"column {names[columns[0]]!r} is missing or infinite in {rows.size} of the rows of "
+        f"{block.place.rows(0, len(block.X))}, first in row "
+        f"{block.place.first_row + int(rows[0])}{more}; fill these in, drop those rows, or leave "
+        f"the column out"
+    )
+
+
+def stream_moments(
+    stream: Stream,
+    *,
+    task: Task = "auto",
+    classes: Any = None,
+    on_rows: OnRows | None = None,
+) -> Moments:
+    """Return the moments of a stream, with the names of its columns and its classes.
+
+    Parameters
+    ----------
+    stream : Stream
+    task : {"auto", "classification", "regression"}
+        "auto" takes text, true and false, and whole numbers for classes. Should a float column
+        that was whole at first turn out to hold fractions, the table is read again for numbers.
+    classes : array-like or None
+        The labels, where they are known; else they are found in the pass.
+    on_rows : callable or None
+        Told how many rows were read.
+
+    Returns
+    -------
+    Moments
+    """
+    coding = choose_coding(stream, task, classes)
+
+    def read(coding: Coding) -> Moments:
+        fold = MomentsFold(stream.feature_names, coding, stream.target)
+        return stream.reduce(fold, on_rows)
+
+    try:
+        moments = read(coding)
+    except FractionsError:
+        if not coding.guessed:
+            raise
+        coding = Coding(labels=False)
+        moments = read(coding)
+    if moments.classes is not None:
+        if coding.classes is None:
+            check_found(moments.classes, moments.n_rows, coding)
+        else:
+            moments = moments.with_classes(coding.classes)
+    return moments

@@ -1,0 +1,200 @@
+"""Targets of a stream: what they are is settled before the pass, their labels are found in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exactk.data.targets import Task, refuse_amounts
+from exactk.errors import InputError, listing
+from exactk.streaming.base import (
+    Block,
+    Coded,
+    Stream,
+)
+from exactk.types import Floats
+
+__all__ = [
+    "Coding",
+    "FractionsError",
+    "Labels",
+    "check_classes",
+    "check_found",
+    "check_number",
+    "choose_coding",
+]
+
+
+# Beyond this many labels, unless they were given, the target is hardly a class; and a block of rows
+# has a column for each.
+MOST_CLASSES = 1_000
+
+
+class FractionsError(InputError):
+    """Numbers taken for labels, as they were whole so far, turn out to be amounts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """How the target of a stream is read.
+
+    Attributes
+    ----------
+    labels : bool
+        Whether it holds classes; otherwise numbers.
+    n_outputs : int
+        Columns of numbers.
+    classes : ndarray or None
+        The labels, sorted, if they are known before the pass.
+    guessed : bool
+        Whether "auto" took the values for classes: they may turn out to be amounts or names.
+    """
+
+    labels: bool
+    n_outputs: int = 1
+    classes: npt.NDArray[Any] | None = None
+    guessed: bool = False
+
+    def start(self) -> Labels | None:
+        """Return an empty list of labels for one part of the table; None for numbers."""
+        return Labels(self) if self.labels else None
+
+
+def check_classes(classes: Any) -> npt.NDArray[Any] | None:
+    """Return a list of labels sorted, or say what is wrong with it.
+
+    Examples
+    --------
+    >>> check_classes(["b", "a"]).tolist()
+    ['a', 'b']
+    """
+    if classes is None:
+        return None
+    values = np.asarray(classes)
+    if values.ndim != 1 or len(values) < 2:
+        raise InputError(f"classes must be a list of two labels or more, not {classes!r}")
+    distinct = np.unique(values)
+    if len(distinct) != len(values):
+        raise InputError(f"classes names a label twice: {listing(values.tolist())}")
+    return distinct
+
+
+def choose_coding(stream: Stream, task: Task, classes: Any = None) -> Coding:
+    """Settle how the target of a stream is read: as `exactk.data.targets` has it for arrays."""
+    if task not in ("auto", "classification", "regression"):
+        raise InputError(f"task must be 'auto', 'classification' or 'regression', not {task!r}")
+    known = check_classes(classes)
+    if known is not None and task == "regression":
+        raise InputError("classes was given with task='regression', which has none")
+    if stream.n_outputs > 1:
+        if known is not None or task == "classification":
+            raise InputError(
+                f"the target has {stream.n_outputs} columns; classes come in one column"
+            )
+        return Coding(labels=False, n_outputs=stream.n_outputs)
+    if task == "regression":
+        if stream.y_kind == "text":
+            raise InputError(
+                f"target {stream.target or 'y'!r} holds text, not the numbers of a regression"
+            )
+        return Coding(labels=False)
+    guessed = task == "auto" and known is None
+    return Coding(labels=True, classes=known, guessed=guessed)
+
+
+class Labels:
+    """The labels of one part of a table, in the order in which they were met."""
+
+    def __init__(self, coding: Coding) -> None:
+        self._coding = coding
+        known = [] if coding.classes is None else coding.classes.tolist()
+        self._codes: dict[Any, int] = {label: code for code, label in enumerate(known)}
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def one_hot(self, block: Block) -> Floats:
+        """Return the one-hot rows of a block, with columns for the labels that are new in it."""
+        column = self._column(block)
+        self._learn(column, block)
+        of = np.array([self._codes[label] for label in column.labels], dtype=np.intp)
+        out = np.zeros((len(column.codes), len(self)))
+        out[np.arange(len(out)), of[column.codes]] = 1.0
+        return out
+
+    def _column(self, block: Block) -> Coded:
+        if isinstance(block.y, Coded):
+            return _counted(block.y, block.weights)
+        y = block.y if block.weights is None else block.y[block.weights > 0]
+        if y.dtype.kind == "f":
+            bad = np.flatnonzero(~np.isfinite(block.y))
+            if bad.size:
+                raise InputError(
+                    f"y is missing or infinite in {block.place.rows(bad[0], bad[0] + 1)}"
+                )
+            parts = np.flatnonzero(y != np.round(y))
+            if parts.size:
+                where = block.place.rows(0, len(block.y))
+                raise FractionsError(
+                    f"y holds fractions, such as {y[parts[0]]:g} in {where}, which are not "
+                    f"classes; use task='regression', or code the classes first"
+                )
+        labels, codes = np.unique(block.y, return_inverse=True)
+        return _counted(Coded(codes.astype(np.intp), labels.tolist()), block.weights)
+
+    def _learn(self, column: Coded, block: Block) -> None:
+        new = [label for label in column.labels if label not in self._codes]
+        if not new:
+            return
+        if self._coding.classes is not None:
+            codes = [column.labels.index(label) for label in new]
+            row = int(np.flatnonzero(np.isin(column.codes, codes))[0])
+            raise InputError(
+                f"y holds the label {new[0]!r} ({block.place.rows(row, row + 1)}), which is not "
+                f"among the classes given: {listing(self._codes)}"
+            )
+        check_number(len(self._codes) + len(new))
+        for label in new:
+            self._codes[label] = len(self._codes)
+
+    def classes(self) -> npt.NDArray[Any]:
+        """Return the labels in the order of the columns."""
+        labels = list(self._codes)
+        text = any(isinstance(label, str) for label in labels)
+        return np.array(labels, dtype=object if text else None)
+
+
+def _counted(column: Coded, weights: Floats | None) -> Coded:
+    """Leave out labels that only rows of weight zero have: they create no class."""
+    if weights is None or (weights > 0).all():
+        return column
+    alive = np.unique(column.codes[weights > 0])
+    if len(alive) == len(column.labels):
+        return column
+    to = np.zeros(len(column.labels), dtype=np.intp)
+    to[alive] = np.arange(len(alive))
+    return Coded(to[column.codes], [column.labels[code] for code in alive])
+
+
+def check_number(n_classes: int) -> None:
+    """Raise for more labels than a target is likely to have."""
+    if n_classes > MOST_CLASSES:
+        raise InputError(
+            f"y holds more than {MOST_CLASSES:,} labels: use task='regression' if they are "
+            f"amounts, and name them as classes if they are meant"
+        )
+
+
+def check_found(classes: npt.NDArray[Any], n_rows: int, coding: Coding) -> None:
+    """Raise where the labels found in a pass are no classes."""
+    if len(classes) < 2:
+        only = f", {str(classes[0])!r}" if len(classes) else ""
+        raise InputError(
+            f"y has {len(classes)} class{only}: classification needs at least two classes "
+            f"(in rows of non-zero weight)"
+        )
+    if coding.guessed:
+        refuse_amounts(len(classes), n_rows, numbers=not isinstance(classes[0], str))

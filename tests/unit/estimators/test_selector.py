@@ -1,0 +1,362 @@
+"""TopKSelector: what its attributes mean, what it leaves alone, what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+
+from exactk import (
+    InputError,
+    Problem,
+    Status,
+    TopKSelector,
+    UnknownMethodError,
+    UnknownOptionError,
+    solve,
+    solve_path,
+)
+from exactk.methods.exchange import Exchange
+from exactk.methods.greedy import Greedy
+from tests.oracles.brute import Reference, make_classes, make_numbers, one_hot
+from tests.support import says
+
+X, Y = make_classes(50, 8, 3, seed=2)
+
+
+def test_the_defaults() -> None:
+    assert TopKSelector().get_params() == {
+        "k": 10, "method": "exchange", "ridge": "auto", "scale": True, "task": "auto",
+        "effort": None, "time_limit": None, "random_state": None, "verbose": 0, "k_max": None,
+        "criterion": "cv", "cv": None, "rule": "one_se", "scoring": None, "estimator": None,
+        "include": None, "exclude": None, "groups": None, "count": "groups", "families": None,
+        "at_least": None, "at_most": None, "costs": None, "budget": None, "max_correlation": None,
+        "certify": False, "loss": "squared", "class_weight": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_mask_order_and_ranks_tell_the_same_story(k: int) -> None:
+    selector = TopKSelector(k=k, ridge=0).fit(X, Y)
+    reference = Reference(X, Y)
+    assert np.flatnonzero(selector.support_).tolist() == list(reference.best(k)[0])
+    assert selector.support_.dtype == bool
+    np.testing.assert_array_equal(selector.get_support(), selector.support_)
+    # Entry order: each next member lowers the objective of those before it most.
+    left = np.flatnonzero(selector.support_).tolist()
+    for position, member in enumerate(selector.selected_.tolist()):
+        before = selector.selected_[:position].tolist()
+        assert member == min(left, key=lambda p: reference.objective([*before, p]))
+        left.remove(member)
+        assert selector.ranking_[member] == position + 1
+    assert (selector.ranking_[~selector.support_] == k + 1).all()
+    np.testing.assert_array_equal(selector.transform(X), X[:, selector.support_])
+
+
+def test_coefficients_are_those_of_a_linear_regression_on_the_chosen() -> None:
+    selector = TopKSelector(k=3, ridge=0).fit(X, Y)
+    chosen = selector.support_
+    fit = LinearRegression().fit(X[:, chosen], one_hot(Y))
+    assert selector.coef_.shape == (3, 8)
+    np.testing.assert_allclose(selector.coef_[:, chosen], fit.coef_, atol=1e-9)
+    assert (selector.coef_[:, ~chosen] == 0).all()
+    np.testing.assert_allclose(selector.intercept_, fit.intercept_, atol=1e-9)
+    residual = one_hot(Y) - (X @ selector.coef_.T + selector.intercept_)
+    assert selector.objective_ == pytest.approx((residual**2).sum(), rel=1e-9)
+
+
+def test_what_solve_found_is_kept() -> None:
+    selector = TopKSelector(k=3, ridge=0.2).fit(X, Y)
+    result = solve(Problem.from_arrays(X, Y, ridge=0.2), 3)
+    assert selector.result_.support.tolist() == result.support.tolist()
+    assert selector.objective_ == result.objective
+    assert selector.status_ == "converged"
+    assert type(selector.status_) is str
+    assert selector.n_iter_ == result.n_iter
+    assert selector.ridge_ == 0.2
+    assert selector.n_features_in_ == 8
+    assert not hasattr(selector, "feature_names_in_")
+
+
+def test_classes_and_regression() -> None:
+    names = np.array(["low", "mid", "top"])
+    assert TopKSelector(k=2).fit(X, names[Y]).classes_.tolist() == ["low", "mid", "top"]
+    numbers = make_numbers(50, 8, 2, seed=2)[1]
+    selector = TopKSelector(k=2).fit(X, numbers)
+    assert not hasattr(selector, "classes_")
+    assert selector.coef_.shape == (2, 8)
+    # Whole numbers are classes unless one says otherwise.
+    assert TopKSelector(k=2).fit(X, Y).coef_.shape == (3, 8)
+    assert TopKSelector(k=2, task="regression").fit(X, Y).coef_.shape == (1, 8)
+
+
+def test_ridge_by_rule_by_validation_and_by_number() -> None:
+    # 0.1·√(d/n) between 0.1 and 3: 50 rows and 8 columns, then 9 rows and 400 columns.
+    assert TopKSelector(k=2).fit(X, Y).ridge_ == 0.1
+    wide, y = make_classes(9, 400, 2, seed=0)
+    assert TopKSelector(k=2).fit(wide, y).ridge_ == pytest.approx(0.1 * np.sqrt(400 / 9))
+    assert TopKSelector(k=2, ridge="cv").fit(X, Y).ridge_ > 0
+    assert TopKSelector(k=2, ridge=0).fit(X, Y).ridge_ == 0.0
+
+
+def test_without_scaling_large_columns_are_not_penalised_as_small_ones() -> None:
+    sized = X * [1, 1, 1, 1, 1e-3, 1e-3, 1e-3, 1e-3]
+    selector = TopKSelector(k=3, ridge=0.5, scale=False).fit(sized, Y)
+    best, objective = Reference(sized, Y, ridge=0.5, scale=False).best(3)
+    assert np.flatnonzero(selector.support_).tolist() == list(best)
+    assert selector.objective_ == pytest.approx(objective, rel=1e-9)
+
+
+def test_weights_count() -> None:
+    weights = np.random.default_rng(0).integers(0, 4, 50)
+    weighted = TopKSelector(k=3, ridge=0).fit(X, Y, sample_weight=weights)
+    repeated = TopKSelector(k=3, ridge=0).fit(X.repeat(weights, axis=0), Y.repeat(weights))
+    np.testing.assert_array_equal(weighted.support_, repeated.support_)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-9)
+
+
+def test_a_second_fit_leaves_nothing_of_the_first() -> None:
+    frame, labels = load_wine(return_X_y=True, as_frame=True)
+    numbers = make_numbers(50, 8, 2, seed=2)[1]
+    selector = TopKSelector(k=3).fit(frame, labels)
+    selector.fit(X, numbers)
+    fresh = TopKSelector(k=3).fit(X, numbers)
+    assert set(vars(selector)) == set(vars(fresh))
+    for name in ("support_", "selected_", "ranking_", "coef_", "intercept_", "n_features_in_"):
+        np.testing.assert_array_equal(getattr(selector, name), getattr(fresh, name))
+
+
+def test_fit_changes_no_parameter() -> None:
+    method = Exchange(effort=0.1)
+    selector = TopKSelector(k=3, method=method, random_state=4, effort=0)
+    before = selector.get_params()
+    selector.fit(X, Y)
+    assert selector.get_params() == before
+    assert selector.method is method
+    assert method.get_params() == {"effort": 0.1, "init": None, "random_state": None}
+
+
+def test_effort_and_seed_of_the_selector_reach_the_method() -> None:
+    data = load_wine(return_X_y=True)
+    plain = TopKSelector(k=6, effort=0, ridge=0).fit(*data)
+    assert plain.n_iter_ == solve(Problem.from_arrays(*data), 6, effort=0).n_iter
+    seeded = TopKSelector(k=6, random_state=9, ridge=0).fit(*data)
+    assert seeded.result_.trace == solve(Problem.from_arrays(*data), 6, random_state=9).trace
+    overruled = TopKSelector(k=6, method=Exchange(effort=5), effort=0, ridge=0).fit(*data)
+    assert overruled.n_iter_ == plain.n_iter_
+    # A seed is of no use to a method without chance, and does no harm.
+    assert TopKSelector(k=2, method="greedy", random_state=1).fit(*data).support_.sum() == 2
+
+
+def test_a_time_limit_reaches_the_method() -> None:
+    selector = TopKSelector(k=4, time_limit=0.05).fit(X, Y)
+    assert selector.status_ == Status.TIME_LIMIT
+    assert selector.support_.sum() == 4
+
+
+def test_a_path_leaves_the_selector_as_it_is() -> None:
+    selector = TopKSelector(k=4, ridge=0)
+    path = selector.path(X, Y)
+    assert len(path) == 4
+    assert vars(selector) == vars(TopKSelector(k=4, ridge=0))
+    with pytest.raises(NotFittedError):
+        selector.transform(X)
+    expected = solve_path(Problem.from_arrays(X, Y), 4)
+    assert [r.support.tolist() for r in path] == [r.support.tolist() for r in expected]
+    frame, labels = load_wine(return_X_y=True, as_frame=True)
+    selector.fit(frame, labels)
+    before = dict(vars(selector))
+    assert len(selector.path(X, Y, k_max=2, sample_weight=np.ones(50))) == 2
+    assert vars(selector) == before
+    with pytest.raises(InputError, match=r"k=9 .*8 usable"):
+        selector.path(X, Y, k_max=9)
+
+
+def test_not_fitted() -> None:
+    for use in (
+        lambda s: s.transform(X), lambda s: s.get_support(), lambda s: s.get_feature_names_out(),
+    ):  # fmt: skip
+        with pytest.raises(NotFittedError):
+            use(TopKSelector(k=2))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"k": 0}, "k must be at least 1, not 0"),
+        ({"k": -3}, "k must be at least 1, not -3"),
+        ({"k": 9}, "k=9 is more than the 8 usable columns"),
+        ({"k": 2.0}, "k must be a whole number, not 2.0"),
+        ({"k": True}, "k must be a whole number, not True"),
+        ({"k": "all"}, "k must be a whole number or 'auto', not 'all'"),
+        ({"k": None}, "k must be a whole number, not None"),
+        ({"method": 42}, "method must be a name or a method object"),
+        ({"method": Greedy}, "method must be a name or a method object"),
+        ({"ridge": "best"}, "ridge must be 'auto', 'cv' or a number.*'best'"),
+        ({"ridge": -1}, "ridge must be zero or more, and at most 1e.100, not -1"),
+        ({"ridge": np.nan}, "ridge must be zero or more, and at most 1e.100, not nan"),
+        ({"ridge": None}, "ridge must be .*not None"),
+        ({"task": "ranking"}, "task must be .*'ranking'"),
+        ({"effort": -1}, "effort must be a number in .0, inf., .* not -1"),
+        ({"effort": "more"}, "effort must be a number.*'more'"),
+        ({"time_limit": 0}, "time_limit must be .*above 0, not 0"),
+        ({"random_state": -1}, "random_state must be .*not -1"),
+    ],
+)
+def test_bad_parameters_are_named_with_their_value(parameters: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        TopKSelector(**{"k": 2, **parameters}).fit(X, Y)
+
+
+def test_unknown_methods_and_options() -> None:
+    with pytest.raises(UnknownMethodError, match=r"'exchang'; did you mean 'exchange'"):
+        TopKSelector(k=2, method="exchang").fit(X, Y)
+    for method in ("greedy", Greedy()):
+        with pytest.raises(UnknownOptionError, match=r"'greedy' has no option 'effort'"):
+            TopKSelector(k=2, method=method, effort=1).fit(X, Y)
+    with pytest.raises(InputError, match="max_subsets"):
+        TopKSelector(k=8, method="exhaustive").fit(*make_classes(30, 80, 2))
+
+
+def spoiled(value: float) -> Any:
+    out = X.copy()
+    out[[4, 7], 5] = value
+    return out
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "weights", "words"),
+    [
+        (X, None, None, "y"),
+        (X, Y[:-1], None, "50 rows, y has 49"),
+        (X[:-1], Y, None, "49 rows, y has 50"),
+        (X, Y, np.ones(49), r"sample_weight.*\(49,\).*50"),
+        (X, Y, -np.ones(50), "sample_weight .*negative"),
+        (X, Y, np.zeros(50), "sample_weight is zero for every row"),
+        (X, Y, np.full(50, np.nan), "sample_weight .*NaN"),
+        (spoiled(np.nan), Y, None, r"NaN or infinity in column .*5.*2 of 50"),
+        (spoiled(np.inf), Y, None, r"NaN or infinity in column .*5.*2 of 50"),
+        (X, np.where(Y == 1, np.nan, Y), None, "Input y contains NaN"),
+        (X, np.zeros(50, dtype=int), None, "1 class.*at least two classes"),
+        (X, np.arange(50), None, "task='classification' or task='regression'"),
+        (X[0], Y, None, "2D array"),
+        (X[:0], Y[:0], None, "0 sample"),
+        (X[:, :0], Y, None, "0 feature"),
+        (X[:1], Y[:1], None, "1 sample"),
+        (X.astype(str), Y, None, "dtype|numeric|string"),
+        (np.ones((50, 3)), Y, None, "k=2 is more than the 0 usable columns.*constant"),
+    ],
+)
+def test_bad_tables_are_refused(X: Any, y: Any, weights: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        TopKSelector(k=2).fit(X, y, sample_weight=weights)
+
+
+def test_bad_frames_are_refused_by_column() -> None:
+    pd = pytest.importorskip("pandas")
+    frame, y = load_iris(return_X_y=True, as_frame=True)
+    cases = {
+        "not numbers.*'where'": frame.assign(where=pd.Timestamp(0)),
+        "sepal length.*3": frame.mask(frame.index.to_series() < 3),
+        "duplicate column names: 'a'": pd.DataFrame(frame.to_numpy(), columns=list("aabc")),
+    }
+    for words, table in cases.items():
+        with pytest.raises(InputError, match=words):
+            TopKSelector(k=2).fit(table, y)
+
+
+def test_after_ctrl_c_the_best_is_kept_and_loops_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("exactk.utils.monitor.Monitor.report", stop)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 12)), np.arange(40) % 3
+    selector = TopKSelector(k=4)
+    with pytest.raises(KeyboardInterrupt, match="best found"):
+        selector.fit(X, y)
+    assert selector.status_ == "interrupted"
+    assert selector.transform(X).shape == (40, 4)
+
+
+def test_explained_is_that_of_the_fit_without_the_ridge() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 6))
+    y = X[:, 0] + 0.5 * rng.standard_normal(60)
+    selector = TopKSelector(k=2, ridge=0.5).fit(X, y)
+    predicted = X @ selector.coef_[0] + selector.intercept_[0]
+    r2 = 1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+    assert selector.result_.explained == pytest.approx(r2, rel=1e-9)
+
+
+def test_a_proof_after_the_search() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    plain = TopKSelector(k=5, ridge=0).fit(X, y)
+    assert not hasattr(plain, "certificate_")
+    selector = TopKSelector(k=5, ridge=0, certify=True).fit(X, y)
+    assert selector.proven_ is True
+    assert selector.status_ == "optimal"
+    assert selector.gap_ == 0
+    assert selector.lower_bound_ == pytest.approx(70.3327, abs=5e-5)
+    assert selector.certificate_.result is selector.result_
+    assert "Proven: no other 5 columns" in selector.certificate_.summary
+    selector.set_params(certify=False).fit(X, y)
+    for name in ("certificate_", "gap_", "lower_bound_", "proven_"):
+        assert not hasattr(selector, name)
+
+
+def test_a_better_set_takes_the_place_of_the_methods() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    alone = TopKSelector(k=4, method="fisher").fit(X, y)
+    selector = TopKSelector(k=4, method="fisher", certify=30).fit(X, y)
+    assert selector.certificate_.improved
+    assert selector.objective_ < alone.objective_
+    assert selector.objective_ == selector.lower_bound_ == selector.certificate_.upper
+    assert selector.result_.method == "certify"
+    support = np.flatnonzero(selector.support_)
+    assert support.tolist() == sorted(selector.selected_) == selector.result_.support.tolist()
+    assert np.flatnonzero(selector.coef_.any(axis=0)).tolist() == support.tolist()
+    # What the filter thinks of the columns is still there.
+    np.testing.assert_allclose(selector.scores_, alone.scores_)
+
+
+def test_the_number_that_was_chosen_is_proven() -> None:
+    X, y = load_wine(return_X_y=True)
+    selector = TopKSelector(k="auto", k_max=5, certify=np.float64(20)).fit(X, y)
+    assert selector.k_ == selector.certificate_.k == selector.choice_.k
+    assert selector.proven_
+    assert selector.certificate_.ridge == selector.ridge_
+
+
+def test_an_open_proof_is_no_failure() -> None:
+    X, y = load_wine(return_X_y=True)
+    selector = TopKSelector(k=6, certify=1e-6).fit(X, y)
+    assert selector.proven_ is False
+    assert selector.status_ == "converged"
+    assert 0 < selector.gap_ <= 1
+    assert selector.lower_bound_ < selector.objective_
+
+
+@pytest.mark.parametrize("certify", ["yes", None, 0, -1, np.nan, [60]])
+def test_what_certify_may_be(certify: Any) -> None:
+    X, y = load_wine(return_X_y=True)
+    with says("certify must be True, False or a number of seconds above 0", repr(certify)):
+        TopKSelector(k=2, certify=certify).fit(X, y)
+
+
+def test_ctrl_c_in_a_proof_leaves_a_fitted_selector(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("exactk.proof.run.open_tree", interrupt)
+    X, y = load_wine(return_X_y=True)
+    selector = TopKSelector(k=3, certify=True)
+    with pytest.raises(KeyboardInterrupt):
+        selector.fit(X, y)
+    assert selector.transform(X).shape == (178, 3)
+    assert selector.certificate_.status == "interrupted"
+    assert selector.status_ == "converged"

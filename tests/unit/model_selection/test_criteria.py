@@ -1,0 +1,215 @@
+"""Criteria against least squares from the rows and the closed formulas, worked out apart."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Any
+
+import numpy as np
+import pytest
+
+from exactk import Moments, Problem, Result, choose_k, solve, solve_path
+from exactk.model_selection.criteria import (
+    CRITERIA,
+    counted_rows,
+    criterion_values,
+    degrees_of_freedom,
+)
+from exactk.problem.constraints import Group, Rules
+from tests.support import says
+
+Array = np.ndarray[Any, Any]
+
+
+def data(n: int = 60, d: int = 7, seed: int = 0) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.3 * rng.normal(size=(d, d))) + 1
+    return X, X[:, 1] - 2 * X[:, 4] + rng.normal(size=n)
+
+
+def residual_of(X: Array, Y: Array) -> float:
+    design = np.column_stack([np.ones(len(X)), X])
+    left = Y - design @ np.linalg.lstsq(design, Y, rcond=None)[0]
+    return float((left**2).sum())
+
+
+def expected_values(X: Array, Y: Array, supports: list[list[int]], free: int) -> dict[str, Array]:
+    """All four by their formulas for plain least squares with `free` independent outputs."""
+    n, d = X.shape
+    N = n * free
+    variance = residual_of(X, Y) / (N - free * (d + 1))
+    out: dict[str, list[float]] = {name: [] for name in CRITERIA}
+    for S in supports:
+        rss, k = residual_of(X[:, S], Y), len(S)
+        m = free * (k + 1)
+        p = m + 1
+        fit = N * np.log(rss / N)
+        out["bic"].append(fit + p * np.log(n))
+        out["ebic"].append(fit + p * np.log(n) + 2 * np.log(comb(d, min(k, d // 2))))
+        out["aicc"].append(fit + 2 * p + 2 * p * (p + 1) / (N - p - 1))
+        out["cp"].append(rss / variance - N + 2 * m)
+    return {name: np.array(values) for name, values in out.items()}
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("target", ["number", "two numbers", "three classes"])
+def test_against_least_squares_from_the_rows(criterion: str, target: str) -> None:
+    X, y = data()
+    if target == "three classes":
+        y = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+        Y, free = np.eye(3)[y], 2
+    else:
+        y = y if target == "number" else np.column_stack([y, X[:, 0] + y**2])
+        Y, free = (y[:, None], 1) if y.ndim == 1 else (y, 2)
+    problem = Problem.from_arrays(X, y)
+    path = solve_path(problem, 7)
+    expected = expected_values(X, Y, [r.support.tolist() for r in path], free)
+    found = criterion_values(problem, path, criterion)
+    np.testing.assert_allclose(found, expected[criterion], rtol=1e-9)
+    # Moments are enough.
+    from_moments = Problem.from_moments(
+        Moments.from_arrays(X, Y), classes=np.arange(3) if target == "three classes" else None
+    )
+    again = criterion_values(from_moments, solve_path(from_moments, 7), criterion)
+    np.testing.assert_allclose(again, found, rtol=1e-8)
+
+
+def test_cp_of_all_columns_is_their_number() -> None:
+    X, y = data()
+    problem = Problem.from_arrays(X, y)
+    assert criterion_values(problem, [solve(problem, 7)], "cp")[0] == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_whole_weights_are_repeated_rows(criterion: str) -> None:
+    X, y = data()
+    w = np.random.default_rng(3).integers(0, 4, len(X))
+    weighted = Problem.from_arrays(X, y, sample_weight=w, ridge=0.1)
+    repeated = Problem.from_arrays(np.repeat(X, w, axis=0), np.repeat(y, w), ridge=0.1)
+    np.testing.assert_allclose(
+        criterion_values(weighted, solve_path(weighted, 5), criterion),
+        criterion_values(repeated, solve_path(repeated, 5), criterion),
+        rtol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_equal_shares_are_no_weights(criterion: str) -> None:
+    X, y = data()
+    shares = Problem.from_arrays(X, y, sample_weight=np.full(len(X), 1 / len(X)))
+    plain = Problem.from_arrays(X, y)
+    np.testing.assert_allclose(
+        criterion_values(shares, solve_path(shares, 5), criterion),
+        criterion_values(plain, solve_path(plain, 5), criterion),
+        rtol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_fractional_weights_have_no_unit(criterion: str) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 6))
+    y, w = X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=60), rng.uniform(0.1, 0.9, 60)
+    found = []
+    for unit in (0.01, 1.0, 10.0, 1000.0):
+        problem = Problem.from_arrays(X, y, sample_weight=w * unit)
+        assert counted_rows(problem) == 60
+        # In Problem.from_moments no more than the sum is known.
+        moments = Problem.from_moments(Moments.from_arrays(X, y[:, None], sample_weight=w * unit))
+        assert counted_rows(moments) == 60
+        values = criterion_values(problem, solve_path(problem, 6), criterion)
+        assert choose_k(problem, criterion=criterion).k == values.argmin() + 1
+        found.append(values - values[0])
+    np.testing.assert_allclose(found, found[:1] * 4, rtol=1e-8, atol=1e-8)
+
+
+def test_whole_weights_count_rows() -> None:
+    rng = np.random.default_rng(3)
+    X, y, w = rng.normal(size=(30, 4)), rng.normal(size=30), rng.integers(0, 4, 30)
+    assert counted_rows(Problem.from_arrays(X, y, sample_weight=w)) == w.sum()
+    moments = Moments.from_arrays(X, y[:, None], sample_weight=w.astype(float))
+    assert counted_rows(Problem.from_moments(moments)) == w.sum()
+    assert counted_rows(Problem.from_arrays(X, y)) == 30
+
+
+def test_degrees_of_freedom_are_the_trace_of_the_hat_matrix() -> None:
+    X, y = data()
+    S = np.array([0, 2, 5])
+    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    for ridge in (0.0, 0.1, 3.0):
+        problem = Problem.from_arrays(X, y, ridge=ridge)
+        penalty = ridge * (len(X) - 1)
+        hat = Z[:, S] @ np.linalg.solve(Z[:, S].T @ Z[:, S] + penalty * np.eye(3), Z[:, S].T)
+        assert degrees_of_freedom(problem, S) == pytest.approx(np.trace(hat), rel=1e-10)
+
+
+def test_dependent_and_constant_columns_are_worth_nothing() -> None:
+    X, y = data()
+    X[:, 3] = X[:, 0] + X[:, 1]
+    X[:, 6] = 1.0
+    problem = Problem.from_arrays(X, y)
+    assert degrees_of_freedom(problem, np.array([0, 1, 3, 6])) == 2.0
+    assert degrees_of_freedom(problem, np.array([6])) == 0.0
+
+
+def test_ebic_counts_models_that_were_there_to_choose_from() -> None:
+    X, y = data()
+    plain = Problem.from_arrays(X, y)
+
+    def extra(problem: Problem, support: list[int], gamma: float = 1.0) -> float:
+        result = _result_on(problem, support)
+        ebic = criterion_values(problem, [result], "ebic", gamma=gamma)
+        return float((ebic - criterion_values(problem, [result], "bic"))[0])
+
+    assert extra(plain, [0, 4]) == pytest.approx(2 * np.log(21))
+    assert extra(plain, [0, 4], gamma=0.5) == pytest.approx(np.log(21))
+    assert extra(plain, [0, 4], gamma=0.0) == 0.0
+    assert extra(plain, list(range(7))) == pytest.approx(2 * np.log(35))
+    # One column must be in and one is out: one of five is chosen.
+    assert extra(plain.under(Rules(include=(0,), exclude=(6,))), [0, 4]) == pytest.approx(
+        2 * np.log(5)
+    )
+    # Three columns are one unit: one of five.
+    grouped = plain.under(Rules(groups=(Group("g", (4, 5, 6)),)))
+    assert extra(grouped, [4, 5, 6]) == pytest.approx(2 * np.log(5))
+
+
+def _result_on(problem: Problem, support: list[int]) -> Result:
+    """A result on these columns, whatever a search would choose."""
+    fit = problem.refit(support)
+    values = solve(Problem.from_moments(Moments.from_arrays(*data())), 1).to_dict()
+    values.update(
+        support=support, order=support, coef=fit.coef.tolist(), intercept=fit.intercept.tolist(),
+        objective=fit.objective, residual=fit.residual,
+        feature_names=[f"x{j}" for j in support],
+    )  # fmt: skip
+    return Result.from_dict(values)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_of_perfect_fits_the_smallest_is_the_best(criterion: str) -> None:
+    X, _ = data()
+    problem = Problem.from_arrays(X, X[:, 1] - X[:, 4])
+    values = criterion_values(problem, solve_path(problem, 6), criterion)
+    assert np.isfinite(values).all()
+    assert values.argmin() == 1
+
+
+def test_aicc_is_infinite_where_nothing_is_left() -> None:
+    X, y = data(n=8)
+    problem = Problem.from_arrays(X, y)
+    values = criterion_values(problem, solve_path(problem, 6), "aicc")
+    # p = k + 2 parameters, and 8 − p − 1 must be more than zero.
+    assert np.isfinite(values).tolist() == [True, True, True, True, False, False]
+
+
+def test_errors() -> None:
+    X, y = data(n=8)
+    problem = Problem.from_arrays(X, y)
+    path = solve_path(problem, 2)
+    with says("criterion='cp'", "7 columns", "8 rows", "criterion='ebic'"):
+        criterion_values(problem, path, "cp")
+    with says("criterion must be", "'bci'", "did you mean 'bic'?"):
+        criterion_values(problem, path, "bci")
+    with says("gamma", "-1"):
+        criterion_values(problem, path, "ebic", gamma=-1)

@@ -1,0 +1,327 @@
+"""Explanations against enumeration and plain fits."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+import exactk
+from exactk import Problem, explain, solve
+from tests.support import says
+
+NAMES = [f"v{j}" for j in range(9)]
+
+
+def _problem(seed: int = 0, ridge: float = 0.05, n: int = 60) -> Problem:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2)) @ rng.standard_normal((2, 9)) + rng.standard_normal((n, 9))
+    X[:, 7] = X[:, 2] + 0.2 * rng.standard_normal(n)
+    Y = X @ rng.standard_normal((9, 2)) + 3.0 * rng.standard_normal((n, 2))
+    return Problem.from_arrays(X, Y, ridge=ridge, feature_names=NAMES)
+
+
+def _sets(problem: Problem, k: int) -> dict[tuple[int, ...], float]:
+    return {S: problem.objective(S) for S in combinations(range(problem.n_features), k)}
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_losses_substitutes_and_prices_are_those_of_the_sets(k: int) -> None:
+    problem = _problem()
+    result = solve(problem, k)
+    why = explain(problem, result)
+    best = result.objective
+    assert why.selected == result.selected
+    for row in why.members:
+        rest = [p for p in result.support if [p] != row["columns"]]
+        assert row["loss"] == pytest.approx(problem.objective(rest) - best)
+        prices = {
+            NAMES[p]: problem.objective([*rest, p]) - best
+            for p in range(9)
+            if p not in result.support
+        }
+        assert row["substitute"] == min(prices, key=lambda name: prices[name])
+        assert row["price"] == pytest.approx(min(prices.values()))
+        assert row["share"] == pytest.approx(row["loss"] / problem.total)
+    for row in why.outside:
+        p = NAMES.index(row["feature"])
+        by_swap = {
+            NAMES[i]: problem.objective([q for q in result.support if q != i] + [p]) - best
+            for i in result.support
+        }
+        assert row["price"] == pytest.approx(min(by_swap.values()))
+        assert row["instead_of"] == min(by_swap, key=lambda name: by_swap[name])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_why_not_gives_the_best_set_with_it_and_its_regret(seed: int) -> None:
+    problem = _problem(seed)
+    result = solve(problem, 4)
+    outside = [j for j in range(9) if j not in result.support]
+    why = explain(problem, result, why_not=[NAMES[j] for j in outside])
+    sets = _sets(problem, 4)
+    for j, row in zip(outside, why.why_not, strict=True):
+        containing = {S: f for S, f in sets.items() if j in S}
+        best = min(containing, key=lambda S: containing[S])
+        assert row["regret"] == pytest.approx(containing[best] - result.objective, abs=1e-9)
+        assert set(row["features"]) == {NAMES[p] for p in best}
+        assert set(row["added"]) == {NAMES[p] for p in best if p not in result.support}
+        assert set(row["removed"]) == {NAMES[p] for p in result.support if p not in best}
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.03, 0.2])
+def test_near_sets_are_all_that_enumeration_finds(tolerance: float) -> None:
+    problem = _problem(5)
+    why = explain(problem, 4, tolerance=tolerance, max_sets=1000)
+    # The oracle rounds differently.
+    bound = why.objective * (1 + tolerance) * (1 + 1e-12)
+    expected = {S: f for S, f in _sets(problem, 4).items() if f <= bound}
+    assert why.is_complete
+    found = {tuple(row["support"]): row["objective"] for row in why.alternatives}
+    assert found.keys() == expected.keys()
+    for S, f in expected.items():
+        assert found[S] == pytest.approx(f)
+    assert why.alternatives["objective"] == sorted(why.alternatives["objective"])
+
+
+def test_a_list_that_is_cut_short_does_not_claim_to_be_complete() -> None:
+    problem = _problem(5)
+    why = explain(problem, 4, tolerance=0.3, max_sets=5)
+    assert len(why.alternatives) == 5
+    assert not why.is_complete
+    everything = sorted(_sets(problem, 4).values())
+    assert why.alternatives["objective"][0] == pytest.approx(everything[0])
+
+
+def test_a_wide_table_gets_sets_by_swaps_and_says_that_there_may_be_others() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((50, 120))
+    X[:, 60] = X[:, 3] + 0.01 * rng.standard_normal(50)
+    problem = Problem.from_arrays(X, X[:, 3] + X[:, 4] + 0.3 * rng.standard_normal(50), ridge=0.1)
+    why = explain(problem, 2, tolerance=0.05)
+    assert not why.is_complete
+    assert [3, 4] in why.alternatives["support"]
+    assert [4, 60] in why.alternatives["support"]
+    for row in why.alternatives:
+        assert row["objective"] == pytest.approx(problem.objective(row["support"]))
+
+
+def test_members_that_stand_in_for_each_other_are_a_pair() -> None:
+    problem = _problem()
+    why = explain(problem, [2, 7, 4, 5])
+    pairs = {(row["first"], row["second"]): row for row in why.pairs}
+    row = pairs["v2", "v7"]
+    f = problem.objective
+    best = f([2, 4, 5, 7])
+    both = f([4, 5]) - best
+    single = (f([2, 4, 5]) - best) + (f([4, 5, 7]) - best)
+    assert row["loss_both"] == pytest.approx(both)
+    assert row["overlap"] == pytest.approx(1 - single / both)
+    assert row["overlap"] > 0.5
+    assert ("v4", "v5") not in pairs
+
+
+def test_constraints_are_kept_by_substitutes_sets_and_regrets() -> None:
+    problem = _problem().with_constraints(
+        include=["v0"], exclude=["v8"], groups={"G": ["v1", "v3"]}, max_correlation=0.95
+    )
+    why = explain(problem, 4, why_not=["G", "v8", "v1"], tolerance=0.5, max_sets=1000)
+    row = {row["feature"]: row for row in why.members}["v0"]
+    assert row["included"]
+    assert row["substitute"] is None
+    for other in why.alternatives:
+        support = set(other["support"])
+        assert 0 in support
+        assert 8 not in support
+        assert len(support & {1, 3}) != 1
+        assert not {2, 7} <= support  # correlated above the limit
+    assert why.is_complete
+    asked = {row["feature"]: row for row in why.why_not}
+    assert "lifted" in asked["v8"]["note"]
+    assert "v8" in asked["v8"]["features"]
+    assert "v1" not in asked  # it is a part of G, which is what is answered for
+    units = [(p,) for p in (0, 2, 4, 5, 6, 7)] + [(1, 3)]
+    with_G = [
+        problem.objective(sorted({p for unit in chosen for p in unit}))
+        for chosen in combinations(units, 4)
+        if (0,) in chosen and (1, 3) in chosen and not {(2,), (7,)} <= set(chosen)
+    ]
+    assert asked["G"]["regret"] == pytest.approx(min(with_G) - why.objective, abs=1e-9)
+
+
+def test_a_constant_a_copy_and_a_member_are_named_as_such() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    X[:, 1] = 3.0
+    X[:, 4] = 1.0 - 2.0 * X[:, 0]
+    problem = Problem.from_arrays(X, X[:, 0] + X[:, 2], ridge=0.1)
+    why = explain(problem, 2, why_not=["x0", "x1", "x4"])
+    member, constant, copy = why.why_not
+    assert member["note"] == "it is among the chosen"
+    assert member["regret"] == 0.0
+    assert "constant" in constant["note"]
+    assert "copy of 'x0'" in copy["note"]
+    assert copy["regret"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_better_set_is_told() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    problem = Problem.from_arrays(X, y)
+    why = explain(problem, [0, 1, 2], tolerance=0.0, max_sets=5000)
+    assert why.is_complete
+    best = solve(problem, 3).objective
+    assert why.alternatives["objective"][0] == pytest.approx(best)
+    assert "better set" in why.message
+
+
+def test_moments_are_enough() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    problem = Problem.from_arrays(X, y, ridge=0.1, task="regression")
+    rows, target = problem.rows, problem.target
+    assert rows is not None
+    assert target is not None
+    alone = Problem.from_moments(rows.moments(target, None), ridge=0.1)
+    first, second = explain(problem, 4, why_not=[0]), explain(alone, 4, why_not=[0])
+    assert first.members["substitute"] == second.members["substitute"]
+    np.testing.assert_allclose(first.members["loss"], second.members["loss"])
+    np.testing.assert_allclose(first.why_not["regret"], second.why_not["regret"], atol=1e-8)
+
+
+def test_it_can_be_written_down() -> None:
+    why = explain(_problem(), 3, why_not=["v0"])
+    content = json.loads(why.to_json())
+    assert content["selected"] == list(why.selected)
+    assert len(content["members"]) == 3
+    assert why.members.to_pandas().shape == (3, 8)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "options", "words"),
+    [
+        (3, {"why_not": ["v77"]}, ["why_not", "'v77'", "did you mean"]),
+        (3, {"why_not": [99]}, ["why_not", "99", "0..8"]),
+        (3, {"why_not": [True]}, ["a name or a number"]),
+        (3, {"tolerance": -0.1}, ["tolerance", "-0.1"]),
+        (3, {"max_sets": 0}, ["max_sets", "0"]),
+        ([], {}, ["nothing to explain"]),
+        (["v0", "nope"], {}, ["chosen", "'nope'"]),
+        (0, {}, ["k must be at least 1"]),
+    ],
+)
+def test_what_is_wrong_is_named(
+    chosen: object, options: dict[str, object], words: list[str]
+) -> None:
+    with says(*words):
+        explain(_problem(), chosen, **options)  # type: ignore[arg-type]
+
+
+def test_a_result_of_another_ridge_is_refused() -> None:
+    problem = _problem()
+    with says("ridge", "with_ridge"):
+        explain(problem.with_ridge(1.0), solve(problem, 2))
+
+
+def test_a_set_that_breaks_the_constraints_is_refused() -> None:
+    problem = _problem().with_constraints(exclude=["v0"])
+    with says("'v0', 'v1'", "cannot have been chosen", "excluded"):
+        exactk.explain(problem, ["v0", "v1"])
+
+
+def test_a_constant_column_in_a_group_is_no_column_of_the_sets() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 6))
+    X[:, 1] = 3.0
+    y = X[:, 0] + X[:, 3] + 0.5 * X[:, 4] + rng.standard_normal(60)
+    problem = Problem.from_arrays(X, y, ridge=0.1)
+    problem = problem.with_constraints(groups={"g": [0, 1], "h": [3, 4]})
+    why = explain(problem, 2, tolerance=5.0)
+    units = [(0, 1), (3, 4), (2,), (5,)]
+    expected = {
+        tuple(sorted(one + other)): problem.objective([*one, *other])
+        for one, other in combinations(units, 2)
+    }
+    assert why.is_complete
+    found = {tuple(row["support"]): row["objective"] for row in why.alternatives}
+    assert found == pytest.approx(expected)
+
+
+def test_a_perfect_fit_has_itself_among_its_equals() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((40, 6))
+    why = explain(Problem.from_arrays(X, X[:, 0] + X[:, 1]), 3)
+    assert why.objective == pytest.approx(0.0, abs=1e-12)
+    assert why.objective >= 0.0
+    assert {tuple(s) for s in why.alternatives["support"]} == {(0, 1, p) for p in range(2, 6)}
+
+
+def test_numbers_mean_the_columns_of_the_table() -> None:
+    import polars as pl
+
+    rng = np.random.default_rng(2)
+    frame = pl.DataFrame(
+        {"colour": ["red", "blue", "white"] * 10, "a": rng.normal(size=30),
+         "b": rng.normal(size=30), "z": rng.normal(size=30)}
+    )  # fmt: skip
+    y = frame["a"].to_numpy() + frame["b"].to_numpy()
+    problem = Problem.from_arrays(frame, y, ridge=0.1)
+    result = solve(problem, 2)
+    why = explain(problem, result)
+    assert {row["feature"]: row["columns"] for row in why.members} == {"a": [1], "b": [2]}
+    assert why.support.tolist() == [1, 2]
+    assert [1, 2] in why.alternatives["support"]
+    assert explain(problem, ["a", "colour"]).selected in [("a", "colour"), ("colour", "a")]
+    with says("chosen has numbers", "give names"):
+        explain(problem, result.support.tolist())
+
+
+def test_it_reads_as_text() -> None:
+    why = explain(_problem().with_constraints(exclude=["v3"]), 3, why_not=["v0", "v3"])
+    text = repr(why)
+    assert text == why.to_text()
+    for row in why.members:
+        line = next(line for line in text.splitlines() if line.startswith(row["feature"]))
+        assert f"{row['share']:.2%}" in line
+    # However long a note is, it is there.
+    assert f"v3: {why.why_not[1]['note']}" in text.splitlines()
+    short = explain(_problem(5), 4, tolerance=0.3, max_sets=5)
+    assert "raise max_sets" in short.message
+
+
+def test_a_result_of_another_table_is_refused() -> None:
+    problem = _problem()
+    other = Problem.from_arrays(np.eye(9), np.arange(9.0), ridge=0.05)
+    with says("another table", "'v"):
+        explain(other, solve(problem, 2))
+
+
+def test_an_interrupt_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from exactk.search.local_search import Rounds
+
+    def stop(self: Rounds, effort: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Rounds, "rounds", stop)
+    with pytest.raises(KeyboardInterrupt):
+        explain(_problem(), 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"time_limit": -1}, ["time_limit", "-1"]),
+        ({"effort": -1}, ["effort", "-1"]),
+        ({"random_state": "x"}, ["random_state", "'x'"]),
+    ],
+)
+def test_parameters_are_checked_although_nothing_is_searched(
+    options: dict[str, object], words: list[str]
+) -> None:
+    with says(*words):
+        explain(_problem(), ["v0"], **options)  # type: ignore[arg-type]
+    with says("exactk.Problem", "list"):
+        explain([[1.0]], 1)  # type: ignore[arg-type]
+    assert len(explain(_problem(), 2, why_not=None).why_not) == 0
+    assert explain(_problem(), 2, why_not="v0").why_not["feature"] == ["v0"]

@@ -1,0 +1,422 @@
+"""Stability of a choice: planted features, partition, index, rules, early ends and bad input."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import combinations
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+import exactk
+from exactk import Moments, Problem, UnknownOptionError, solve
+from exactk.methods.exchange import Exchange
+from exactk.model_selection import subsampling
+from exactk.model_selection.stability import Stability, stability
+from exactk.search.subsampling import half_samples
+from tests.support import says
+
+
+def planted(n: int = 200, d: int = 20, seed: int = 0, noise: float = 0.5) -> tuple[Any, Any]:
+    """Three columns that make the target, the others nothing."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, 2 * X[:, 3] - 2 * X[:, 7] + 2 * X[:, 11] + noise * rng.normal(size=n)
+
+
+def noisy(n: int = 80, d: int = 12, seed: int = 0) -> Problem:
+    """Classes that several columns tell apart about as well."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    X = rng.normal(size=(n, d))
+    X[:, :6] += 0.8 * rng.normal(size=(3, 6))[y]
+    return Problem.from_arrays(X, y, feature_names=[f"f{j}" for j in range(d)])
+
+
+@pytest.fixture(scope="module")
+def found() -> Stability:
+    return stability(noisy(), 3, n_samples=40)
+
+
+def test_planted_columns_are_the_core_and_noise_is_never_chosen() -> None:
+    X, y = planted()
+    answer = stability(Problem.from_arrays(X, y), 3, n_samples=30)
+    assert sorted(answer.core.indices) == [3, 7, 11]
+    assert (answer.frequencies[[3, 7, 11]] == 1.0).all()
+    assert answer.frequencies.sum() == 3.0
+    assert len(answer.exchangeable) == 0
+    assert len(answer.never) == 17
+    assert answer.index == 1.0
+    assert answer.interval == (1.0, 1.0)
+    assert answer.jaccard == 1.0
+    assert answer.support.tolist() == answer.full.support.tolist() == [3, 7, 11]
+    # One column more is noise, another one each time.
+    more = stability(Problem.from_arrays(X, y), 4, n_samples=30)
+    assert sorted(more.core.indices) == [3, 7, 11]
+    assert np.delete(more.frequencies, [3, 7, 11]).max() < 0.6
+    assert more.index < 1.0
+
+
+def test_stand_ins_are_exchangeable() -> None:
+    # Two columns that say the same of what makes the target, each with an error of its own.
+    X, y = planted(noise=1.0)
+    X[:, [0, 3]] = X[:, [3]] + 0.3 * np.random.default_rng(1).normal(size=(200, 2))
+    answer = stability(Problem.from_arrays(X, y), 3, n_samples=60)
+    assert {0, 3} == set(answer.exchangeable.indices)
+    assert answer.frequencies[0] + answer.frequencies[3] == pytest.approx(1.0)
+    assert sorted(answer.core.indices) == [7, 11]
+
+
+def test_a_copy_stands_behind_its_original() -> None:
+    X, y = planted()
+    twice = np.column_stack([X, 1.0 - 2.0 * X[:, 3], np.ones(200)])
+    answer = stability(Problem.from_arrays(twice, y), 3, n_samples=20)
+    plain = stability(Problem.from_arrays(X, y), 3, n_samples=20)
+    np.testing.assert_array_equal(answer.frequencies[:20], plain.frequencies)
+    assert answer.frequencies[20:].tolist() == [0.0, 0.0]
+    assert 20 not in answer.table["index"]
+    assert answer.result.scores is not None
+    assert answer.result.scores[20] == 1.0
+
+
+def test_frequencies_are_those_of_solving_the_half_samples(found: Stability) -> None:
+    problem = noisy()
+    halves = half_samples(problem, np.random.default_rng(0), n_samples=40)
+    wanted = [solve(half, 3, effort=0).support.tolist() for half in halves]
+    assert [support.tolist() for support in found.supports] == wanted
+    counts = np.bincount(np.concatenate(wanted), minlength=12)
+    np.testing.assert_allclose(found.frequencies, counts / 40)
+    pairs = [len({*a} & {*b}) / len({*a} | {*b}) for a, b in combinations(wanted, 2)]
+    assert found.jaccard == pytest.approx(np.mean(pairs))
+    # Kuncheva's index, which Nogueira's is where all sets have one size.
+    common = [(len({*a} & {*b}) - 9 / 12) / (3 - 9 / 12) for a, b in combinations(wanted, 2)]
+    assert found.index == pytest.approx(np.mean(common))
+    assert found.interval[0] < found.index < found.interval[1]
+    assert found.expected_false == pytest.approx(9 / (0.8 * 12))
+
+
+def test_the_table(found: Stability) -> None:
+    table = found.table
+    assert len(table) == 12
+    assert table["frequency"] == sorted(table["frequency"], reverse=True)
+    assert sorted(table["index"]) == list(range(12))
+    for row in table:
+        p = found.frequencies[row["index"]]
+        assert row["feature"] == f"f{row['index']}"
+        assert row["frequency"] == p
+        assert row["standard_error"] == pytest.approx(sqrt(p * (1 - p) / 40))
+        assert 0 <= row["low"] <= p <= row["high"] <= 1
+        part = "core" if p >= 0.9 else "never" if p <= 0.05 else "exchangeable"
+        assert row["part"] == part
+        assert row["feature"] in getattr(found, part).names
+        assert row["in_full"] == (row["index"] in found.full.support)
+        assert row["selected"] == (row["index"] in found.support)
+    assert len(found.core) + len(found.exchangeable) + len(found.never) == 12
+
+
+def test_the_selected_are_the_most_frequent_and_graded(found: Stability) -> None:
+    problem = noisy()
+    chosen = found.frequencies[found.support]
+    assert chosen.min() >= np.delete(found.frequencies, found.support).max()
+    assert found.result.objective == pytest.approx(problem.objective(found.support))
+    assert found.result.method == "stability"
+    assert found.result.support.tolist() == found.support.tolist()
+    np.testing.assert_allclose(found.result.scores, found.frequencies)
+
+
+def test_the_method_of_the_registry_chooses_the_same(found: Stability) -> None:
+    result = solve(noisy(), 3, "stability", n_samples=40)
+    assert result.order.tolist() == found.result.order.tolist()
+    np.testing.assert_allclose(result.scores, found.frequencies)
+
+
+def test_ties_go_by_what_a_column_explains_alone() -> None:
+    # With as many columns as can be chosen all are chosen always.
+    problem = noisy()
+    answer = stability(problem, 12, n_samples=4)
+    alone = [problem.objective([j]) for j in answer.table["index"]]
+    assert alone == sorted(alone)
+    assert answer.index == 1.0
+
+
+def test_same_seed_order_of_rows_and_weights() -> None:
+    rng = np.random.default_rng(3)
+    problem = noisy()
+    assert problem.rows is not None
+    X, y = problem.rows.columns(np.arange(12)), problem.target.codes  # type: ignore[union-attr]
+    move, w = rng.permutation(80), rng.integers(0, 3, 80)
+    one = stability(problem, 3, n_samples=20, random_state=4)
+    moved = stability(Problem.from_arrays(X[move], y[move]), 3, n_samples=20, random_state=4)
+    np.testing.assert_array_equal(one.frequencies, moved.frequencies)
+    other = stability(problem, 3, n_samples=20, random_state=5)
+    assert not np.array_equal(one.frequencies, other.frequencies)
+    weighted = stability(Problem.from_arrays(X, y, sample_weight=w), 3, n_samples=20)
+    again = Problem.from_arrays(np.repeat(X, w, axis=0), np.repeat(y, w))
+    repeated = stability(again, 3, n_samples=20)
+    np.testing.assert_array_equal(weighted.frequencies, repeated.frequencies)
+
+
+@pytest.mark.parametrize("method", ["greedy", "fisher", "rfs", Exchange(effort=0)],
+                         ids=["greedy", "fisher", "rfs", "object"])  # fmt: skip
+def test_other_methods(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # In blocks as well: a method that reads rows gets them.
+    monkeypatch.setattr("exactk.search.subsampling.BLOCK_ROWS", 60)
+    answer = stability(noisy(), 2, n_samples=6, method=method)
+    assert answer.method == (method if isinstance(method, str) else "exchange")
+    assert all(len(support) == 2 for support in answer.supports)
+
+
+def test_options_reach_the_method() -> None:
+    answer = stability(noisy(), 2, n_samples=4, method="rfs", lam=0.5)
+    plain = solve(noisy(), 2, "rfs", lam=0.5)
+    assert answer.full.support.tolist() == plain.support.tolist()
+    with pytest.raises(UnknownOptionError, match="no option 'effort'"):
+        stability(noisy(), 2, n_samples=4, method="fisher", effort=1)
+
+
+def test_include_and_exclude() -> None:
+    problem = noisy().with_constraints(include=["f9"], exclude=["f0", "f1"])
+    answer = stability(problem, 3, n_samples=20)
+    assert answer.frequencies[9] == 1.0
+    assert answer.frequencies[[0, 1]].tolist() == [0.0, 0.0]
+    assert 9 in answer.support
+    assert not {0, 1} & set(answer.support.tolist())
+    assert {"f0", "f1"}.isdisjoint(answer.table["feature"])
+    # The index is that of the two which are left to choose among nine.
+    rest = [set(s.tolist()) - {9} for s in answer.supports]
+    common = [(len(a & b) - 4 / 9) / (2 - 4 / 9) for a, b in combinations(rest, 2)]
+    assert answer.index == pytest.approx(np.mean(common))
+
+
+def test_groups_are_counted_as_one() -> None:
+    problem = noisy().with_constraints(groups={"pair": ["f0", "f7"], "trio": ["f2", "f3", "f8"]})
+    answer = stability(problem, 3, n_samples=20)
+    names = answer.table["feature"]
+    assert {"pair", "trio"} <= set(names)
+    assert {"f0", "f7", "f2", "f3", "f8"}.isdisjoint(names)
+    assert len(names) == 12 - 5 + 2
+    assert answer.frequencies[0] == answer.frequencies[7]
+    assert sum(answer.table["frequency"]) == pytest.approx(3.0)
+    assert answer.result.k == 3
+    assert sum(answer.table["selected"]) == 3
+
+
+def test_other_rules_take_the_best_total_frequency_that_keeps_them() -> None:
+    costs = {f"f{j}": 1.0 + j % 3 for j in range(12)}
+    problem = noisy().with_constraints(costs=costs, budget=5.0)
+    answer = stability(problem, 3, n_samples=20)
+    price = np.array(list(costs.values()))
+    assert price[answer.support].sum() <= 5.0
+    best = max(
+        answer.frequencies[list(S)].sum()
+        for S in combinations(range(12), 3)
+        if price[list(S)].sum() <= 5.0
+    )
+    assert answer.frequencies[answer.support].sum() == pytest.approx(best)
+
+
+def test_few_rows_choose_fewer_columns_and_say_so() -> None:
+    rng = np.random.default_rng(0)
+    problem = Problem.from_arrays(rng.normal(size=(10, 30)), np.arange(10) % 2)
+    answer = stability(problem, 6, n_samples=10)
+    assert {len(support) for support in answer.supports} == {3}
+    assert "in 10 of 10 half-samples fewer than k" in answer.message
+    assert len(answer.support) == 6
+
+
+def test_halves_with_a_constant_target_are_left_out() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 5))
+    y = (np.arange(20) == 7).astype(int)
+    answer = stability(Problem.from_arrays(X, y), 1, n_samples=10)
+    assert answer.n_samples == 5
+    assert "5 half-samples were left out" in answer.message
+    with says("too few rows"):
+        stability(Problem.from_arrays(X, y), 1, n_samples=2)
+
+
+def test_a_time_limit_leaves_two_at_least() -> None:
+    answer = stability(noisy(), 3, time_limit=1e-9)
+    assert answer.n_samples == len(answer.supports) == 2
+    assert answer.status == "time_limit"
+    assert "after 2 of 100" in answer.message
+
+
+@pytest.mark.parametrize(("after", "kept"), [(1, None), (2, None), (3, 2), (6, 5)])
+@pytest.mark.parametrize("way", ["raised", "in the search"])
+def test_what_was_done_before_an_interrupt_is_kept(
+    after: int, kept: int | None, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+
+    def interrupted(problem: Problem, k: int, *args: Any, **options: Any) -> exactk.Result:
+        nonlocal calls
+        result = solve(problem, k, *args, **options)
+        # The first is on all rows, the last grades.
+        if problem.n_rows < 80:
+            calls += 1
+        if calls != after or problem.n_rows == 80:
+            return result
+        if way == "raised":
+            raise KeyboardInterrupt
+        return replace(result, status=exactk.Status.INTERRUPTED)
+
+    monkeypatch.setattr(subsampling, "solve", interrupted)
+    if kept is None:
+        with pytest.raises(KeyboardInterrupt):
+            stability(noisy(), 3, n_samples=10)
+        return
+    answer = stability(noisy(), 3, n_samples=10)
+    assert answer.n_samples == kept
+    assert answer.status == "interrupted"
+    assert f"stopped by the user after {kept} of 10" in answer.message
+    monkeypatch.undo()
+    full = stability(noisy(), 3, n_samples=10)
+    for one, other in zip(answer.supports, full.supports, strict=False):
+        assert one.tolist() == other.tolist()
+
+
+def test_streams(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X, y = planted(300, 8 + 4)
+    columns = {f"c{j}": X[:, j] for j in range(12)} | {"y": y}
+    pq.write_table(pa.table(columns), tmp_path / "table.parquet", row_group_size=70)
+    problem = Problem.from_files(tmp_path / "table.parquet", target="y")
+    held = stability(Problem.from_arrays(X, y), 3, n_samples=10)
+    np.testing.assert_array_equal(stability(problem, 3, n_samples=10).frequencies, held.frequencies)
+    monkeypatch.setattr("exactk.search.subsampling.HELD_BYTES", 0)
+    streamed = stability(problem, 3, n_samples=10)
+    assert sorted(streamed.core.names) == ["c11", "c3", "c7"]
+    assert solve(problem, 3, "stability").support.tolist() == [3, 7, 11]
+
+
+def test_json(found: Stability) -> None:
+    content = json.loads(found.to_json(allow_nan=False))
+    assert content["index"] == found.index
+    assert content["interval"] == list(found.interval)
+    assert content["table"] == found.table.to_dicts()
+    assert content["core"] == list(found.core.names)
+    assert content["support"] == found.support.tolist()
+    assert content["status"] == "converged"
+    assert repr(found).startswith("Stability(k=3, index 0.")
+
+
+def test_progress_is_shown(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    monkeypatch.setattr("exactk.utils.progress.LOG_EVERY", 0.0)
+    with caplog.at_level("INFO", logger="exactk.utils.progress"):
+        stability(noisy(), 3, n_samples=4, verbose=1)
+    assert "half-samples: 4 of 4" in caplog.messages[-1]
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ({"n_samples": 1}, ["n_samples", "at least 2", "1"]),
+        ({"n_samples": 2.5}, ["n_samples", "2.5"]),
+        ({"threshold": 0.5}, ["threshold", "(0.5, 1]", "0.5"]),
+        ({"threshold": 1.1}, ["threshold", "1.1"]),
+        ({"negligible": 0.5}, ["negligible", "[0, 0.5)"]),
+        ({"level": 95}, ["level", "(0, 1)", "95"]),
+        ({"time_limit": 0}, ["time_limit", "0"]),
+        ({"random_state": "x"}, ["random_state", "'x'"]),
+        ({"method": "no_such"}, ["no_such"]),
+        ({"method": 3}, ["method", "3"]),
+        ({"k": 13}, ["k=13", "12 usable"]),
+        ({"k": 0}, ["k must be at least 1"]),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_bad_input(named: dict[str, Any], words: list[str]) -> None:
+    k = named.pop("k", 3)
+    with says(*words):
+        stability(noisy(), k, **named)
+
+
+def test_bad_problems() -> None:
+    with says("problem must be an exactk.Problem", "list"):
+        stability([[1.0]], 3)  # type: ignore[arg-type]  # what is wrong
+    moments = Moments.from_arrays(np.random.default_rng(0).normal(size=(9, 3)), np.arange(9.0))
+    with says("moments", "rows"):
+        stability(Problem.from_moments(moments), 2)
+    with says("at least 6 rows", "there are 4"):
+        stability(Problem.from_arrays(np.eye(4), [1.0, 2.0, 3.0, 4.0]), 2)
+
+
+def test_groups_of_rows_are_drawn_whole() -> None:
+    problem = noisy(96)
+    patients = [f"p{i % 12:02d}" for i in range(96)]
+    answer = stability(problem, 3, n_samples=20, groups=patients, random_state=4)
+    # Halves of the sorted labels, the second the complement of the first, by hand.
+    rng = np.random.default_rng(4)
+    labels, rows, wanted = np.array(patients), problem.rows, []
+    assert rows is not None
+    X, y = rows.columns(np.arange(12)), np.array(problem.target.codes)  # type: ignore[union-attr]
+    for _ in range(10):
+        first = np.isin(labels, np.unique(labels)[rng.permutation(12)[:6]])
+        for half in (first, ~first):
+            part = Problem.from_arrays(X[half], y[half], ridge=problem.ridge)
+            wanted.append(solve(part, 3, effort=0).support.tolist())
+    assert [support.tolist() for support in answer.supports] == wanted
+    again = stability(problem, 3, n_samples=20, groups=patients, random_state=4)
+    assert again.table.to_json() == answer.table.to_json()
+    other = stability(problem, 3, n_samples=20, groups=patients, random_state=5)
+    assert other.table.to_json() != answer.table.to_json()
+
+
+def test_rows_that_repeat_make_a_choice_look_stable_unless_drawn_together() -> None:
+    # Thirty rows of each of eight patients, who differ: the halves of rows have all patients.
+    rng = np.random.default_rng(1)
+    patient = np.repeat(np.arange(8), 30)
+    own = rng.normal(size=(8, 15))[patient]
+    X = own + 0.1 * rng.normal(size=(240, 15))
+    y = rng.normal(size=8)[patient] + 0.1 * rng.normal(size=240)
+    problem = Problem.from_arrays(X, y)
+    alone = stability(problem, 2, n_samples=30)
+    together = stability(problem, 2, n_samples=30, groups=patient)
+    assert together.index < alone.index - 0.3
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ([1, 2, 3], ["each of the 80 rows", "(3,)"]),
+        (np.arange(80) % 3, ["groups has 3 groups", "4 or more"]),
+        (np.zeros(80), ["groups has 1 group of", "4 or more"]),
+        ({"a": ["f1", "f2"]}, ["each of the 80 rows"]),
+        (np.r_[np.nan, np.arange(79)], ["no label for 1 of 80 rows", "row 0"]),
+        (np.array([None, *"ab" * 39, None], dtype=object)[:80], ["no label for 2 of 80 rows"]),
+        (np.array([1, *["a"] * 79], dtype=object), ["cannot be sorted"]),
+    ],
+    ids=["short", "three", "one", "features", "nan", "none", "mixed"],
+)
+def test_groups_that_cannot_be_drawn(groups: Any, words: list[str]) -> None:
+    with says(*words):
+        stability(noisy(), 3, groups=groups)
+
+
+def test_groups_need_rows_in_memory(tmp_path: Any) -> None:
+    pytest.importorskip("pyarrow")
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = X[:, 1]
+    lines = [",".join(map(repr, row)) for row in np.c_[X, y].tolist()]
+    (tmp_path / "a.csv").write_text("\n".join(["a,b,c,y", *lines]))
+    problem = Problem.from_files(str(tmp_path), target="y")
+    groups = np.arange(40) % 8
+    with says("groups needs the rows in memory", "problem.in_memory()"):
+        stability(problem, 1, groups=groups)
+    held = stability(problem.in_memory(), 1, groups=groups, n_samples=4)
+    assert held.n_samples == 4
+
+
+def test_a_copy_that_the_rules_prefer_is_counted() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    y = 2 * X[:, 0] + X[:, 1] + rng.standard_normal(60)
+    problem = Problem.from_arrays(np.hstack([X, X[:, :1]]), y, ridge=0.1)
+    found = stability(problem.with_constraints(costs=[9, 1, 1, 1, 1, 1], budget=5), 2, n_samples=12)
+    assert found.support.tolist() == [1, 5]
+    frequency = dict(zip(found.table["feature"], found.table["frequency"], strict=True))
+    assert (frequency["x5"], frequency["x0"]) == (1.0, 0.0)
+    assert set(found.core.names) == {"x1", "x5"}
