@@ -96,14 +96,14 @@ __all__ = [
 # feature_selection above all: they are imported when they are asked for.
 _LATE = {
     "Comparison": "exactk.evaluation.compare",
-    "Dossier": "exactk.report",
-    "FrozenChoice": "exactk.export",
+    "Dossier": "exactk.report.selection_report",
+    "FrozenChoice": "exactk.export.saved_selection",
     "SelectionScore": "exactk.evaluation.nested_cv",
     "TopKClassifier": "exactk.estimators.predictors",
     "TopKRegressor": "exactk.estimators.predictors",
     "TopKSelector": "exactk.estimators.selector",
     "compare": "exactk.evaluation.compare",
-    "investigate": "exactk.report",
+    "investigate": "exactk.report.investigate",
     "score_selection": "exactk.evaluation.nested_cv",
 }
 

@@ -72,12 +72,13 @@ def good_supports(
     effort: float,
     rng: np.random.Generator,
     monitor: Monitor,
+    starts: Sequence[Sequence[int]] = (),
 ) -> list[list[int]]:
     """Return the best supports that a search meets, the best first: starts for another one.
 
     Parameters
     ----------
-    problem, k, effort, rng, monitor
+    problem, k, effort, rng, monitor, starts
         As in `best_support`.
 
     Raises
@@ -87,12 +88,12 @@ def good_supports(
     """
     state = make_state(problem, k) if serves(problem) and working_set(problem, k) is None else None
     if state is None or not Foresight(problem, k).grow(state, k) or _is_settled(problem, k):
-        answer = best_support(problem, k, effort, rng, monitor)
+        answer = best_support(problem, k, effort, rng, monitor, starts)
         if answer.status == Status.INTERRUPTED:
             raise KeyboardInterrupt
         return [list(answer.support)]
     search = Rounds(state, k, rng, monitor)
-    if search.go([state.support], effort) == Status.INTERRUPTED:
+    if search.go([state.support, *starts], effort) == Status.INTERRUPTED:
         raise KeyboardInterrupt
     return [list(key) for key in sorted(search.elite, key=lambda key: (search.elite[key], key))]
 

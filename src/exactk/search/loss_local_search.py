@@ -7,8 +7,14 @@ from math import ceil, inf
 
 import numpy as np
 
+from exactk.data.dense import DenseRows
+from exactk.data.targets import Target
+from exactk.errors import InputError
 from exactk.losses.newton import LikelihoodCriterion
+from exactk.problem.constraints import Rules
+from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
+from exactk.search.find_best import good_supports
 from exactk.search.loss_pricing import (
     ALL_SWAPS,
     TIE,
@@ -42,6 +48,8 @@ FULL_STEPS, FULL_TOLERANCE = 90, 1e-6
 PATIENCE = 2
 MOST_PATIENCES = 3
 KICKED_OF = 12
+# Effort of a search of the model.
+MODEL_EFFORT = 0.1
 # Supports that are fitted to find some to descend from, and those.
 STARTS, DESCENTS = 12, 2
 
@@ -308,6 +316,33 @@ class LossSearch:
             self.best = support
             self.trace.append(support.value)
 
+    def remodel(self, support: Support) -> None:
+        """Search the quadratic model at a fit as a squared problem, and go on from what is good.
+
+        The model of a robust loss bounds it from above, but for rows that are fitted nearly
+        exactly: what is better by the model is so by the loss.
+        """
+        table = self.table
+        F = table.predict(support.members, support.theta)
+        force, omega = table.criterion.model(F)
+        target = Target("regression", None, None, F + force / omega[:, None])
+        try:
+            problem = Problem.from_rows(
+                DenseRows(table.X.T, None), target, omega, scale=False,
+                memory_limit=table.problem.memory_limit,
+            )  # fmt: skip
+        except InputError:
+            # Weights so uneven that the model's target is next to constant: nothing to search.
+            return
+        size = float(problem.scatter[problem.usable].mean())
+        problem = problem.with_ridge(table.penalty / size)
+        if table.fixed:
+            problem = problem.under(Rules(include=table.fixed))
+        found = good_supports(
+            problem, self.k, MODEL_EFFORT, self.rng, self.monitor, [list(support.members)]
+        )
+        self.descend_from(found)
+
     def descend_from(self, starts: Sequence[Sequence[int]]) -> None:
         """Fit several supports, and descend from the best few of them by the loss."""
         new = [tuple(sorted(start)) for start in starts if len(start) == self.k]
@@ -328,7 +363,10 @@ class LossSearch:
                 return
             assert self.best is not None
             before = self.best.value
-            self._kick(self.best)
+            if self._by_likelihood or rounds % 2:
+                self._kick(self.best)
+            else:
+                self.remodel(self.best)
             rounds, since = rounds + 1, 0 if self.best.value < before - self.slack else since + 1
             end = min(rounds + patience - since, MOST_PATIENCES * patience)
             self.monitor.report(rounds, None if end == inf else ceil(end), self.best.value)

@@ -10,9 +10,9 @@ from typing import Any
 from exactk._version import __version__
 from exactk.papers.experiments.page.arrange import studies
 from exactk.papers.experiments.page.provenance import origin
+from exactk.papers.experiments.page.register import Register
 from exactk.papers.experiments.page.sections import section
 from exactk.papers.experiments.page.study import Study
-from exactk.report import styles
 from exactk.report.document import document, write_document
 from exactk.report.markup import (
     Markup,
@@ -57,7 +57,7 @@ def page(records: Iterable[Mapping[str, Any]], *, title: str = TITLE) -> str:
     (True, False)
     """
     found = studies(records)
-    register = styles.Register.of(found)
+    register = Register.of(found)
     anchors = _anchors(found)
     main = [section(study, register, anchors[study.name]) for study in found]
     return document(

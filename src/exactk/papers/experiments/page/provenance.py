@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from exactk.errors import InputError
-from exactk.papers.experiments.page import tables
 from exactk.papers.experiments.page.study import Study
 from exactk.papers.experiments.reading import read_recipe
+from exactk.report import tables
 from exactk.report.markup import (
     Markup,
     join,

@@ -14,9 +14,9 @@ from exactk.papers.experiments.page.figures.panels import Sheet
 from exactk.papers.experiments.page.figures.profile import profiles
 from exactk.papers.experiments.page.figures.trace import traces
 from exactk.papers.experiments.page.ranks import ranking
+from exactk.papers.experiments.page.register import Register
 from exactk.papers.experiments.page.study import Study, View
 from exactk.papers.experiments.page.words import PAPERS
-from exactk.report import styles
 from exactk.report.markup import (
     Markup,
     join,
@@ -35,7 +35,7 @@ SMALL = (
 )
 
 
-def section(study: Study, register: styles.Register, anchor: str) -> Markup:
+def section(study: Study, register: Register, anchor: str) -> Markup:
     """Return the section of a recipe."""
     parts = [_view(Sheet(study, view, register)) for view in study.views] if study.cells else []
     compared = {

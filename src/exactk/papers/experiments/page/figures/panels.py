@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from exactk.papers.experiments.classifiers import CLASSIFIERS
+from exactk.papers.experiments.page.register import Register
 from exactk.papers.experiments.page.study import (
     Published,
     Study,
@@ -56,7 +57,7 @@ class Sheet:
 
     study: Study
     view: View
-    register: styles.Register
+    register: Register
 
     def slot(self, method: str) -> int:
         """Return the style of a method."""
