@@ -91,8 +91,8 @@ def measure_halves() -> dict[str, Any]:
 
     def halves() -> Any:
         problem = exactk.Problem.from_arrays(data.X, data.y)
-        problem = problem.with_ridge(exactk.resolve_ridge("auto", problem, 10))
-        return exactk.stability(problem, 10, n_samples=100)
+        problem = problem.with_ridge(exactk.find_ridge("auto", problem, 10))
+        return exactk.stability(problem, 10, n_subsamples=100)
 
     single, many = timed(one, runs=9, budget=10.0), timed(halves, runs=3, budget=30.0)
     found = many.value

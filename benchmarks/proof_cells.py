@@ -152,7 +152,7 @@ def follow(dataset: data.Dataset, k: int, terms: Terms, target: float | None = N
     start = time.perf_counter()
     proof = Proof(problem, known, 1e-6)
     course = Course(proof)
-    proof.go(Monitor(limit, course), terms.threads)
+    proof.run(Monitor(limit, course), terms.threads)
     certificate = proof.certificate(time.perf_counter() - start)
     return row(
         dataset, certificate, search_seconds=searched, proof_seconds=certificate.seconds,

@@ -135,7 +135,7 @@ def run_split(part: Split, sizes: Sequence[int], options: argparse.Namespace) ->
                 continue
             ridge = rule(part.X.shape[0], part.usable.size)
             if isinstance(ridge, str):
-                ridge = exactk.resolve_ridge(ridge, problem, k)
+                ridge = exactk.find_ridge(ridge, problem, k)
             result = exactk.solve(problem.with_ridge(ridge), k, effort=options.effort)
             own = part.of_model(result) if by_model else []
             found[str(k)][name] = [*part.scores(tuple(result.support.tolist())), *own]

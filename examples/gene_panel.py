@@ -48,7 +48,7 @@ def main() -> None:
     why = exactk.explain(problem, selector.result_)
 
     print("gene          in halves  loss without  best stand-in, and the loss with it")
-    for row in sorted(why.members, key=lambda row: -row["loss"]):
+    for row in sorted(why.selected_features, key=lambda row: -row["loss"]):
         role = "given" if row["included"] else ""
         stand_in = "" if row["included"] else f"{row['substitute']} {row['price_share']:6.1%}"
         often = f"{frequency[row['feature']]:.0%}"
@@ -64,9 +64,9 @@ def main() -> None:
     print(f"\nproof       {bound}")
     print(f"conditions  raise the objective by {price:.0%}")
     print(f"stability   {stable.index:.2f}; 1 would be the same panel from any half of the samples")
-    accuracy = f"{score.honest:.1%} ± {score.standard_error:.1%}"
+    accuracy = f"{score.test_score:.1%} ± {score.standard_error:.1%}"
     print(f"accuracy    {accuracy} on samples that had no part in the choice")
-    print(f"            {score.baseline:.1%} without any genes")
+    print(f"            {score.baseline_score:.1%} without any genes")
     if data.informative is not None:
         planted = len(set(selector.selected_) & set(data.informative))
         print(f"planted     {planted} of these {K}, of {len(data.informative)} planted in all")

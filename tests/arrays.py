@@ -10,14 +10,14 @@ import numpy as np
 
 from exactk.streaming.base import (
     Block,
-    Coded,
-    Fold,
+    EncodedLabels,
+    Location,
     OnRows,
-    Place,
+    Reducer,
     Stream,
     fold_part,
     merge_parts,
-    opened,
+    unwrap,
 )
 
 
@@ -42,18 +42,18 @@ class ArrayStream(Stream):
             y: Any = self.y[some]
             if self.y_kind == "text":
                 labels, codes = np.unique(y.astype(str), return_inverse=True)
-                y = Coded(codes, labels.tolist())
+                y = EncodedLabels(codes, labels.tolist())
             yield Block(
                 np.array(self.X[some], dtype=float, order="F"),
                 y,
                 None if self.weights is None else self.weights[some],
-                Place(f"part {part}", part, int(some[0] - rows[0]) if len(some) else 0),
+                Location(f"part {part}", part, int(some[0] - rows[0]) if len(some) else 0),
             )
 
-    def reduce(self, fold: Fold[Any, Any], on_rows: OnRows | None = None) -> Any:
+    def reduce(self, fold: Reducer[Any, Any], on_rows: OnRows | None = None) -> Any:
         self.passes += 1
         parts = []
         for part, rows in enumerate(np.array_split(np.arange(len(self.X)), self.n_parts)):
             sent = pickle.loads(pickle.dumps(fold))
             parts.append(pickle.loads(pickle.dumps(fold_part(sent, self.blocks(part, rows)))))
-        return opened(merge_parts(fold, parts))
+        return unwrap(merge_parts(fold, parts))

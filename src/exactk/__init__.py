@@ -23,9 +23,9 @@ from exactk.errors import (
     UnknownMethodError,
     UnknownOptionError,
 )
-from exactk.model_selection.choose_k import SizeChoice, choose_k
+from exactk.model_selection.choose_k import AutoKResult, choose_k
 from exactk.model_selection.explain import Explanation, explain
-from exactk.model_selection.ridge import resolve_ridge
+from exactk.model_selection.ridge import find_ridge
 from exactk.model_selection.stability import Stability, stability
 from exactk.problem.problem import Problem
 from exactk.proof.certify import (
@@ -47,27 +47,27 @@ if TYPE_CHECKING:
     from exactk.estimators.selector import TopKSelector
     from exactk.evaluation.compare import Comparison, compare
     from exactk.evaluation.nested_cv import SelectionScore, score_selection
-    from exactk.export.saved_selection import FrozenChoice
+    from exactk.export.saved_selection import SavedSelection
     from exactk.report.investigate import investigate
-    from exactk.report.selection_report import Dossier
+    from exactk.report.selection_report import SelectionReport
 
 __all__ = [
+    "AutoKResult",
     "BestSets",
     "Certificate",
     "CertifiedPath",
     "Comparison",
-    "Dossier",
     "ExactkError",
     "Explanation",
-    "FrozenChoice",
     "InfeasibleError",
     "InputError",
     "Moments",
     "Path",
     "Problem",
     "Result",
+    "SavedSelection",
+    "SelectionReport",
     "SelectionScore",
-    "SizeChoice",
     "Stability",
     "Status",
     "TopKClassifier",
@@ -82,9 +82,9 @@ __all__ = [
     "choose_k",
     "compare",
     "explain",
+    "find_ridge",
     "investigate",
     "losses",
-    "resolve_ridge",
     "score_selection",
     "solve",
     "solve_path",

@@ -12,8 +12,8 @@ __all__ = [
     "MissingExtraError",
     "UnknownMethodError",
     "UnknownOptionError",
-    "listing",
-    "nearest",
+    "did_you_mean",
+    "join_items",
 ]
 
 
@@ -41,7 +41,7 @@ class UnknownOptionError(ExactkError, TypeError):
     """The method has no option of that name."""
 
 
-def listing(items: Iterable[object], limit: int = 5, *, quoted: bool = True) -> str:
+def join_items(items: Iterable[object], limit: int = 5, *, quoted: bool = True) -> str:
     """Join the first few items for a message and count the rest.
 
     Examples
@@ -56,7 +56,7 @@ def listing(items: Iterable[object], limit: int = 5, *, quoted: bool = True) -> 
     return text if len(items) <= limit else f"{text} and {len(items) - limit} more"
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def did_you_mean(name: str, known: Sequence[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the closest known name, or an empty string.
 
     Examples

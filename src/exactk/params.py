@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from exactk.errors import InputError, nearest
+from exactk.errors import InputError, did_you_mean
 
 __all__ = [
+    "Boolean",
     "Check",
     "Choice",
-    "Flag",
-    "Given",
+    "Dictionary",
+    "Integer",
+    "ListOf",
     "Number",
     "Seed",
-    "Several",
-    "Table",
-    "Text",
-    "Whole",
+    "String",
+    "Unchecked",
 ]
 
 
@@ -96,7 +96,7 @@ class Number(Check):
 
 
 @dataclass(frozen=True)
-class Whole(Check):
+class Integer(Check):
     """A whole number of at least some value, and perhaps at most another.
 
     Examples
@@ -150,11 +150,11 @@ class Choice(Check):
 
     def hint(self, value: Any) -> str:  # noqa: D102
         words = [word for word in self.words if isinstance(word, str)]
-        return nearest(value, words) if isinstance(value, str) and words else ""
+        return did_you_mean(value, words) if isinstance(value, str) and words else ""
 
 
 @dataclass(frozen=True)
-class Flag(Check):
+class Boolean(Check):
     """True or False.
 
     Examples
@@ -195,11 +195,11 @@ class Seed(Check):
     def allows(self, value: Any) -> bool:  # noqa: D102
         if isinstance(value, (np.random.Generator, np.random.RandomState)):
             return True
-        return Whole(0).allows(value)
+        return Integer(0).allows(value)
 
 
 @dataclass(frozen=True)
-class Given(Check):
+class Unchecked(Check):
     """Something that can be checked only beside a problem: no more than a line in the help."""
 
     text: str = ""
@@ -213,7 +213,7 @@ class Given(Check):
 
 
 @dataclass(frozen=True)
-class Text(Check):
+class String(Check):
     """A text, not empty unless `empty` says so.
 
     Examples
@@ -235,7 +235,7 @@ class Text(Check):
 
 
 @dataclass(frozen=True)
-class Several(Check):
+class ListOf(Check):
     """A list of things of one kind, with at least so many of them.
 
     Examples
@@ -246,7 +246,7 @@ class Several(Check):
     exactk.errors.InputError: datasets must be a list, each a text that is not empty, not 'wine'
     """
 
-    of: Check = field(default_factory=Text)
+    of: Check = field(default_factory=String)
     least: int = 0
 
     def __str__(self) -> str:
@@ -260,7 +260,7 @@ class Several(Check):
 
 
 @dataclass(frozen=True)
-class Table(Check):
+class Dictionary(Check):
     """Names with values.
 
     Examples

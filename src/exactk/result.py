@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from exactk.errors import InputError
 from exactk.types import Floats
-from exactk.utils.records_table import Tidy, notebook_html
+from exactk.utils.records_table import RecordsTable, notebook_html
 
 __all__ = ["Answer", "Path", "Result", "Status"]
 
@@ -153,14 +153,14 @@ class Result:
     selected: tuple[str, ...] = ()
     k: int = 0
     loss: str = "squared"
-    origins: tuple[int, ...] = ()
+    input_columns: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Lock the arrays: a result does not change."""
         if not self.selected:
             names = dict(zip(self.support.tolist(), self.feature_names, strict=True))
             object.__setattr__(self, "selected", tuple(names[p] for p in self.order.tolist()))
-        if not self.origins:
+        if not self.input_columns:
             object.__setattr__(self, "origins", tuple(self.support.tolist()))
         if not self.k:
             object.__setattr__(self, "k", len(self.support))
@@ -188,7 +188,7 @@ class Result:
     __hash__ = None  # type: ignore[assignment]  # holds arrays, as an ndarray does
 
     @property
-    def table(self) -> Tidy:
+    def table(self) -> RecordsTable:
         """One row a chosen column, in order of entry: rank, index, feature, score, coefficients.
 
         ``index`` is the column of the user's table; ``score`` is there where the method scores.
@@ -205,9 +205,9 @@ class Result:
         for rank, p in enumerate(self.order.tolist(), start=1):
             at = int(np.searchsorted(self.support, p))
             score = [] if self.scores is None else [self.scores[p]]
-            own = (rank, self.origins[at], self.feature_names[at])
+            own = (rank, self.input_columns[at], self.feature_names[at])
             rows.append((*own, *score, *self.coef[:, at]))
-        return Tidy(["rank", "index", "feature", *scored, *names], rows)
+        return RecordsTable(["rank", "index", "feature", *scored, *names], rows)
 
     def _repr_html_(self) -> str:
         """Return the table for a notebook."""
@@ -317,7 +317,7 @@ class Path(Sequence[Result]):
         return np.array([result.objective for result in self._results])
 
     @property
-    def table(self) -> Tidy:
+    def table(self) -> RecordsTable:
         """One row a size: k, names, columns of the user's table, objective, share explained.
 
         ``added`` and ``removed`` are names, since the row before.
@@ -327,13 +327,13 @@ class Path(Sequence[Result]):
         for result in self._results:
             added = [name for name in result.selected if name not in before]
             removed = [name for name in before if name not in result.selected]
-            columns = sorted(set(result.origins))
+            columns = sorted(set(result.input_columns))
             rows.append(
                 (result.k, result.selected, columns, result.objective, result.explained, added,
                  removed, str(result.status))
             )  # fmt: skip
             before = result.selected
-        return Tidy(PATH_COLUMNS, rows)
+        return RecordsTable(PATH_COLUMNS, rows)
 
     def _repr_html_(self) -> str:
         """Return the table for a notebook."""

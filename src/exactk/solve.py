@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.methods import registry
 from exactk.methods.base import Method
 from exactk.methods.iteration import Step
@@ -30,7 +30,7 @@ from exactk.search.loss_pricing import entry_order_by_loss
 from exactk.search.unit_search import unit_entry_order
 from exactk.streaming.to_memory import TooLargeError
 from exactk.utils.monitor import Monitor
-from exactk.utils.progress import showing
+from exactk.utils.progress import show_progress
 
 __all__ = ["check_problem", "check_time_limit", "grade", "solve", "solve_path"]
 
@@ -52,7 +52,7 @@ def solve(
     *,
     time_limit: float | None = None,
     verbose: int = 0,
-    on_step: Callable[[Step], None] | None = None,
+    callback: Callable[[Step], None] | None = None,
     **options: Any,
 ) -> Result:
     """Pick exactly k columns.
@@ -93,9 +93,9 @@ def solve(
     limit = check_time_limit(time_limit)
     problem = _serve(problem, chosen, name, verbose)
     check_feasible(problem, k, limit)
-    with showing(f"{name}, k={k}", verbose) as show:
-        monitor = Monitor(limit, show, on_step)
-        answer = chosen.run(_as_seen(problem, chosen), k, monitor)
+    with show_progress(f"{name}, k={k}", verbose) as show:
+        monitor = Monitor(limit, show, callback)
+        answer = chosen.run(_with_loss_for(problem, chosen), k, monitor)
         seconds = monitor.seconds
     result = grade(problem, k, answer, name, seconds)
     _warn(result)
@@ -148,10 +148,10 @@ def solve_path(
     if problem.rules is not None and problem.rules.is_simple:
         # Columns that are excluded cannot make up the number.
         most = min(k_max, len(np.setdiff1d(problem.usable, problem.rules.exclude)))
-    with showing(f"{name}, k=1..{k_max}", verbose) as show:
+    with show_progress(f"{name}, k=1..{k_max}", verbose) as show:
         monitor = Monitor(limit, show)
         before = 0.0
-        seen = _as_seen(problem, chosen)
+        seen = _with_loss_for(problem, chosen)
         answers = chosen.run_path(seen, most, monitor) if most else iter(())
         for k, answer in enumerate(answers, start=1):
             if answer is None:
@@ -209,9 +209,9 @@ def _serve(problem: Problem, method: Method, name: str, verbose: int) -> Problem
     return problem
 
 
-def _as_seen(problem: Problem, method: Method) -> Problem:
+def _with_loss_for(problem: Problem, method: Method) -> Problem:
     """The problem with the loss that a method minimises, if it has no say in that."""
-    return problem if method.takes_losses else problem.squared
+    return problem if method.takes_losses else problem.with_squared_loss
 
 
 def _in_memory(problem: Problem, name: str, verbose: int) -> Problem:
@@ -242,7 +242,7 @@ def _check_rules(problem: Problem, method: Method, name: str) -> None:
     if rules is None or method.takes_rules or (rules.is_simple and not rules.include):
         return
     if problem.categories and rules == Rules(groups=rules.groups):
-        what = f"columns of {listing(group.name for group in rules.groups)} that enter together"
+        what = f"columns of {join_items(group.name for group in rules.groups)} that enter together"
     else:
         what = "constraints other than exclude"
     able = [other for other in registry.names() if registry.method_class(other).takes_rules]
@@ -334,7 +334,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
         intercept=fit.intercept,
         objective=fit.objective,
         residual=fit.residual,
-        total=problem.total if problem.loss.by_moments else problem.without_columns[1],
+        total=problem.total if problem.loss.by_moments else problem.null_model[1],
         status=status,
         message=message,
         trace=tuple(float(value) for value in answer.trace),
@@ -348,7 +348,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
         classes=None if problem.classes is None else tuple(problem.classes.tolist()),
         scores=answer.scores,
         loss=problem.loss.name,
-        origins=tuple(problem.origins[support].tolist()),
+        input_columns=tuple(problem.input_columns[support].tolist()),
     )
 
 

@@ -20,7 +20,7 @@ from sklearn.linear_model import (
 from sklearn.metrics import mean_poisson_deviance
 
 from exactk import InputError, Problem, Result, solve, solve_path
-from exactk.search.local_search import Rounds
+from exactk.search.local_search import LocalSearch
 from tests.oracles.brute import make_classes, make_numbers
 
 Array = np.ndarray[Any, Any]
@@ -353,15 +353,15 @@ def test_whoever_stops_a_search_gets_the_best_so_far(
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 20))
     problem = Problem.from_arrays(X, (X[:, 0] + rng.standard_normal(80) > 0).astype(int), loss=loss)
-    real, calls = Rounds.descend, []
+    real, calls = LocalSearch.descend, []
 
-    def stopped(self: Rounds) -> None:
+    def stopped(self: LocalSearch) -> None:
         calls.append(1)
         if len(calls) > 1:
             raise KeyboardInterrupt
         real(self)
 
-    monkeypatch.setattr(Rounds, "descend", stopped)
+    monkeypatch.setattr(LocalSearch, "descend", stopped)
     result = solve(problem, 3)
     assert str(result.status) == "interrupted"
     assert len(result.support) == 3

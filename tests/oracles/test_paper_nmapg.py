@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exactk import Problem, Status
-from exactk.methods.iteration import follow
+from exactk.methods.iteration import iterate
 from exactk.papers.methods.nmapg import (
     NMAPG,
     _Objective,
@@ -40,7 +40,7 @@ def last_iterate(method: NMAPG, problem: Problem, k: int) -> Floats:
     """W after max_iter iterations or at convergence; `run` is not asked, so that k = d can be."""
     objective = method.prepare(problem)
     [start] = method.starts(problem, k, objective)
-    follow(start.steps, method.max_iter, Monitor())
+    iterate(start.steps, method.max_iter, Monitor())
     return objective.last
 
 

@@ -21,10 +21,10 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from exactk import Problem, best_sets, certify, certify_path, solve
 from exactk.proof import column_tree as compiled
 from exactk.proof import make_tree
-from exactk.proof.best_first import BoundTree, Drive, Part
+from exactk.proof.best_first import BestFirstSearch, BoundTree, Node
 from exactk.proof.bounds import bound_of, relax
-from exactk.proof.column_tree import ColumnTree, library, prepare
-from exactk.proof.make_tree import open_tree
+from exactk.proof.column_tree import ColumnTree, library, make_column_problem
+from exactk.proof.make_tree import make_tree
 from exactk.types import Floats
 from exactk.utils.monitor import Monitor
 from tests.oracles.brute import Reference, make_numbers
@@ -152,7 +152,7 @@ def stop(value: int = 0) -> npt.NDArray[np.int64]:
     return np.full(1, value, dtype=np.int64)
 
 
-def holds(tree: ColumnTree, part: Part, support: Set) -> bool:
+def holds(tree: ColumnTree, part: Node, support: Set) -> bool:
     """Whether a set is one of those in a part."""
     branch: Any = part.state
     inside = set(tree.columns_of(branch.inside))
@@ -160,7 +160,7 @@ def holds(tree: ColumnTree, part: Part, support: Set) -> bool:
     return inside <= set(support) <= both
 
 
-def parts_are_right(tree: ColumnTree, parts: Sequence[Part], one: Posed, slack: float) -> None:
+def parts_are_right(tree: ColumnTree, parts: Sequence[Node], one: Posed, slack: float) -> None:
     """No set of a part lies below its bound."""
     for part in parts:
         own = [value for S, value in one.objectives.items() if holds(tree, part, S)]
@@ -173,11 +173,11 @@ def check_drive(one: Posed, n_best: int, start: Set | None) -> None:
     best = min(objectives.values())
     starts = [] if start is None else [start]
     ceiling = inf if start is None or n_best > 1 else objectives[start] + 1e-11 * problem.total
-    tree = open_tree(problem, one.k, ceiling)
-    drive = Drive(problem, tree, starts, n_best=n_best)
+    tree = make_tree(problem, one.k, ceiling)
+    drive = BestFirstSearch(problem, tree, starts, n_best=n_best)
     slack = tree.tolerance + one.rounding * problem.total
     for _ in range(100_000):
-        drive.go(Steps(), 1)
+        drive.run(Steps(), 1)
         assert drive.lower <= best + slack
         assert drive.upper >= best - slack
         if drive.is_closed:
@@ -219,7 +219,7 @@ def test_nothing_is_lost_when_time_is_up(one: Posed, share: float, budget: int, 
     values = np.sort(list(objectives.values()))
     ceiling = float(values[int(share * (len(values) - 1))]) + 1e-6 * problem.total
     # What is told late is left for the compiled tree to make use of.
-    tree = open_tree(problem, one.k, inf if late else ceiling)
+    tree = make_tree(problem, one.k, inf if late else ceiling)
     if not isinstance(tree, ColumnTree):
         return
     slack = tree.tolerance + one.rounding * problem.total
@@ -259,7 +259,7 @@ def test_columns_are_fixed_only_where_no_set_of_interest_is_lost(seed: int, rank
     problem = one.problem()
     by_value = sorted(one.objectives, key=one.objectives.__getitem__)
     ceiling = one.objectives[by_value[rank]] + 1e-9 * problem.total
-    tree = open_tree(problem, one.k)
+    tree = make_tree(problem, one.k)
     assert isinstance(tree, ColumnTree)
     assert len(tree.relaxed.columns) == 15
     explored = tree.explore(tree.root()[0], ceiling, 1000, stop(), quick=False)
@@ -312,9 +312,9 @@ def test_one_thread_and_two_agree(seed: int, monkeypatch: pytest.MonkeyPatch) ->
     problem = one.problem()
     lists = []
     for threads in (1, 2):
-        tree = open_tree(problem, one.k)
-        drive = Drive(problem, tree, n_best=5)
-        drive.go(Monitor(), threads)
+        tree = make_tree(problem, one.k)
+        drive = BestFirstSearch(problem, tree, n_best=5)
+        drive.run(Monitor(), threads)
         assert drive.is_closed
         lists.append([found.columns for found in drive.sets])
     by_value = sorted(one.objectives, key=one.objectives.__getitem__)[:5]
@@ -339,7 +339,7 @@ def test_triples_of_near_columns_are_priced_by_the_rows(share: float) -> None:
             check_drive(one, 1, start)
         check_drive(one, 3, None)
         # A ceiling just above a set is not above what rounding makes of it, and yet it is found.
-        tree, total = open_tree(one.problem(), 3), one.problem().total
+        tree, total = make_tree(one.problem(), 3), one.problem().total
         assert isinstance(tree, ColumnTree)
         slack = tree.tolerance + one.rounding * total
         for S, value in one.objectives.items():
@@ -363,7 +363,7 @@ def test_columns_near_those_that_must_be_in(share: float, both: bool) -> None:
         one = Posed(X, Y, int(rng.integers(3, 7)), include=include, share=share)
         problem, best = one.problem(), min(one.objectives.values())
         for ceiling in (inf, best + 1e-11 * problem.total):
-            tree = open_tree(problem, one.k, ceiling)
+            tree = make_tree(problem, one.k, ceiling)
             slack = tree.tolerance + one.rounding * problem.total
             assert all(part.bound <= best + slack for part in tree.root())
         check_drive(one, 1, None)
@@ -383,7 +383,7 @@ def test_few_rows_and_columns_near_those_that_must_be_in(more: int) -> None:
         include = [[2], [2, 7], [2, 5]][seed % 3]
         one = Posed(X, Y, len(include) + more, include=include, share=0.1 * share)
         problem, objectives = one.problem(), one.objectives
-        tree = open_tree(problem, one.k)
+        tree = make_tree(problem, one.k)
         if not isinstance(tree, ColumnTree):
             continue
         looked_at += 1
@@ -478,13 +478,13 @@ def test_bounds_hold_in_exact_arithmetic(seed: int, d: int, share: float, data: 
         X[:, 1] = X[:, 0] + share * rng.standard_normal(30)
     problem = Problem.from_arrays(X, targets(rng, X, "numbers"))
     m = data.draw(st.integers(1, d - 1))
-    setting = prepare(problem, m)
+    setting = make_column_problem(problem, m)
     assert setting is not None
     E, C = setting.block(np.arange(d)), setting.C
     least = float(np.linalg.eigvalsh(E)[0])
     values = {S: explained_exactly(E, C, S) for S in combinations(range(d), m)}
     best = max(values.values())
-    tree = open_tree(problem, m)
+    tree = make_tree(problem, m)
     assert isinstance(tree, ColumnTree)
     slack = Fraction(tree.tolerance)
     for need in (-inf, float(best) * (1 - 1e-9), float(best) * 0.9):
@@ -520,7 +520,7 @@ def test_a_diagonal_stays_below_the_matrix_within_the_tree(share: float) -> None
     rng = np.random.default_rng(5)
     X = rng.standard_normal((50, 12)) @ (np.eye(12) + 0.5 * rng.standard_normal((12, 12)))
     X[:, 7] = X[:, 3] + share * rng.standard_normal(50)
-    tree = open_tree(Problem.from_arrays(X, targets(rng, X, "several")), 6)
+    tree = make_tree(Problem.from_arrays(X, targets(rng, X, "several")), 6)
     assert isinstance(tree, ColumnTree)
     E = tree.setting.block(tree.relaxed.columns)
     seen = 0
@@ -549,7 +549,7 @@ def test_a_table_too_wide_to_look_through_gets_a_bound_that_holds() -> None:
     known = solve(problem, 4)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("exactk.proof.make_tree.MOST_BOUNDED", 1)
-        tree = open_tree(problem, 4)
+        tree = make_tree(problem, 4)
     assert isinstance(tree, BoundTree)
     (root,) = tree.root()
     assert 0.0 < root.bound <= known.objective

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactk import Problem
-from exactk.proof.best_first import Drive
+from exactk.proof.best_first import BestFirstSearch
 from exactk.proof.unit_tree import UnitTree
 from exactk.utils.monitor import Monitor
 from tests.oracles.brute import Reference
@@ -116,11 +116,11 @@ def check(one: Posed, n_best: int) -> None:
     problem, k = one.problem(), one.case.k
     objectives = one.objectives()
     tree = UnitTree(problem, k)
-    drive = Drive(problem, tree, n_best=n_best)
+    drive = BestFirstSearch(problem, tree, n_best=n_best)
     best = min(objectives.values(), default=inf)
     slack = tree.tolerance + 1e-8 * problem.total
     for _ in range(1000):
-        drive.go(Steps(), 1)
+        drive.run(Steps(), 1)
         assert drive.lower <= best + slack
         assert drive.upper >= best - slack
         if drive.is_closed:
@@ -154,8 +154,8 @@ def test_known_sets_and_ceilings_lose_nothing(one: Posed, data: st.DataObject) -
     tree = UnitTree(problem, one.case.k)
     slack = tree.tolerance + 1e-8 * problem.total
     ceiling = objectives[start] + 2 * slack
-    drive = Drive(problem, tree, [start], ceiling=ceiling, n_best=1000)
-    drive.go(Monitor(), 1)
+    drive = BestFirstSearch(problem, tree, [start], ceiling=ceiling, n_best=1000)
+    drive.run(Monitor(), 1)
     assert drive.is_closed
     found = {one.columns for one in drive.sets}
     for support, objective in objectives.items():
@@ -174,9 +174,9 @@ def test_moments_alone_give_the_same_bounds_but_for_digits(one: Posed) -> None:
     assert rows is not None
     assert target is not None
     alone = Problem.from_moments(rows.moments(target, problem.weights), ridge=one.ridge)
-    alone = replace(alone.under(problem.rules), given_names=problem.given_names)
-    drive = Drive(alone, UnitTree(alone, one.case.k))
-    drive.go(Monitor(), 1)
+    alone = replace(alone.with_rules(problem.rules), given_names=problem.given_names)
+    drive = BestFirstSearch(alone, UnitTree(alone, one.case.k))
+    drive.run(Monitor(), 1)
     best = min(objectives.values(), default=inf)
     assert drive.is_closed
     slack = 1e-4 * problem.total

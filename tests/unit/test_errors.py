@@ -8,8 +8,8 @@ from exactk.errors import (
     InputError,
     UnknownMethodError,
     UnknownOptionError,
-    listing,
-    nearest,
+    did_you_mean,
+    join_items,
 )
 
 
@@ -34,11 +34,11 @@ def test_one_family_that_scikit_learn_and_python_understand() -> None:
     ],
 )
 def test_listing_names_the_first_and_counts_the_rest(items, limit: int, text: str) -> None:
-    assert listing(items, limit) == text
+    assert join_items(items, limit) == text
 
 
 def test_nearest_suggests_only_what_is_near_whatever_the_case() -> None:
-    assert "'greedy'" in nearest("gredy", ["exchange", "greedy"])
-    assert "'Exchange'" in nearest("EXCHANG", ["Exchange", "greedy"])
-    assert nearest("svm", ["exchange", "greedy"]) == ""
-    assert nearest("x", []) == ""
+    assert "'greedy'" in did_you_mean("gredy", ["exchange", "greedy"])
+    assert "'Exchange'" in did_you_mean("EXCHANG", ["Exchange", "greedy"])
+    assert did_you_mean("svm", ["exchange", "greedy"]) == ""
+    assert did_you_mean("x", []) == ""

@@ -12,10 +12,10 @@ import pytest
 from exactk.params import (
     Check,
     Choice,
-    Given,
+    Integer,
     Number,
     Seed,
-    Whole,
+    Unchecked,
 )
 from tests.support import says
 
@@ -85,7 +85,7 @@ def test_the_range_is_a_range_by_value_not_by_spelling() -> None:
 @pytest.mark.parametrize("least", [0, 1, 2])
 @pytest.mark.parametrize("kind", [int, np.int8, np.int64, np.uint16])
 def test_whole_numbers_start_at_the_least(least: int, kind: type) -> None:
-    check = Whole(least)
+    check = Integer(least)
     for value in (kind(least), kind(least + 5)):
         check("max_iter", value)
     for value in [kind(least - 1)] if least else []:
@@ -96,14 +96,14 @@ def test_whole_numbers_start_at_the_least(least: int, kind: type) -> None:
 @pytest.mark.parametrize("value", [*NOT_NUMBERS, *NOT_FINITE, 1.0, 2.5, np.float64(3)], ids=repr)
 def test_what_is_no_whole_number_is_refused(value: Any) -> None:
     with says("n_starts must be a whole number of at least 1", f"not {value!r}"):
-        Whole(1)("n_starts", value)
+        Integer(1)("n_starts", value)
 
 
 def test_a_whole_number_may_be_huge_or_negative_where_that_is_the_least() -> None:
-    assert Whole(1).allows(10**400)
-    assert Whole(-3).allows(-3)
-    assert not Whole(-3).allows(-4)
-    assert not Whole().allows(-1)
+    assert Integer(1).allows(10**400)
+    assert Integer(-3).allows(-3)
+    assert not Integer(-3).allows(-4)
+    assert not Integer().allows(-1)
 
 
 WORDS = Choice(words=("centred", "one-hot", "plus-minus"))
@@ -166,7 +166,7 @@ def test_and_no_other_thing(bad: Any) -> None:
 
 
 def test_what_is_checked_beside_a_problem_is_not_checked_before() -> None:
-    check = Given("supports to start from")
+    check = Unchecked("supports to start from")
     for value in (None, "x", np.nan, [1, 2]):
         check("init", value)
     assert str(check) == "supports to start from"
@@ -176,7 +176,7 @@ def test_what_is_checked_beside_a_problem_is_not_checked_before() -> None:
     ("check", "bad"),
     [
         (Number("(0, inf)", none="a hundredth of it"), -1),
-        (Whole(1, none="a hundredth of it"), 0),
+        (Integer(1, none="a hundredth of it"), 0),
         (Choice(words=("a", "b"), none="a hundredth of it"), "c"),
     ],
 )
@@ -187,7 +187,7 @@ def test_none_stands_for_what_is_said(check: Check, bad: Any) -> None:
         check("rho", bad)
 
 
-@pytest.mark.parametrize("check", [Number("(0, inf)"), Whole(1), Choice(words=("a", "b"))])
+@pytest.mark.parametrize("check", [Number("(0, inf)"), Integer(1), Choice(words=("a", "b"))])
 def test_none_is_refused_where_it_stands_for_nothing(check: Check) -> None:
     assert "None" not in str(check)
     with says("rho must be", "not None"):
@@ -196,8 +196,8 @@ def test_none_is_refused_where_it_stands_for_nothing(check: Check) -> None:
 
 def test_checks_are_values() -> None:
     assert Number("(0, 2]") == Number("(0, 2]") != Number("(0, 2)")
-    assert Whole(1, none="x") != Whole(1)
-    for check in (Number("(0, 2]"), Whole(1), WORDS):
+    assert Integer(1, none="x") != Integer(1)
+    for check in (Number("(0, 2]"), Integer(1), WORDS):
         assert pickle.loads(pickle.dumps(check)) == check
         assert hash(check) == hash(pickle.loads(pickle.dumps(check)))
 

@@ -226,10 +226,10 @@ def test_an_onlooker_sees_every_iteration(method: str, names: set[str]) -> None:
     seen: list[Step] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        result = solve(problem, 2, method, on_step=seen.append)
+        result = solve(problem, 2, method, callback=seen.append)
     assert [step.value for step in seen] == list(result.trace)
-    assert seen[-1].inside is not None
-    inside = seen[-1].inside()
+    assert seen[-1].details is not None
+    inside = seen[-1].details()
     assert set(inside) == names
     assert all(array.shape == (4,) for array in inside.values())
     # The columns that were chosen are those of the largest entries of the last iterate.

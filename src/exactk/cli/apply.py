@@ -13,15 +13,15 @@ from exactk.cli.output import check_output
 from exactk.cli.table_writer import kind_of_output, open_writer
 from exactk.errors import (
     InputError,
-    listing,
-    nearest,
+    did_you_mean,
+    join_items,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from exactk.export.saved_selection import FrozenChoice
-    from exactk.streaming.base import Place
+    from exactk.export.saved_selection import SavedSelection
+    from exactk.streaming.base import Location
     from exactk.streaming.columns import TableColumns
 
 __all__ = ["apply"]
@@ -45,8 +45,8 @@ def apply(choice: str, table: str, keep: list[str], predict: bool, output: str |
     its size. The ending of --output says what is written; without it, CSV goes to stdout.
     """
     from exactk.data.h5ad import is_h5ad
-    from exactk.export.saved_selection import FrozenChoice
-    from exactk.streaming.columns import open_columns, wider
+    from exactk.export.saved_selection import SavedSelection
+    from exactk.streaming.columns import open_columns, promote_type
     from exactk.streaming.csv import OtherKindError
 
     kind_of_output(output)
@@ -57,7 +57,7 @@ def apply(choice: str, table: str, keep: list[str], predict: bool, output: str |
         )
     if output is not None:
         check_output(output, "table or the choice", [table, choice])
-    job = _Job.of(FrozenChoice.load(choice), open_columns(table), table, keep, predict)
+    job = _ApplyJob.of(SavedSelection.load(choice), open_columns(table), table, keep, predict)
     # Text goes to text as it stands.
     as_it_is = job.columns.is_text and kind_of_output(output) == "text"
     types = job.types(as_it_is)
@@ -66,14 +66,14 @@ def apply(choice: str, table: str, keep: list[str], predict: bool, output: str |
             job.write(output, types, as_it_is)
             return
         except OtherKindError as error:
-            types[error.column] = wider(types[error.column])
+            types[error.column] = promote_type(types[error.column])
 
 
 @dataclass(frozen=True)
-class _Job:
+class _ApplyJob:
     """What is to be written of a table."""
 
-    choice: FrozenChoice
+    choice: SavedSelection
     columns: TableColumns
     kept: tuple[str, ...]
     predictions: tuple[str, ...]
@@ -81,23 +81,23 @@ class _Job:
     @classmethod
     def of(
         cls,
-        choice: FrozenChoice,
+        choice: SavedSelection,
         columns: TableColumns,
         table: str,
         keep: Sequence[str],
         predict: bool,
-    ) -> _Job:
+    ) -> _ApplyJob:
         """Find the columns in the table, or say which are missing."""
-        from exactk.export.transform import positions
+        from exactk.export.transform import find_positions
 
         known = columns.names
         what = f"table {table!r}"
-        positions(choice, known, len(known), what)
+        find_positions(choice, known, len(known), what)
         choice = _named(choice, known)
         chosen = choice.names
         for name in keep:
             if name not in known:
-                hint = nearest(name, known) or f"; its columns are {listing(known)}"
+                hint = did_you_mean(name, known) or f"; its columns are {join_items(known)}"
                 raise InputError(f"--keep: column {name!r} is not in {what}{hint}")
         kept = tuple(name for name in keep if name not in chosen)
         n_outputs = len(choice.intercept)
@@ -152,7 +152,7 @@ class _Job:
             return pa.float64()
         return pa.array(self.choice.label_array()).type
 
-    def _predicted(self, batch: pa.RecordBatch, place: Place) -> list[Any]:
+    def _predicted(self, batch: pa.RecordBatch, place: Location) -> list[Any]:
         import pyarrow as pa
 
         try:
@@ -167,17 +167,17 @@ class _Job:
         """The chosen columns, numbers as numbers."""
         import pyarrow as pa
 
-        from exactk.data.arrow import plain
+        from exactk.data.arrow import decode_column
 
         for feature in self.choice.features:
             # Decimals are numbers here, as they were when the columns were chosen.
-            column = plain(batch.column(feature.name))
+            column = decode_column(batch.column(feature.name))
             if feature.levels is None and pa.types.is_string(column.type) and self.columns.is_text:
                 column = _numbers(column, feature.name)
             yield feature.name, column
 
 
-def _named(choice: FrozenChoice, names: tuple[str, ...]) -> FrozenChoice:
+def _named(choice: SavedSelection, names: tuple[str, ...]) -> SavedSelection:
     """Call the columns of a choice that was made by position as the table calls them."""
     if choice.feature_names_in is not None:
         return choice

@@ -17,7 +17,7 @@ from exactk.cli.options import (
     words,
 )
 from exactk.cli.output import check_output
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 
 if TYPE_CHECKING:
     from exactk.papers.experiments.recipe import Recipe
@@ -54,7 +54,7 @@ def list_recipes(style: str) -> None:
             {
                 "name": name,
                 "paper": recipe.paper,
-                "shows": list(recipe.shows),
+                "shows": list(recipe.reproduces),
                 "title": recipe.title,
                 "here": here,
                 "absent": absent,
@@ -169,7 +169,7 @@ def run(
         return 0
     for number, (recipe, place) in enumerate(runnable, start=1):
         of = f" ({number} of {len(runnable)})" if len(runnable) > 1 else ""
-        if recipe.alone and jobs > 1 and not quiet:
+        if recipe.exclusive and jobs > 1 and not quiet:
             _say(f"{recipe.name} measures time, so its cells run one at a time")
         try:
             summary = _run(recipe, place, of, jobs, seed, time_limit, retry_failed, quiet)
@@ -331,7 +331,7 @@ def _files(stores: tuple[str, ...]) -> list[Path]:
             inside = sorted(store.glob("*.jsonl"))
             if not inside:
                 below = sorted({str(path.parent) for path in store.glob("*/*.jsonl")})
-                hint = f"; those of {listing(below)} are named by that folder" if below else ""
+                hint = f"; those of {join_items(below)} are named by that folder" if below else ""
                 raise InputError(
                     f"the folder {str(store)!r} has no store: no file *.jsonl in it{hint}"
                 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk._version import __version__
-from exactk.cli.from_result import Earlier, result_option
+from exactk.cli.from_result import PreviousResult, result_option
 from exactk.cli.options import (
     output_option,
     style_option,
@@ -21,7 +21,7 @@ from exactk.cli.options import (
 from exactk.cli.output import check_output, write_output
 from exactk.cli.render import render
 from exactk.cli.table_options import (
-    Given,
+    TableOptions,
     say_warnings,
     table_options,
 )
@@ -41,12 +41,12 @@ optimal_option = click.option(
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _CertifyOptions:
     """What is to be proven, as the options say it."""
 
     k: int | None
     features: list[str]
-    earlier: Earlier | None
+    earlier: PreviousResult | None
     path: bool
     best: int | None
     within: float | None
@@ -71,11 +71,11 @@ class _Wanted:
 
 
 def _wanted_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    names = [part.name for part in fields(_Wanted)]
+    names = [part.name for part in fields(_CertifyOptions)]
 
     @wraps(command)
     def gathered(**values: Any) -> Any:
-        wanted = _Wanted(**{name: values.pop(name) for name in names})
+        wanted = _CertifyOptions(**{name: values.pop(name) for name in names})
         wanted.check(click.get_current_context())
         return command(wanted=wanted, **values)
 
@@ -108,8 +108,8 @@ def _wanted_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @style_option
 @output_option
 def certify(
-    given: Given,
-    wanted: _Wanted,
+    given: TableOptions,
+    wanted: _CertifyOptions,
     gap: float,
     time_limit: float,
     jobs: int | None,
@@ -125,7 +125,7 @@ def certify(
     objective that exactk select minimises, with the same ridge and constraints. The bound holds
     whenever the time is up, also after Ctrl-C.
     """
-    from exactk.model_selection.ridge import resolve_ridge
+    from exactk.model_selection.ridge import find_ridge
 
     given = given if wanted.earlier is None else wanted.earlier.given(given)
     if output is not None:
@@ -137,7 +137,7 @@ def certify(
     with say_warnings(given.quiet):
         problem, target = given.open()
         size = len(wanted.features) if wanted.k is None else wanted.k
-        ridge = resolve_ridge(given.ridge, problem, size, random_state=seed)
+        ridge = find_ridge(given.ridge, problem, size, random_state=seed)
         problem = problem.with_ridge(ridge)
         facts = given.facts(problem, target)
         text, proven, status = _answer(problem, wanted, gap, terms, style, facts)
@@ -151,7 +151,7 @@ def certify(
 
 def _answer(
     problem: Problem,
-    wanted: _Wanted,
+    wanted: _CertifyOptions,
     gap: float,
     terms: dict[str, Any],
     style: str,
@@ -188,7 +188,7 @@ def _rendered(
 
 def _text(found: CertifiedPath | BestSets, problem: Problem, facts: dict[str, Any]) -> str:
     from exactk.proof.results import CertifiedPath, at_least, at_most
-    from exactk.utils.records_table import Tidy
+    from exactk.utils.records_table import RecordsTable
 
     if isinstance(found, CertifiedPath):
         what = f"sizes up to {found.sizes[-1]}"
@@ -222,7 +222,7 @@ def _text(found: CertifiedPath | BestSets, problem: Problem, facts: dict[str, An
         f"({problem.task}, {problem.n_rows} rows)",
         "",
         # Whole: sets that differ in their last column must not look the same.
-        Tidy(head, rows).to_text(width=None),
+        RecordsTable(head, rows).to_text(width=None),
         "",
         f"proof      {said}",
         f"ridge      {ridge}",

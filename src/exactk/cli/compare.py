@@ -18,12 +18,12 @@ from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.score import ESTIMATORS
 from exactk.cli.table_options import (
-    Given,
+    TableOptions,
     say_warnings,
     table_options,
 )
 from exactk.cli.wording import as_options
-from exactk.utils.formatting import visible
+from exactk.utils.formatting import escape_controls
 
 if TYPE_CHECKING:
     from exactk.evaluation.compare import Comparison
@@ -52,7 +52,7 @@ INTERRUPTED = 130
 @style_option
 @output_option
 def compare(
-    given: Given,
+    given: TableOptions,
     k: int,
     methods: list[str],
     folds: int,
@@ -108,7 +108,7 @@ def _text(found: Comparison, facts: dict[str, Any]) -> str:
     first = found.table[0]["method"]
     done = [row for row in found.table if row["features"]]
     width = max(len(row["method"]) for row in found.table)
-    notes = [f"{row['method']:{width}}  {visible(as_options(row['note']))}"
+    notes = [f"{row['method']:{width}}  {escape_controls(as_options(row['note']))}"
              for row in found.table if row["note"]]  # fmt: skip
     whole = f", with all {found.all_features:.3f}" if isfinite(found.all_features) else ""
     lines = [
@@ -124,7 +124,10 @@ def _text(found: Comparison, facts: dict[str, Any]) -> str:
         f"Excess (objective above the least), seconds and shared (with {first}) are of the choice "
         f"on all rows:",
         "",
-        *(f"{row['method']:{width}}  {visible(', '.join(row['features']))}" for row in done),
+        *(
+            f"{row['method']:{width}}  {escape_controls(', '.join(row['features']))}"
+            for row in done
+        ),
         *(["", *notes] if notes else []),
     ]
     return "\n".join(lines) + "\n"

@@ -14,11 +14,11 @@ from exactk.cli.options import words
 from exactk.errors import InputError
 from exactk.problem.constraints import CONSTRAINTS
 
-__all__ = ["Prices", "constraint_options", "constraints_of"]
+__all__ = ["CostOptions", "constraint_options", "constraints_of"]
 
 
 @dataclass(frozen=True)
-class Prices:
+class CostOptions:
     """What each column costs, and the file that says so."""
 
     file: str
@@ -65,12 +65,14 @@ def _bounds(
     return bounds or None
 
 
-def _prices(context: click.Context, parameter: click.Parameter, value: str | None) -> Prices | None:
+def _prices(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> CostOptions | None:
     """Read a CSV file of two columns, names and costs, below a header."""
     if value is None:
         return None
     try:
-        return Prices(value, _read_costs(value))
+        return CostOptions(value, _read_costs(value))
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"--costs {value!r} is not CSV in UTF-8; a header and lines NAME,COST are wanted"

@@ -14,13 +14,13 @@ from exactk.cli.options import list_format
 from exactk.errors import (
     ExactkError,
     InputError,
-    listing,
+    join_items,
 )
 
 if TYPE_CHECKING:
     from exactk.papers.datasets import Entry
     from exactk.papers.datasets.fetching import Transfer
-    from exactk.papers.datasets.local import OwnSet
+    from exactk.papers.datasets.local import LocalDataset
 
 __all__ = ["datasets"]
 
@@ -72,12 +72,12 @@ def list_sets(paper: str | None, here: bool, folder: str | None, style: str) -> 
     Files of your own in the data folders come last; a large one is not read for its shape.
     """
     from exactk.papers.datasets import available, find
-    from exactk.papers.datasets.local import own_sets
+    from exactk.papers.datasets.local import local_datasets
 
     entries = _entries(paper)
     present = set(available([entry.name for entry in entries], folder=folder)[0])
     entries = [entry for entry in entries if entry.name in present or not here]
-    own = own_sets(folder) if paper is None else []
+    own = local_datasets(folder) if paper is None else []
     if style == "json":
         rows = [
             {field: getattr(entry, field) for field in FIELDS}
@@ -204,13 +204,13 @@ def _source(entry: Entry) -> str:
     return (entry.repository or entry.origin) + (" (checksum unknown)" if unknown else "")
 
 
-def _own_line(mine: OwnSet) -> tuple[str, ...]:
+def _own_line(mine: LocalDataset) -> tuple[str, ...]:
     sizes = ("?" if size is None else str(size) for size in (mine.n, mine.d))
     classes = "-" if mine.task == "regression" else str(mine.classes or "?")
     return (mine.name, *sizes, classes, "-", "yes", YOURS)
 
 
-def _own_facts(mine: OwnSet) -> dict[str, Any]:
+def _own_facts(mine: LocalDataset) -> dict[str, Any]:
     """Return the same keys as for a set of the catalogue; null or empty where nothing is known."""
     known: dict[str, Any] = {
         "name": mine.name,
@@ -237,7 +237,7 @@ def _report(failures: Sequence[tuple[str, ExactkError]], wanted: Sequence[str]) 
         return
     if len(wanted) == 1:
         raise failures[0][1]
-    failed = listing((name for name, _ in failures), limit=10)
+    failed = join_items((name for name, _ in failures), limit=10)
     raise InputError(
         f"{len(failures)} of {len(wanted)} data sets could not be fetched ({failed}); "
         f"the first: {failures[0][1]}"

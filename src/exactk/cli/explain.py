@@ -15,7 +15,7 @@ from exactk.cli.options import (
 )
 from exactk.cli.output import check_output, write_output
 from exactk.cli.table_options import (
-    Given,
+    TableOptions,
     say_warnings,
     table_options,
 )
@@ -42,7 +42,7 @@ __all__ = ["explain"]
 @style_option
 @output_option
 def explain(
-    given: Given,
+    given: TableOptions,
     k: int | None,
     features: list[str],
     why_not: list[str],
@@ -62,7 +62,7 @@ def explain(
     each other. Constraints are kept throughout. CSV gives the table of chosen columns.
     """
     from exactk.model_selection.explain import explain as explained
-    from exactk.model_selection.ridge import resolve_ridge
+    from exactk.model_selection.ridge import find_ridge
 
     if (k is None) == (not features):
         raise click.UsageError(
@@ -73,7 +73,7 @@ def explain(
     with say_warnings(given.quiet):
         problem, target = given.open()
         size = len(features) if k is None else k
-        problem = problem.with_ridge(resolve_ridge(given.ridge, problem, size, random_state=seed))
+        problem = problem.with_ridge(find_ridge(given.ridge, problem, size, random_state=seed))
         chosen: Any = features if k is None else k
         found = explained(
             problem, chosen, why_not=why_not, tolerance=tolerance, max_sets=max_sets,
@@ -82,7 +82,7 @@ def explain(
     given.say(found.message)
     facts = {**given.facts(problem, target), "ridge": problem.ridge}
     if style == "csv":
-        text = found.members.to_csv()
+        text = found.selected_features.to_csv()
     elif style == "json":
         content = {**facts, "version": __version__, **found.to_dict()}
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"

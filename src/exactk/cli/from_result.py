@@ -11,10 +11,10 @@ import click
 from exactk.errors import InputError
 
 if TYPE_CHECKING:
-    from exactk.cli.table_options import Given
+    from exactk.cli.table_options import TableOptions
     from exactk.result import Result
 
-__all__ = ["Earlier", "read_result", "result_option"]
+__all__ = ["PreviousResult", "read_result", "result_option"]
 
 # What a file says of its table, and the options that say it.
 OPTIONS = {
@@ -24,14 +24,14 @@ OPTIONS = {
 
 
 @dataclass(frozen=True)
-class Earlier:
+class PreviousResult:
     """A result that exactk select wrote as JSON, and the rest of the file."""
 
     file: str
     result: Result
     facts: dict[str, Any]
 
-    def given(self, given: Given) -> Given:
+    def given(self, given: TableOptions) -> TableOptions:
         """Return the options of a command with those of the file where they were not given.
 
         The ridge is that of the result. Options that say otherwise than the file are refused: the
@@ -72,7 +72,7 @@ class Earlier:
 
 def read_result(
     context: click.Context, parameter: click.Parameter, value: str | None
-) -> Earlier | None:
+) -> PreviousResult | None:
     """Read the JSON of a command that chooses features."""
     if value is None:
         return None
@@ -92,7 +92,7 @@ def read_result(
             f"--from-result {value!r} has no result: give what exactk select --format json wrote"
         )
     try:
-        return Earlier(value, Result.from_dict(stored), content)
+        return PreviousResult(value, Result.from_dict(stored), content)
     except (InputError, TypeError, ValueError, KeyError) as error:
         raise InputError(
             f"--from-result {value!r} cannot be read: {error}; give what exactk select --format "

@@ -9,7 +9,7 @@ from fractions import Fraction
 import click
 
 from exactk.cli.render import STYLES
-from exactk.errors import listing
+from exactk.errors import join_items
 
 __all__ = [
     "byte_count",
@@ -80,7 +80,7 @@ def distinct_words(
     found = _taken_apart(values)
     repeated = [word for word, count in Counter(found).items() if count > 1]
     if repeated:
-        raise click.BadParameter(f"{listing(repeated)} named more than once; name each once.")
+        raise click.BadParameter(f"{join_items(repeated)} named more than once; name each once.")
     return found
 
 

@@ -12,19 +12,19 @@ from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import open_grouped
 from exactk.cli.search_options import (
-    Sizing,
-    Sought,
+    SearchOptions,
+    SizeOptions,
     search_options,
     size_options,
 )
 from exactk.cli.table_options import (
-    Given,
+    TableOptions,
     say_warnings,
     table_options,
 )
 
 if TYPE_CHECKING:
-    from exactk.model_selection.choose_k import SizeChoice
+    from exactk.model_selection.choose_k import AutoKResult
     from exactk.problem.problem import Problem
 
 __all__ = ["path"]
@@ -36,7 +36,9 @@ __all__ = ["path"]
 @search_options
 @style_option
 @output_option
-def path(given: Given, sizing: Sizing, sought: Sought, style: str, output: str | None) -> None:
+def path(
+    given: TableOptions, sizing: SizeOptions, sought: SearchOptions, style: str, output: str | None
+) -> None:
     """Pick the best columns of TABLE at every size, and choose a size.
 
     One line a size: what the size was judged by, with its standard error over the folds, and the
@@ -61,8 +63,8 @@ def path(given: Given, sizing: Sizing, sought: Sought, style: str, output: str |
     write_output(text, output)
 
 
-def _text(choice: SizeChoice, problem: Problem, facts: dict[str, Any]) -> str:
-    from exactk.utils.records_table import Tidy
+def _text(choice: AutoKResult, problem: Problem, facts: dict[str, Any]) -> str:
+    from exactk.utils.records_table import RecordsTable
 
     folds = choice.n_folds > 0
     head = ["", "k", choice.criterion, *(["s. e."] if folds else []), "objective", "added",
@@ -87,7 +89,7 @@ def _text(choice: SizeChoice, problem: Problem, facts: dict[str, Any]) -> str:
         f"sizes up to {choice.k_max} of {len(problem.original_names)} features for "
         f"{facts['target']!r} ({problem.task}, {problem.n_rows} rows)",
         "",
-        Tidy(head, rows).to_text(),
+        RecordsTable(head, rows).to_text(),
         "",
         f"chosen     k = {choice.k} by {choice.criterion} ({how})",
         f"ridge      {ridge}",

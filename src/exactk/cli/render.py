@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from exactk._version import __version__
-from exactk.utils.formatting import csv_text, visible
+from exactk.utils.formatting import csv_text, escape_controls
 
 if TYPE_CHECKING:
     from exactk.problem.problem import Problem
@@ -44,7 +44,7 @@ def _entries(result: Result, problem: Problem) -> list[tuple[int, int, str, floa
     names = problem.original_names
     chosen: dict[int, list[float]] = {}
     for p in result.order:
-        scores = chosen.setdefault(int(problem.origins[p]), [])
+        scores = chosen.setdefault(int(problem.input_columns[p]), [])
         if result.scores is not None:
             scores.append(float(result.scores[p]))
     # Of a category the best of its levels.
@@ -87,7 +87,7 @@ def _json(result: Result, problem: Problem, facts: Mapping[str, Any]) -> str:
 def _listed(entries: Sequence[tuple[int, int, str, float | None]], problem: Problem) -> list[str]:
     """One line a feature, with the scores of a filter beside the names."""
     levels = {c.column: f" ({len(c.levels)} levels)" for c in problem.categories}
-    shown = [visible(name) + levels.get(j, "") for _, j, name, _ in entries]
+    shown = [escape_controls(name) + levels.get(j, "") for _, j, name, _ in entries]
     width = max(map(len, shown))
     return [
         f"{rank:6}  {name}" if score is None else f"{rank:6}  {name:{width}}  {score:.4g}"

@@ -21,13 +21,13 @@ from exactk.cli.reproduce import (
 from exactk.cli.row_groups import open_grouped
 from exactk.cli.score import ESTIMATORS
 from exactk.cli.search_options import (
-    Sizing,
-    Sought,
+    SearchOptions,
+    SizeOptions,
     search_options,
     size_options,
 )
 from exactk.cli.table_options import (
-    Given,
+    TableOptions,
     say_warnings,
     table_options,
 )
@@ -35,7 +35,7 @@ from exactk.cli.wording import as_options
 
 if TYPE_CHECKING:
     from exactk.methods.base import Method
-    from exactk.report.selection_report import Dossier
+    from exactk.report.selection_report import SelectionReport
 
 __all__ = ["report"]
 
@@ -105,16 +105,16 @@ INTERRUPTED = 130
 @click.option("-o", "--output", type=click.Path(), default="report.html", show_default=True,
               metavar="FILE", help="The page.")  # fmt: skip
 def report(
-    given: Given,
+    given: TableOptions,
     k: int | None,
-    sizing: Sizing,
+    sizing: SizeOptions,
     rivals: list[str],
     estimator: str | None,
     scoring: str | None,
     seconds: float,
     samples: int,
     permutations: int,
-    sought: Sought,
+    sought: SearchOptions,
     record: str | None,
     output: str,
 ) -> int:
@@ -129,7 +129,7 @@ def report(
     """
     from exactk.methods.registry import create
     from exactk.report.investigate import RIVALS, investigate
-    from exactk.report.validation import check_rivals
+    from exactk.report.validation import check_baselines
 
     options = sought.options()
     if samples == 1:
@@ -137,7 +137,7 @@ def report(
     if rivals == ["none"]:
         rivals = []
     elif rivals:
-        check_rivals(sought.method, rivals)
+        check_baselines(sought.method, rivals)
     else:
         rivals = list(RIVALS)
     what, inputs = given.inputs
@@ -156,7 +156,7 @@ def report(
             problem, k=k, k_max=sizing.k_max, criterion=sizing.criterion or "cv",
             rule=sizing.rule or "one_se", cv=sizing.folds, groups=groups, method=method,
             methods=rivals, ridge=given.ridge, estimator=estimator, scoring=scoring,
-            certify=seconds, n_samples=samples, n_permutations=permutations,
+            certify=seconds, n_subsamples=samples, n_permutations=permutations,
             time_limit=sought.time_limit, random_state=seed, verbose=given.verbose, target=target,
             about={
                 "table": given.table or given.moments,
@@ -173,20 +173,22 @@ def report(
         seconds=seconds if improved else None,
     )  # fmt: skip
     # Who reads the page has given options, and knows of no parameters.
-    reasons = {part: as_options(why) for part, why in found.absent.items()}
+    reasons = {part: as_options(why) for part, why in found.missing_parts.items()}
     asked = {**found.record["asked"], "code": code}
     found = replace(found, record={**found.record, "asked": asked, "absent": reasons})
     write_output(found.to_html(), output)
     if record is not None:
         write_output(_json(found), record, "--record")
-    left_out = [part for part in found.absent if "not asked for" not in found.absent[part]]
+    left_out = [
+        part for part in found.missing_parts if "not asked for" not in found.missing_parts[part]
+    ]
     for part in left_out:
-        given.say(f"without {part}: {found.absent[part]}")
+        given.say(f"without {part}: {found.missing_parts[part]}")
     given.say(f"wrote {output}")
     return INTERRUPTED if found.interrupted else 0
 
 
-def _json(found: Dossier) -> str:
+def _json(found: SelectionReport) -> str:
     """The record, with a name of a file that is no text as an escape of JSON."""
     text = found.to_json(indent=2, ensure_ascii=False)
     return re.sub("[\ud800-\udfff]", lambda one: f"\\u{ord(one[0]):04x}", text) + "\n"

@@ -17,8 +17,8 @@ from exactk.cli.reproduce_tables import (
 )
 
 if TYPE_CHECKING:
-    from exactk.cli.search_options import Sizing, Sought
-    from exactk.cli.table_options import Given
+    from exactk.cli.search_options import SearchOptions, SizeOptions
+    from exactk.cli.table_options import TableOptions
     from exactk.problem.problem import Problem
 
 __all__ = ["checksum", "command_line", "python_code"]
@@ -42,9 +42,9 @@ def checksum(table: str | None) -> str | None:
 
 
 def python_code(
-    given: Given,
-    sought: Sought,
-    sizing: Sizing,
+    given: TableOptions,
+    sought: SearchOptions,
+    sizing: SizeOptions,
     k: int | None,
     problem: Problem,
     *,
@@ -90,24 +90,24 @@ def python_code(
     )
 
 
-def _imports(given: Given, sought: Sought) -> list[str]:
+def _imports(given: TableOptions, sought: SearchOptions) -> list[str]:
     rich = bool(given.loss.get_params() or sought.settings)
     return [*(["import exactk"] if rich else []), "from exactk import TopKSelector"]
 
 
-def _method(sought: Sought) -> str:
+def _method(sought: SearchOptions) -> str:
     if not sought.settings:
         return repr(sought.method)
     words = "".join(f", {name}={_code(value)}" for name, value in sought.settings.items())
     return f"exactk.methods.registry.create({sought.method!r}{words})"
 
 
-def _seed(sought: Sought) -> Any:
+def _seed(sought: SearchOptions) -> Any:
     """The seed of everything, which may be given as a parameter of the method."""
     return sought.settings.get("random_state", sought.seed)
 
 
-def _loss(given: Given) -> str:
+def _loss(given: TableOptions) -> str:
     found = given.loss.get_params()
     if not found:
         return repr(given.loss.name)
@@ -115,7 +115,9 @@ def _loss(given: Given) -> str:
     return f"exactk.losses.create({given.loss.name!r}{words})"
 
 
-def _selector(given: Given, sought: Sought, sizing: Sizing, k: int | None) -> dict[str, str]:
+def _selector(
+    given: TableOptions, sought: SearchOptions, sizing: SizeOptions, k: int | None
+) -> dict[str, str]:
     """Parameters of a selector that differ from its defaults, as code."""
     usual = {
         "method": (_method(sought), "'exchange'"),
@@ -133,7 +135,7 @@ def _selector(given: Given, sought: Sought, sizing: Sizing, k: int | None) -> di
     return found | {name: repr(value) for name, value in given.constraints.items()}
 
 
-def _sizes(sizing: Sizing) -> dict[str, Any]:
+def _sizes(sizing: SizeOptions) -> dict[str, Any]:
     """What chooses a size and is not the default."""
     found = {
         "k_max": sizing.k_max, "criterion": sizing.criterion, "cv": sizing.folds,
@@ -153,9 +155,9 @@ def _code(value: Any) -> str:
 
 
 def _from_problem(
-    given: Given,
-    sought: Sought,
-    sizing: Sizing,
+    given: TableOptions,
+    sought: SearchOptions,
+    sizing: SizeOptions,
     k: int | None,
     problem: Problem,
     held: bool,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exactk.cli.tables import is_passed_over
+from exactk.cli.tables import is_streamed
 from exactk.data.h5ad import is_h5ad
 from exactk.losses.registry import task_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from exactk.cli.table_options import Given
+    from exactk.cli.table_options import TableOptions
     from exactk.problem.problem import Problem
 
 __all__ = ["frame_lines", "group_lines", "problem_lines"]
@@ -28,7 +28,7 @@ PANDAS = {
 ARROW = {"pd.read_parquet": "pyarrow.parquet", "pd.read_feather": "pyarrow.feather"}
 
 
-def frame_lines(given: Given, row_groups: str | None) -> tuple[list[str], list[str]] | None:
+def frame_lines(given: TableOptions, row_groups: str | None) -> tuple[list[str], list[str]] | None:
     """Return imports, and lines that make ``table`` (of the features) and ``y`` of one file.
 
     Beside them ``weights`` and ``groups``, where the command has them. None for what it did not
@@ -37,13 +37,13 @@ def frame_lines(given: Given, row_groups: str | None) -> tuple[list[str], list[s
     from exactk.data.arrow import pandas_index
     from exactk.data.files import suffix_of
     from exactk.streaming.folders import find_files
-    from exactk.streaming.formats import examine
+    from exactk.streaming.formats import read_schema
 
     table = given.table
-    if table is None or given.classes or is_passed_over(table) or is_h5ad(table):
+    if table is None or given.classes or is_streamed(table) or is_h5ad(table):
         return None
     # A CSV file has an index that pandas stored as little as it has types.
-    schema = examine(find_files(table)[0])[1]
+    schema = read_schema(find_files(table)[0])[1]
     index = pandas_index(schema)
     parts = {"y": given.target, "weights": given.weights, "groups": row_groups}
     taken = {name: column for name, column in parts.items() if column is not None}
@@ -95,7 +95,9 @@ def _named_by_text(schema: pa.Schema) -> bool:
     return len(levels) <= 1 and all(level.get("pandas_type") in words for level in levels)
 
 
-def _encoded(schema: pa.Schema, given: Given, asked: set[str], index: set[str]) -> dict[str, str]:
+def _encoded(
+    schema: pa.Schema, given: TableOptions, asked: set[str], index: set[str]
+) -> dict[str, str]:
     """Columns of numbers that pandas takes for categories or objects: what they are read as."""
     import pyarrow as pa
 
@@ -111,7 +113,9 @@ def _encoded(schema: pa.Schema, given: Given, asked: set[str], index: set[str]) 
     }
 
 
-def problem_lines(given: Given, row_groups: str | None, problem: Problem, held: bool) -> list[str]:
+def problem_lines(
+    given: TableOptions, row_groups: str | None, problem: Problem, held: bool
+) -> list[str]:
     """Return the lines that make ``problem``, their imports first.
 
     Parameters
@@ -143,13 +147,13 @@ def problem_lines(given: Given, row_groups: str | None, problem: Problem, held: 
     return ["import exactk", "", f"problem = {read}"]
 
 
-def _task(given: Given) -> str | None:
+def _task(given: TableOptions) -> str | None:
     """What the target holds, where that is known: a loss may be for one kind alone."""
     task: str = task_of(given.loss, given.task)
     return None if task == "auto" else task
 
 
-def _moments(given: Given) -> list[str]:
+def _moments(given: TableOptions) -> list[str]:
     lines = ["import exactk", "", f"moments = exactk.Moments.load({given.moments!r})"]
     if given.columns:
         kept = tuple(name for name in given.columns if name not in given.drop)
@@ -163,7 +167,7 @@ def _moments(given: Given) -> list[str]:
     return [*lines, "problem = exactk.Problem.from_moments(moments)"]
 
 
-def _cells(given: Given) -> list[str]:
+def _cells(given: TableOptions) -> list[str]:
     lines = ["import anndata", "import exactk", "", f"adata = anndata.read_h5ad({given.table!r})"]
     if given.weights is not None and _is_stream(given):
         # A pass leaves out what counts nothing, and so do folds of the rows that it has read.
@@ -186,11 +190,11 @@ def _cells(given: Given) -> list[str]:
     return [*lines, f"problem = {made}"]
 
 
-def _is_stream(given: Given) -> bool:
-    return bool(given.classes) or is_passed_over(str(given.table))
+def _is_stream(given: TableOptions) -> bool:
+    return bool(given.classes) or is_streamed(str(given.table))
 
 
-def group_lines(given: Given, name: str, problem: Problem) -> list[str]:
+def group_lines(given: TableOptions, name: str, problem: Problem) -> list[str]:
     """Return the lines that read the ``groups`` of the rows, after those of `problem_lines`."""
     if is_h5ad(str(given.table)):
         return [f"groups = adata.obs[{name!r}].to_numpy()"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exactk.cli.tables import (
-    Parts,
+    TableRoles,
     open_problem,
     open_stream,
 )
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from exactk.cli.table_options import Given
+    from exactk.cli.table_options import TableOptions
     from exactk.problem.problem import Problem
 
 __all__ = ["groups_option", "open_grouped"]
@@ -34,7 +34,7 @@ groups_option = click.option(
 )
 
 
-def _check(given: Given, column: str) -> None:
+def _check(given: TableOptions, column: str) -> None:
     """Raise for a column of groups that cannot be one, before anything is read."""
     if given.moments is not None:
         raise click.UsageError(
@@ -46,7 +46,7 @@ def _check(given: Given, column: str) -> None:
 
 
 def open_grouped(
-    given: Given, column: str | None
+    given: TableOptions, column: str | None
 ) -> tuple[Problem, str, npt.NDArray[np.generic] | None]:
     """Return the problem, the name of its target, and the groups of its rows, which are no feature.
 
@@ -71,7 +71,7 @@ def open_grouped(
     return held, target, _read_groups(given, column, problem)
 
 
-def _read_groups(given: Given, column: str, problem: Problem) -> npt.NDArray[np.generic]:
+def _read_groups(given: TableOptions, column: str, problem: Problem) -> npt.NDArray[np.generic]:
     """The values of a column, in the order in which the rows are read.
 
     It is read as a target of labels is, beside one feature, so that files of every kind give
@@ -89,7 +89,7 @@ def _read_groups(given: Given, column: str, problem: Problem) -> npt.NDArray[np.
             values = values[obs_column(adata, weights, "--weights") > 0]
         adata.file.close()
         return values
-    parts = Parts(
+    parts = TableRoles(
         column, columns=[problem.original_names[0]], weights=weights, task="classification"
     )
     try:

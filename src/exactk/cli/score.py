@@ -12,13 +12,13 @@ from exactk._version import __version__
 from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import groups_option, open_grouped
-from exactk.cli.search_options import Sought, search_options
+from exactk.cli.search_options import SearchOptions, search_options
 from exactk.cli.table_options import (
-    Given,
+    TableOptions,
     say_warnings,
     table_options,
 )
-from exactk.utils.formatting import visible
+from exactk.utils.formatting import escape_controls
 
 if TYPE_CHECKING:
     from exactk.evaluation.nested_cv import SelectionScore
@@ -55,14 +55,14 @@ def _size(context: click.Context, parameter: click.Parameter, value: str) -> int
 @style_option
 @output_option
 def score(
-    given: Given,
+    given: TableOptions,
     k: int | str,
     folds: int,
     estimator: str | None,
     scoring: str | None,
     permutations: int,
     row_groups: str | None,
-    sought: Sought,
+    sought: SearchOptions,
     style: str,
     output: str | None,
 ) -> int:
@@ -111,10 +111,10 @@ def _rendered(found: SelectionScore, style: str, facts: dict[str, Any]) -> str:
 
 
 def _text(found: SelectionScore, facts: dict[str, Any]) -> str:
-    from exactk.utils.records_table import Tidy
+    from exactk.utils.records_table import RecordsTable
 
     figures = [name for name in found.folds.columns if name != "features"]
-    table = Tidy(
+    table = RecordsTable(
         figures,
         [[_rounded(row[name]) for name in figures] for row in found.folds],
     )
@@ -126,20 +126,23 @@ def _text(found: SelectionScore, facts: dict[str, Any]) -> str:
         "",
         table.to_text(),
         "",
-        *(f"fold {row['fold']:<7} {visible(', '.join(row['features']))}" for row in found.folds),
-        f"in all folds {visible(', '.join(found.in_all_folds)) or 'none'}",
-        f"on all rows  {visible(', '.join(found.features))}",
+        *(
+            f"fold {row['fold']:<7} {escape_controls(', '.join(row['features']))}"
+            for row in found.folds
+        ),
+        f"in all folds {escape_controls(', '.join(found.in_all_folds)) or 'none'}",
+        f"on all rows  {escape_controls(', '.join(found.features))}",
     ]
     return "\n".join(lines) + "\n"
 
 
 def _figures(found: SelectionScore) -> list[str]:
     lines = [
-        ("honest", f"{found.honest:.3f} ± {found.standard_error:.3f}",
+        ("honest", f"{found.test_score:.3f} ± {found.standard_error:.3f}",
          "mean and standard error, features picked within each fold"),
-        ("naive", f"{found.naive:.3f}", "features picked on all rows, which leaks"),
+        ("naive", f"{found.naive_score:.3f}", "features picked on all rows, which leaks"),
         ("optimism", f"{found.optimism:.3f}", "naive less honest"),
-        ("baseline", f"{found.baseline:.3f}", "no features"),
+        ("baseline", f"{found.baseline_score:.3f}", "no features"),
         ("stability", f"{found.stability:.3f}", "Nogueira's index of the picks of the folds"),
     ]  # fmt: skip
     if isfinite(found.p_value):

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from exactk.cli.table_options import Given
-    from exactk.model_selection.choose_k import SizeChoice
+    from exactk.cli.table_options import TableOptions
+    from exactk.model_selection.choose_k import AutoKResult
     from exactk.problem.problem import Problem
 
-__all__ = ["Sizing", "Sought", "search_options", "size_options"]
+__all__ = ["SearchOptions", "SizeOptions", "search_options", "size_options"]
 
 CRITERIA = ("cv", "bic", "ebic", "aicc", "cp")
 RULES = ("one_se", "paired", "best")
 
 
 @dataclass(frozen=True)
-class Sought:
+class SearchOptions:
     """What the options say about the search, as they were given."""
 
     method: str
@@ -54,7 +54,7 @@ class Sought:
 
 
 @dataclass(frozen=True)
-class Sizing:
+class SizeOptions:
     """What the options say about the choice of a size; None where they say nothing."""
 
     k_max: int | None
@@ -72,11 +72,11 @@ class Sizing:
     def choose(
         self,
         problem: Problem,
-        given: Given,
-        sought: Sought,
+        given: TableOptions,
+        sought: SearchOptions,
         options: dict[str, Any],
         groups: npt.NDArray[np.generic] | None,
-    ) -> SizeChoice:
+    ) -> AutoKResult:
         """Choose the size and the columns; rows of a group stay together."""
         from exactk.model_selection.choose_k import choose_k
 
@@ -92,12 +92,12 @@ class Sizing:
 
 def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of the search; it gets them as one `sought`."""
-    return _gathered(command, "sought", Sought, _search_options())
+    return _gathered(command, "sought", SearchOptions, _search_options())
 
 
 def size_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of the choice of a size; it gets them as one `sizing`."""
-    return _gathered(command, "sizing", Sizing, _size_options())
+    return _gathered(command, "sizing", SizeOptions, _size_options())
 
 
 def _gathered(

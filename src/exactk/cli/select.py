@@ -18,13 +18,13 @@ from exactk.cli.output import check_output, write_output
 from exactk.cli.render import render
 from exactk.cli.row_groups import open_grouped
 from exactk.cli.search_options import (
-    Sizing,
-    Sought,
+    SearchOptions,
+    SizeOptions,
     search_options,
     size_options,
 )
 from exactk.cli.table_options import (
-    Given,
+    TableOptions,
     say_warnings,
     table_options,
 )
@@ -63,10 +63,10 @@ INTERRUPTED = 130
 @style_option
 @output_option
 def select(
-    given: Given,
+    given: TableOptions,
     k: int | None,
-    sizing: Sizing,
-    sought: Sought,
+    sizing: SizeOptions,
+    sought: SearchOptions,
     seconds: float | None,
     require_optimal: bool,
     freeze: str | None,
@@ -82,7 +82,7 @@ def select(
     memory but passed over, and must be numeric. In place of TABLE and --target, --from-moments
     takes what exactk stats has made of them, or of many tables.
     """
-    from exactk.model_selection.ridge import resolve_ridge
+    from exactk.model_selection.ridge import find_ridge
     from exactk.solve import solve
 
     if k is not None and sizing.given:
@@ -96,7 +96,7 @@ def select(
             result = choice.result
         else:
             seed = options.get("random_state")
-            ridge = resolve_ridge(given.ridge, problem, k, random_state=seed)
+            ridge = find_ridge(given.ridge, problem, k, random_state=seed)
             problem = problem.with_ridge(ridge)
             result = solve(
                 problem, k, sought.method, time_limit=sought.time_limit, verbose=given.verbose,
@@ -128,7 +128,7 @@ def select(
     return OPEN if require_optimal and not is_proven else 0
 
 
-def _check_places(output: str | None, freeze: str | None, given: Given) -> None:
+def _check_places(output: str | None, freeze: str | None, given: TableOptions) -> None:
     """Refuse places that cannot be written, or are the same, before any work."""
     if output is not None:
         check_output(output, *given.inputs)
@@ -142,14 +142,14 @@ def _check_places(output: str | None, freeze: str | None, given: Given) -> None:
 def _freeze(
     problem: Problem, result: Result, certificate: Certificate | None, target: str, place: str
 ) -> None:
-    from exactk.export.saved_selection import FrozenChoice
+    from exactk.export.saved_selection import SavedSelection
 
-    choice = FrozenChoice.of(problem, result, certificate, target=target)
+    choice = SavedSelection.from_problem(problem, result, certificate, target=target)
     write_output(choice.to_json(indent=2, ensure_ascii=False) + "\n", place, "--freeze")
 
 
 def _proof(
-    problem: Problem, result: Result, seconds: float | None, given: Given
+    problem: Problem, result: Result, seconds: float | None, given: TableOptions
 ) -> Certificate | None:
     """Prove a result, if that is asked for and nobody has stopped the search."""
     from exactk.proof.certify import certify

@@ -11,9 +11,9 @@ from exactk._version import __version__
 from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import groups_option, open_grouped
-from exactk.cli.search_options import Sought, search_options
+from exactk.cli.search_options import SearchOptions, search_options
 from exactk.cli.table_options import (
-    Given,
+    TableOptions,
     say_warnings,
     table_options,
 )
@@ -43,13 +43,13 @@ INTERRUPTED = 130
 @style_option
 @output_option
 def stability(
-    given: Given,
+    given: TableOptions,
     k: int,
     samples: int,
     threshold: float,
     negligible: float,
     row_groups: str | None,
-    sought: Sought,
+    sought: SearchOptions,
     style: str,
     output: str | None,
 ) -> int:
@@ -61,7 +61,7 @@ def stability(
     rows to draw from. Halves are searched with a tenth of the usual effort unless --effort says
     otherwise.
     """
-    from exactk.model_selection.ridge import resolve_ridge
+    from exactk.model_selection.ridge import find_ridge
     from exactk.model_selection.stability import stability as measure
 
     options = sought.options()
@@ -76,9 +76,9 @@ def stability(
     rest = {name: value for name, value in options.items() if name != "random_state"}
     with say_warnings(given.quiet):
         problem, target, groups = open_grouped(given, row_groups)
-        problem = problem.with_ridge(resolve_ridge(given.ridge, problem, k, random_state=seed))
+        problem = problem.with_ridge(find_ridge(given.ridge, problem, k, random_state=seed))
         found = measure(
-            problem, k, n_samples=samples, method=sought.method, threshold=threshold,
+            problem, k, n_subsamples=samples, method=sought.method, threshold=threshold,
             negligible=negligible, groups=groups, random_state=seed, time_limit=sought.time_limit,
             verbose=given.verbose, **rest,
         )  # fmt: skip
@@ -98,7 +98,7 @@ def _rendered(found: Stability, problem: Problem, style: str, facts: dict[str, A
 
 
 def _text(found: Stability, problem: Problem, facts: dict[str, Any]) -> str:
-    from exactk.utils.records_table import Tidy
+    from exactk.utils.records_table import RecordsTable
 
     low, high = found.interval
     rows = [
@@ -120,15 +120,15 @@ def _text(found: Stability, problem: Problem, facts: dict[str, Any]) -> str:
     false = f"at most {found.expected_false:.3g} of the core by chance, if noise is all alike"
     lines = [
         f"{found.k} of {len(problem.original_names)} features for {facts['target']!r}, chosen on "
-        f"{found.n_samples} halves of {problem.n_rows} rows ({problem.task})",
+        f"{found.n_subsamples} halves of {problem.n_rows} rows ({problem.task})",
         "",
-        Tidy(head, rows).to_text(),
+        RecordsTable(head, rows).to_text(),
         "",
         f"index         {found.index:.3f} ({low:.3f} to {high:.3f}), mean Jaccard "
         f"{found.jaccard:.3f}",
         f"core          {len(found.core)} in {found.threshold:.0%} of the halves or more; {false}",
-        f"exchangeable  {len(found.exchangeable)}",
-        f"never         {len(found.never)} in {found.negligible:.0%} of the halves or fewer",
+        f"exchangeable  {len(found.unstable)}",
+        f"never         {len(found.rare)} in {found.negligible:.0%} of the halves or fewer",
         f"selected      objective {found.result.objective:.6g} of {found.result.total:.6g}; "
         f"{found.full.objective:.6g} by {found.method} on all rows",
         f"ridge         {ridge}",

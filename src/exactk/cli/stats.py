@@ -22,12 +22,12 @@ from exactk.cli.options import (
 )
 from exactk.cli.output import check_output
 from exactk.cli.tables import (
-    Parts,
+    TableRoles,
+    match_label_types,
     open_stream,
-    settle_labels,
 )
-from exactk.errors import InputError, listing
-from exactk.utils.formatting import visible
+from exactk.errors import InputError, join_items
+from exactk.utils.formatting import escape_controls
 
 if TYPE_CHECKING:
     from exactk.data.archive import Header
@@ -121,13 +121,13 @@ def build(
         # Read twice rather than held during the pass, and before it, to see that it is whole.
         _load(add_to)
         task = _task_of(add_to, added, task)
-    parts = Parts(target, columns, drop, weights, task, layer=layer, gene_names=gene_names)
+    parts = TableRoles(target, columns, drop, weights, task, layer=layer, gene_names=gene_names)
     opened = open_stream(tables, parts)
     check_width(opened, STREAM_LIMIT if memory_limit is None else memory_limit)
     known = None if added is None else added.get("classes")
     if add_to is not None and added is not None:
         _check_columns(add_to, added, "the table", _facts(opened))
-    stream, labels = settle_labels(opened, classes, [] if known is None else known["labels"])
+    stream, labels = match_label_types(opened, classes, [] if known is None else known["labels"])
     if add_to is not None and known is not None:
         _check_kind(add_to, known["labels"][0], stream.y_kind, opened.widen)
     moments = _pass(stream, task, labels, quiet)
@@ -210,8 +210,8 @@ def _as_text(facts: dict[str, Any]) -> str:
     constant = facts["constant"]
     lines = [
         f"rows      {rows}",
-        f"columns   {len(facts['columns']):,}: {listing(facts['columns'])}",
-        f"constant  {f'{len(constant):,}: {listing(constant)}' if constant else 'none'}",
+        f"columns   {len(facts['columns']):,}: {join_items(facts['columns'])}",
+        f"constant  {f'{len(constant):,}: {join_items(constant)}' if constant else 'none'}",
         f"target    {'unnamed' if facts['target'] is None else repr(facts['target'])}, "
         f"{facts['task']}",
         f"file      {facts['bytes']:,} bytes, version {facts['version']} of the format, written by "
@@ -223,23 +223,25 @@ def _as_text(facts: dict[str, Any]) -> str:
         lines.append(f"outputs   {facts['outputs']}")
     else:
         lines += [f"classes   {len(classes):,}", ""]
-        lines += [f"{held['share']:8.2%}  {visible(held['label'])}" for held in classes[:SHOWN]]
+        lines += [
+            f"{held['share']:8.2%}  {escape_controls(held['label'])}" for held in classes[:SHOWN]
+        ]
         if len(classes) > SHOWN:
             lines.append(f"{'':8}  and {len(classes) - SHOWN:,} more")
     return "\n".join(lines) + "\n"
 
 
 def _pass(stream: Stream, task: Task, classes: list[Any] | None, quiet: bool) -> Moments:
-    from exactk.problem.constructors import reading
-    from exactk.streaming.moments import MomentsFold, stream_moments
-    from exactk.streaming.target_encoding import choose_coding
+    from exactk.problem.constructors import show_reading
+    from exactk.streaming.moments import MomentsReducer, stream_moments
+    from exactk.streaming.target_encoding import choose_encoding
 
-    with reading(0 if quiet else 1) as show:
+    with show_reading(0 if quiet else 1) as show:
         if task == "auto":
             return stream_moments(stream, classes=classes, on_rows=show)
         # Said and not guessed: then a part of a table may have a single class.
-        coding = choose_coding(stream, task, classes)
-        return stream.reduce(MomentsFold(stream.feature_names, coding, stream.target), show)
+        coding = choose_encoding(stream, task, classes)
+        return stream.reduce(MomentsReducer(stream.feature_names, coding, stream.target), show)
 
 
 def _task_of(add_to: str, added: dict[str, Any], task: Task) -> Task:
@@ -270,7 +272,7 @@ def _check_columns(one: str, first: dict[str, Any], two: str, second: dict[str, 
     if names and others and set(names) != set(others):
         raise InputError(
             f"{two} has other columns than {one!r}: only one of the two has "
-            f"{listing(sorted(set(names) ^ set(others)))}"
+            f"{join_items(sorted(set(names) ^ set(others)))}"
         )
     targets = (first.get("target"), second.get("target"))
     if None not in targets and targets[0] != targets[1]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk.cli.constraint_options import (
-    Prices,
+    CostOptions,
     constraint_options,
     constraints_of,
 )
@@ -28,12 +28,12 @@ from exactk.cli.options import (
     weights_option,
 )
 from exactk.cli.settings import read_settings
-from exactk.cli.tables import Parts, open_problem
+from exactk.cli.tables import TableRoles, open_problem
 from exactk.cli.wording import as_options, as_sentence
 from exactk.errors import (
     ExactkError,
     InputError,
-    nearest,
+    did_you_mean,
 )
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from exactk.losses.base import Loss
     from exactk.problem.problem import Problem
 
-__all__ = ["Given", "say_warnings", "table_options"]
+__all__ = ["TableOptions", "say_warnings", "table_options"]
 
 
 @dataclass(frozen=True)
-class Given:
+class TableOptions:
     """What the options of a command say about its table, as they were given."""
 
     table: str | None
@@ -100,7 +100,7 @@ class Given:
         if self.table is not None and self.target is not None:
             from exactk.losses.registry import task_of
 
-            parts = Parts(
+            parts = TableRoles(
                 self.target,
                 self.columns,
                 self.drop,
@@ -144,14 +144,14 @@ class Given:
 
 def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that say which table; it gets them as one `given`."""
-    names = [part.name for part in fields(Given)]
+    names = [part.name for part in fields(TableOptions)]
 
     @wraps(command)
     def gathered(**options: Any) -> Any:
-        prices: Prices | None = options["costs"]
+        prices: CostOptions | None = options["costs"]
         options["costs_file"] = None if prices is None else prices.file
         options["constraints"] = constraints_of(options)
-        given = Given(**{name: options.pop(name) for name in names})
+        given = TableOptions(**{name: options.pop(name) for name in names})
         return command(given=given, **options)
 
     return reduce(lambda wrapped, option: option(wrapped), reversed(_options()), gathered)
@@ -274,7 +274,7 @@ def _from_moments(
         names = moments.feature_names or ()
         for name in (*columns, *drop):
             if name not in names:
-                raise InputError(f"column {name!r} is not in {file!r}{nearest(name, names)}")
+                raise InputError(f"column {name!r} is not in {file!r}{did_you_mean(name, names)}")
         kept = tuple(name for name in (columns or names) if name not in drop)
         if not kept:
             raise InputError(f"{file!r} has no feature columns besides those that are dropped")

@@ -11,7 +11,7 @@ from exactk.cli.output import print_as_is
 from exactk.data.files import (
     DELIMITERS,
     KINDS,
-    spell_suffixes,
+    list_suffixes,
     suffix_of,
 )
 from exactk.errors import InputError
@@ -40,7 +40,7 @@ def kind_of_output(output: str | None) -> str:
         return KINDS[suffix_of(output)]
     except InputError as error:
         raise InputError(
-            f"--output {output!r} does not end as a table does; give {spell_suffixes()}"
+            f"--output {output!r} does not end as a table does; give {list_suffixes()}"
         ) from error
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 
 if TYPE_CHECKING:
     from exactk.data.targets import Task
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from exactk.streaming.files import FileStream
 
 __all__ = [
-    "Parts",
-    "is_passed_over",
+    "TableRoles",
+    "is_streamed",
     "labels_of",
+    "match_label_types",
     "open_problem",
     "open_stream",
-    "settle_labels",
 ]
 
 # A table of more bytes, were it float64 in memory, is passed over.
@@ -38,7 +38,7 @@ UNPACKED = 4
 
 
 @dataclass(frozen=True)
-class Parts:
+class TableRoles:
     """Which columns of a table are what, and what its target holds.
 
     The target and the weights of an AnnData are columns of its `obs`, all others are genes; it
@@ -56,14 +56,14 @@ class Parts:
 
 
 def open_problem(
-    table: str, parts: Parts, *, quiet: bool, memory_limit: int | None = None
+    table: str, parts: TableRoles, *, quiet: bool, memory_limit: int | None = None
 ) -> Problem:
     """Make a problem of a file, a folder or a pattern; a limit of None is that of the library."""
     from exactk.problem.problem import Problem
 
     limit: dict[str, Any] = {} if memory_limit is None else {"memory_limit": memory_limit}
-    if parts.classes or is_passed_over(table):
-        stream, classes = settle_labels(open_stream([table], parts), parts.classes, [])
+    if parts.classes or is_streamed(table):
+        stream, classes = match_label_types(open_stream([table], parts), parts.classes, [])
         return Problem.from_stream(
             stream, task=parts.task, classes=classes, verbose=0 if quiet else 1, **limit
         )
@@ -87,16 +87,16 @@ def open_problem(
     )
 
 
-def open_stream(tables: Sequence[str], parts: Parts) -> FileStream | CellStream:
+def open_stream(tables: Sequence[str], parts: TableRoles) -> FileStream | CellStream:
     """Open files, folders and patterns, or one AnnData, to be passed over."""
     from exactk.data.h5ad import is_h5ad
 
     if len(tables) == 1 and is_h5ad(tables[0]) and os.path.isfile(tables[0]):
-        from exactk.data.anndata import take_apart
+        from exactk.data.anndata import read_anndata
         from exactk.streaming.anndata import CellStream
 
-        adata = _open_cells(tables[0], parts, backed=is_passed_over(tables[0]))
-        cells = take_apart(
+        adata = _open_cells(tables[0], parts, backed=is_streamed(tables[0]))
+        cells = read_anndata(
             adata, parts.target, layer=parts.layer, names=parts.gene_names, weights=parts.weights
         )
         return CellStream(cells, parts.task, tables[0])
@@ -109,7 +109,7 @@ def open_stream(tables: Sequence[str], parts: Parts) -> FileStream | CellStream:
     )  # fmt: skip
 
 
-def is_passed_over(table: str) -> bool:
+def is_streamed(table: str) -> bool:
     """Whether a table is a folder or a pattern, or too large to be read into memory."""
     from exactk.data.h5ad import is_h5ad, stored_bytes
     from exactk.streaming.folders import is_pattern
@@ -125,7 +125,7 @@ def is_passed_over(table: str) -> bool:
     return _bytes_in_memory(table, size) > LARGE_TABLE
 
 
-def _open_cells(table: str, parts: Parts, *, backed: bool) -> Any:
+def _open_cells(table: str, parts: TableRoles, *, backed: bool) -> Any:
     """Open an AnnData with the genes that are features; its layers are always read."""
     from exactk.data.anndata import gene_names, keep_genes
     from exactk.data.h5ad import read_h5ad
@@ -140,7 +140,7 @@ def _open_cells(table: str, parts: Parts, *, backed: bool) -> Any:
     return keep_genes(adata, gene_names(adata.var, parts.gene_names), parts.columns, parts.drop)
 
 
-def _refuse_cells(table: str, parts: Parts) -> None:
+def _refuse_cells(table: str, parts: TableRoles) -> None:
     """Raise for what only an AnnData has."""
     for option, value in (("--layer", parts.layer), ("--gene-names", parts.gene_names)):
         if value is not None:
@@ -149,15 +149,15 @@ def _refuse_cells(table: str, parts: Parts) -> None:
 
 def _bytes_in_memory(table: str, size: int) -> float:
     """What a table takes as float64, at most; infinity where only reading tells."""
-    from exactk.data.files import needs_pyarrow
+    from exactk.data.files import require_pyarrow
     from exactk.streaming.folders import find_files
-    from exactk.streaming.formats import examine
+    from exactk.streaming.formats import read_schema
 
     (found,) = find_files(table)
     if found.kind == "text":
         return TEXT_GROWTH * (_unpacked(table, size) if table.lower().endswith(".gz") else size)
-    needs_pyarrow()
-    file, schema = examine(found)
+    require_pyarrow()
+    file, schema = read_schema(found)
     return math.inf if file.n_rows is None else 8 * file.n_rows * len(schema.names)
 
 
@@ -186,11 +186,11 @@ def labels_of(words: Sequence[str], kind: str) -> list[Any] | None:
             return [int(word) if kind == "int" else float(word) for word in words]
     except (KeyError, ValueError) as error:
         wanted = {"bool": "true and false", "int": "whole numbers"}.get(kind, "numbers")
-        raise InputError(f"--classes {listing(words)}: the target holds {wanted}") from error
+        raise InputError(f"--classes {join_items(words)}: the target holds {wanted}") from error
     return list(words)
 
 
-def settle_labels(
+def match_label_types(
     stream: FileStream | CellStream, words: Sequence[str], known: Sequence[Any]
 ) -> tuple[Stream, list[Any] | None]:
     """Read the labels of a CSV file as text where others are: its own may all look like numbers."""

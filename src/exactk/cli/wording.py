@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from exactk.utils.formatting import visible
+from exactk.utils.formatting import escape_controls
 
 __all__ = ["as_options", "as_sentence"]
 
@@ -102,5 +102,5 @@ def as_sentence(message: str) -> str:
     >>> print(as_sentence("there is no\n column \x1b[31m"))
     there is no column \x1b[31m.
     """
-    sentence = visible(" ".join(message.split()))
+    sentence = escape_controls(" ".join(message.split()))
     return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."

@@ -15,7 +15,7 @@ __all__ = [
     "BENIGN_RATIO",
     "HEAD_ROWS",
     "MomentsAccumulator",
-    "first_counted",
+    "first_weighted_rows",
     "mirror_upper",
     "provisional_centre",
 ]
@@ -70,7 +70,7 @@ class MomentsAccumulator:
             rows = slice(start, start + step)
             self._add_block(X[rows], Y[rows], None if weights is None else weights[rows], as_is)
 
-    def absorb(self, X: Floats, Y: Floats, weights: Floats | None = None) -> None:
+    def update(self, X: Floats, Y: Floats, weights: Floats | None = None) -> None:
         """Add rows in float64 and Fortran order that nobody else needs: X is overwritten.
 
         Products are added up in place by SciPy's BLAS, so that d × d numbers are held once; the
@@ -88,7 +88,7 @@ class MomentsAccumulator:
             self._half = np.zeros((X.shape[1], X.shape[1]), order="F")
         add_gram(self._half, X)
 
-    def widen(self, n_outputs: int) -> None:
+    def add_outputs(self, n_outputs: int) -> None:
         """Make room for outputs that were zero in all rows so far: new classes."""
         more = n_outputs - len(self._y_sum)
         self._y_centre, self._y_sum = (
@@ -99,7 +99,7 @@ class MomentsAccumulator:
 
     def _start(self, X: npt.NDArray[Any], Y: Floats, weights: Floats | None) -> None:
         self._x_centre = provisional_centre(X, weights)
-        self._y_centre = Y[first_counted(weights, len(Y), HEAD_ROWS)].mean(axis=0)
+        self._y_centre = Y[first_weighted_rows(weights, len(Y), HEAD_ROWS)].mean(axis=0)
 
     def _add_block(
         self, X: npt.NDArray[Any], Y: Floats, weights: Floats | None, as_is: bool
@@ -169,7 +169,7 @@ class MomentsAccumulator:
         )
 
 
-def first_counted(weights: Floats | None, n_rows: int, most: int) -> Any:
+def first_weighted_rows(weights: Floats | None, n_rows: int, most: int) -> Any:
     """The first rows of non-zero weight, as an index."""
     if weights is None:
         return slice(0, min(most, n_rows))
@@ -179,7 +179,7 @@ def first_counted(weights: Floats | None, n_rows: int, most: int) -> Any:
 
 def provisional_centre(X: npt.NDArray[Any], weights: Floats | None) -> Floats:
     """Centre about which sums lose no digits, from the first rows: zero where zero will do."""
-    head = np.asarray(X[first_counted(weights, len(X), HEAD_ROWS)], dtype=np.float64)
+    head = np.asarray(X[first_weighted_rows(weights, len(X), HEAD_ROWS)], dtype=np.float64)
     mean = np.ones(len(head)) @ head / len(head)
     scatter = np.einsum("ij,ij->j", head, head)
     scatter -= len(head) * mean**2

@@ -11,20 +11,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from exactk.data.targets import code_weights
+from exactk.data.targets import encode_weights
 from exactk.errors import (
     InputError,
-    listing,
-    nearest,
+    did_you_mean,
+    join_items,
 )
 
 __all__ = [
-    "Cells",
+    "AnnDataParts",
     "gene_names",
     "is_anndata",
     "keep_genes",
     "obs_column",
-    "take_apart",
+    "read_anndata",
 ]
 
 # Labels or numbers of nullable pandas columns as NumPy has them, by the kind of their dtype.
@@ -32,7 +32,7 @@ PLAIN: dict[str, Any] = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.f
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class AnnDataParts:
     """The parts of an AnnData that a problem is made of.
 
     Attributes
@@ -73,7 +73,7 @@ def is_anndata(X: Any) -> bool:
     )
 
 
-def take_apart(
+def read_anndata(
     adata: Any,
     target: Any,
     *,
@@ -81,7 +81,7 @@ def take_apart(
     use_raw: bool = False,
     names: str | None = None,
     weights: Any = None,
-) -> Cells:
+) -> AnnDataParts:
     """Take an AnnData apart; it stays as it is, and what is backed is not read.
 
     Parameters
@@ -124,11 +124,11 @@ def take_apart(
     in_memory = isinstance(X, np.ndarray) or sparse.issparse(X)
     if not in_memory:
         _check_sliced(X)
-    return Cells(
+    return AnnDataParts(
         X=_plain(X) if in_memory else X,
         names=gene_names(var, names),
         y=y,
-        weights=code_weights(w, adata.n_obs),
+        weights=encode_weights(w, adata.n_obs),
         target=target if isinstance(target, str) else None,
         in_memory=in_memory,
     )
@@ -152,9 +152,9 @@ def obs_column(adata: Any, name: str, what: str = "target") -> npt.NDArray[Any]:
         if name in known:
             raise InputError(f"{what}: adata.obs has {known.count(name)} columns named {name!r}")
         gene = " (it is a gene of adata.var)" if name in adata.var_names else ""
-        has = f"; it has {listing(known)}" if known else "; it has no columns"
+        has = f"; it has {join_items(known)}" if known else "; it has no columns"
         raise InputError(
-            f"{what} {name!r} is not a column of adata.obs{gene}{nearest(name, known) or has}"
+            f"{what} {name!r} is not a column of adata.obs{gene}{did_you_mean(name, known) or has}"
         )
     column = adata.obs[adata.obs.columns[known.index(name)]]
     missing = np.flatnonzero(np.asarray(column.isna()))
@@ -162,7 +162,7 @@ def obs_column(adata: Any, name: str, what: str = "target") -> npt.NDArray[Any]:
         # The names of cells are as unknown as they are many: a few tell which study they are of.
         raise InputError(
             f"{what} {name!r} is missing in {missing.size} of {adata.n_obs} cells "
-            f"({listing(adata.obs_names[missing])}); leave them out with "
+            f"({join_items(adata.obs_names[missing])}); leave them out with "
             f"adata[~adata.obs[{name!r}].isna()]"
         )
     categories = getattr(column.dtype, "categories", None)
@@ -188,10 +188,14 @@ def keep_genes(adata: Any, names: tuple[str, ...], columns: Any, drop: Any) -> A
     at = {name: j for j, name in enumerate(names)}
     for name in columns:
         if name not in at:
-            raise InputError(f"column {name!r} is not a gene of the table{nearest(name, names)}")
+            raise InputError(
+                f"column {name!r} is not a gene of the table{did_you_mean(name, names)}"
+            )
     for name in drop:
         if name not in at and name not in adata.obs.columns:
-            raise InputError(f"dropped column {name!r} is not in the table{nearest(name, names)}")
+            raise InputError(
+                f"dropped column {name!r} is not in the table{did_you_mean(name, names)}"
+            )
     kept = [at[name] for name in (columns or names) if name not in drop]
     if not kept:
         raise InputError("the table has no genes besides those that are dropped")
@@ -225,14 +229,14 @@ def _table(adata: Any, layer: str | None, use_raw: bool) -> tuple[Any, Any]:
     if layer is not None:
         known = [str(key) for key in adata.layers]
         if layer not in known:
-            has = f"; there is {listing(known)}" if known else "; there are none"
+            has = f"; there is {join_items(known)}" if known else "; there are none"
             raise InputError(
-                f"layer {layer!r} is not in adata.layers{nearest(str(layer), known) or has}"
+                f"layer {layer!r} is not in adata.layers{did_you_mean(str(layer), known) or has}"
             )
         return _read(adata.layers[layer], f"adata.layers[{layer!r}]"), adata.var
     if adata.X is None:
         known = [str(key) for key in adata.layers]
-        raise InputError(f"adata.X is None; name a layer: {listing(known) or 'there are none'}")
+        raise InputError(f"adata.X is None; name a layer: {join_items(known) or 'there are none'}")
     return _read(adata.X, "adata.X"), adata.var
 
 
@@ -279,22 +283,22 @@ def gene_names(var: Any, column: Any = None) -> tuple[str, ...]:
     else:
         known = [str(name) for name in var.columns]
         if not isinstance(column, str) or known.count(column) != 1:
-            has = f"; it has {listing(known)}" if known else "; it has no columns"
+            has = f"; it has {join_items(known)}" if known else "; it has no columns"
             raise InputError(
-                f"names {column!r} is not a column of adata.var{nearest(str(column), known) or has}"
+                f"names {column!r} is not a column of adata.var{did_you_mean(str(column), known) or has}"
             )
         values = var[var.columns[known.index(column)]]
         missing = np.flatnonzero(np.asarray(values.isna()))
         if missing.size:
             raise InputError(
                 f"names: adata.var[{column!r}] is missing for {missing.size} of {len(var)} genes "
-                f"({listing(var.index[missing])}); fill it in, or leave names out"
+                f"({join_items(var.index[missing])}); fill it in, or leave names out"
             )
         names = tuple(str(name) for name in values)
         where, way = f"adata.var[{column!r}]", "leave names out to take adata.var_names"
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise InputError(f"{where} names more than one gene {listing(repeated)}; {way}")
+        raise InputError(f"{where} names more than one gene {join_items(repeated)}; {way}")
     return names
 
 

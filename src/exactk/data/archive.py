@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk._version import __version__
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.types import Floats
 from exactk.utils.atomic_write import replace_file
 
@@ -194,7 +194,7 @@ def read_archive(
         header, text = _header(archive, path, form, version)
         wanted = {HEADER, *(f"{name}.npy" for name in header.arrays)}
         if sorted(archive.namelist()) != sorted(wanted):
-            raise ValueError(f"it holds {listing(sorted(archive.namelist()))}")
+            raise ValueError(f"it holds {join_items(sorted(archive.namelist()))}")
         for name, (shape, half) in header.arrays.items():
             _check_length(archive, name, shape, half)
         _check_sizes(header, f"{str(path)!r} holds no {form} that can be used", sizes)
@@ -250,7 +250,7 @@ def _check_entries(archive: zipfile.ZipFile, size: int) -> None:
 def _check_sizes(header: Header, refusal: str, sizes: Mapping[str, str]) -> None:
     """Raise before any array is read unless all are there, and of sizes that go together."""
     if set(sizes) != set(header.arrays):
-        held, wanted = listing(sorted(header.arrays), 9), listing(sorted(sizes), 9)
+        held, wanted = join_items(sorted(header.arrays), 9), join_items(sorted(sizes), 9)
         raise InputError(f"{refusal}: its arrays are {held}, not {wanted}")
     known: dict[str, int] = {}
     for array, letters in sizes.items():
@@ -425,7 +425,7 @@ def labels_from_json(content: Mapping[str, Any]) -> npt.NDArray[Any]:
     dtype = np.dtype(str(content["dtype"]))
     labels = list(content["labels"])
     simple = all(isinstance(label, (str, int, float)) for label in labels)
-    refusal = f"classes of dtype {dtype} with {listing(labels)} cannot be read"
+    refusal = f"classes of dtype {dtype} with {join_items(labels)} cannot be read"
     if dtype.kind not in "OUiufb" or not simple:
         raise InputError(refusal)
     try:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from exactk.errors import (
     InputError,
-    listing,
-    nearest,
+    did_you_mean,
+    join_items,
 )
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = [
     "check_roles",
     "choose_features",
+    "decode_column",
+    "decode_numbers",
     "is_number",
     "is_text",
     "named_features",
     "open_arrow",
     "pandas_index",
-    "plain",
-    "plain_numbers",
     "plain_type",
 ]
 
@@ -47,7 +47,7 @@ def plain_type(kind: Any) -> Any:
     return kind
 
 
-def plain(column: Any) -> Any:
+def decode_column(column: Any) -> Any:
     """Undo encodings that say how values are stored, not what they are."""
     import pyarrow as pa
 
@@ -59,7 +59,7 @@ def plain(column: Any) -> Any:
     return column if kind == column.type else column.cast(kind)
 
 
-def plain_numbers(table: pa.Table) -> pa.Table:
+def decode_numbers(table: pa.Table) -> pa.Table:
     """Undo the encoding of columns of numbers; text that is encoded is text of few kinds.
 
     Examples
@@ -74,7 +74,7 @@ def plain_numbers(table: pa.Table) -> pa.Table:
 
     for j, kind in enumerate(table.schema.types):
         if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
-            table = table.set_column(j, table.column_names[j], plain(table.column(j)))
+            table = table.set_column(j, table.column_names[j], decode_column(table.column(j)))
     return table
 
 
@@ -108,7 +108,7 @@ def check_roles(
         roles.append(("weights", weights))
     for role, name in roles:
         if name not in known:
-            hint = nearest(name, known) or f"; its columns are {listing(known)}"
+            hint = did_you_mean(name, known) or f"; its columns are {join_items(known)}"
             raise InputError(f"{role} column {name!r} is not in the table{hint}")
     if weights in targets:
         raise InputError(f"column {weights!r} cannot be both target and weights")
@@ -153,11 +153,11 @@ def named_features(columns: Sequence[str], known: Sequence[str], out: set[Any]) 
     features = tuple(columns)
     repeated = [name for name, count in Counter(features).items() if count > 1]
     if repeated:
-        raise InputError(f"columns names {listing(repeated)} more than once")
+        raise InputError(f"columns names {join_items(repeated)} more than once")
     there = set(known)
     for name in features:
         if name not in there:
-            hint = nearest(name, known) or f"; its columns are {listing(known)}"
+            hint = did_you_mean(name, known) or f"; its columns are {join_items(known)}"
             raise InputError(f"feature column {name!r} is not in the table{hint}")
         if name in out:
             raise InputError(

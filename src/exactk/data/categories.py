@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 
-__all__ = ["Category", "Levels", "check_room", "name_coded", "read_levels"]
+__all__ = ["Category", "Levels", "check_coded_size", "coded_names", "read_levels"]
 
 # A column with more levels than this, and than this share of the rows, is taken for an identifier:
 # it tells rows, or patients, apart and says nothing of others. Whoever declares a category has
@@ -82,7 +82,7 @@ class Levels:
     reference: int
 
     @property
-    def coded(self) -> tuple[str, ...]:
+    def coded_labels(self) -> tuple[str, ...]:
         """Labels of the coded columns; a single level has a column, which is constant."""
         if len(self.labels) == 1:
             return self.labels
@@ -161,7 +161,7 @@ def _refuse_other_values(levels: Iterable[Any], name: str) -> None:
     kinds = sorted({type(level).__name__ for level in levels if not isinstance(level, str)})
     if kinds:
         raise InputError(
-            f"column {name!r} holds values beside text that are not text ({listing(kinds)}); make "
+            f"column {name!r} holds values beside text that are not text ({join_items(kinds)}); make "
             f"them all text or all numbers, or drop it"
         )
 
@@ -175,13 +175,13 @@ def _refuse_numbers(levels: Sequence[str], name: str, values: Sequence[Any]) -> 
         marks = set(others)
         row = next(i for i, value in enumerate(values, start=1) if value in marks)
         raise InputError(
-            f"column {name!r} holds numbers as text, and beside them {listing(others)} (the first "
+            f"column {name!r} holds numbers as text, and beside them {join_items(others)} (the first "
             f"of these in row {row} of the data); replace these or remove their rows, or make it a "
             f"categorical column in Python if all are labels, or leave it out (--drop on the "
             f"command line)"
         )
     raise InputError(
-        f"column {name!r} holds numbers as text ({listing(levels, limit=3)}); convert it to "
+        f"column {name!r} holds numbers as text ({join_items(levels, limit=3)}); convert it to "
         f"numbers, or to a categorical type if they are labels"
     )
 
@@ -209,7 +209,7 @@ def _labels(levels: Sequence[Any]) -> tuple[str, ...]:
     )
 
 
-def name_coded(name: str, labels: Sequence[str], taken: set[str]) -> list[str]:
+def coded_names(name: str, labels: Sequence[str], taken: set[str]) -> list[str]:
     """Name coded columns "colour=red", and otherwise where another column has that name.
 
     Parameters
@@ -236,9 +236,9 @@ def name_coded(name: str, labels: Sequence[str], taken: set[str]) -> list[str]:
     return names
 
 
-def check_room(levels: dict[str, Levels], n_rows: int, itemsize: int) -> None:
+def check_coded_size(levels: dict[str, Levels], n_rows: int, itemsize: int) -> None:
     """Raise, before memory is taken, where the coded columns are too many for these rows."""
-    widths = {name: len(found.coded) for name, found in levels.items()}
+    widths = {name: len(found.coded_labels) for name, found in levels.items()}
     taken = n_rows * itemsize * sum(widths.values())
     if taken > MOST_BYTES:
         widest = sorted(widths, key=lambda name: -widths[name])

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from exactk.data.accumulate import (
     HEAD_ROWS,
     MomentsAccumulator,
-    first_counted,
+    first_weighted_rows,
     provisional_centre,
 )
 from exactk.data.categories import Category
-from exactk.data.design_matrix import Rows, refuse_non_finite
+from exactk.data.design_matrix import DesignMatrix, refuse_non_finite
 from exactk.data.moments import Margins, Moments
 from exactk.data.targets import Target
 from exactk.types import Floats
@@ -40,7 +40,7 @@ CENTRE_COLUMNS = 2**16
 FLOPS, BYTES, FIRST_TOUCH = 5e10, 2e10, 6e8
 
 
-class DenseRows(Rows):
+class DenseRows(DesignMatrix):
     """Rows of a dense array.
 
     Parameters
@@ -74,7 +74,7 @@ class DenseRows(Rows):
 
     def _margins(self, target: Target, weights: Floats | None) -> Margins:
         n, d, c = self.n_rows, self.n_features, target.n_outputs
-        y_centre = target.take(first_counted(weights, n, HEAD_ROWS)).mean(axis=0)
+        y_centre = target.take(first_weighted_rows(weights, n, HEAD_ROWS)).mean(axis=0)
         sums, squares = np.zeros((c + 1, d)), np.zeros(d)
         yy, y_sum, total = np.zeros((c, c)), np.zeros(c), 0.0
         centre = np.concatenate(

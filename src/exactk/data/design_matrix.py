@@ -13,7 +13,7 @@ from exactk.data.targets import Target
 from exactk.errors import InputError
 from exactk.types import Floats, Indices
 
-__all__ = ["Rows", "offset_columns", "refuse_non_finite"]
+__all__ = ["DesignMatrix", "far_from_zero", "refuse_non_finite"]
 
 
 # A column whose squared mean is this many times its variance is centred on its own before it is
@@ -23,13 +23,13 @@ OFFSET_RATIO = 1e6
 OFFSET_BLOCK = 64
 
 
-def offset_columns(mean: Floats, scatter: Floats, weight: float) -> Indices:
+def far_from_zero(mean: Floats, scatter: Floats, weight: float) -> Indices:
     """Columns so far from zero that they are centred on their own."""
     with np.errstate(over="ignore"):
         return np.flatnonzero(weight * mean**2 > OFFSET_RATIO * scatter)
 
 
-class Rows(ABC):
+class DesignMatrix(ABC):
     """A table that can be read again: margins, moments, and products with its columns.
 
     Attributes
@@ -127,11 +127,11 @@ class Rows(ABC):
         """
 
     @abstractmethod
-    def select(self, indices: Indices) -> Rows:
+    def select(self, indices: Indices) -> DesignMatrix:
         """Return a table of some columns only, in the order named, for problems of their own."""
 
     @abstractmethod
-    def take(self, rows: npt.NDArray[np.intp]) -> Rows:
+    def take(self, rows: npt.NDArray[np.intp]) -> DesignMatrix:
         """Return a copy of some rows, for folds."""
 
 

@@ -14,14 +14,14 @@ import numpy as np
 
 from exactk.types import Floats, Indices
 
-__all__ = ["find_copies"]
+__all__ = ["find_duplicates"]
 
 
 # Agreement of two copies: rounding of their sums is far below, other columns far above.
 SAME = 1e-10
 
 
-def find_copies(
+def find_duplicates(
     cross: Floats,
     size: Floats,
     total: float,

@@ -17,13 +17,13 @@ import numpy.typing as npt
 from exactk.data.arrow import (
     check_roles,
     choose_features,
+    decode_column,
     is_number,
     is_text,
-    plain,
     plain_type,
 )
 from exactk.data.h5ad import is_h5ad
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 __all__ = [
     "DELIMITERS",
     "KINDS",
-    "Split",
+    "TableParts",
     "is_wide_text",
-    "needs_pyarrow",
+    "list_suffixes",
+    "read_error",
     "read_table",
     "refuse_pipe",
     "refuse_ragged",
     "refuse_semicolons",
-    "spell_suffixes",
+    "require_pyarrow",
     "split_table",
     "suffix_of",
-    "unreadable",
 ]
 
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
@@ -62,7 +62,7 @@ SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Split:
+class TableParts:
     """The parts of a table that a problem is made of.
 
     Attributes
@@ -110,14 +110,14 @@ def read_table(path: str | os.PathLike[str]) -> pa.Table:
     """
     file = Path(path)
     if file.is_dir():
-        raise InputError(f"table {str(path)!r} is a folder; give one file ({spell_suffixes()})")
+        raise InputError(f"table {str(path)!r} is a folder; give one file ({list_suffixes()})")
     if not file.exists():
         raise InputError(f"table {str(path)!r} does not exist")
     refuse_pipe(file)
     suffix = suffix_of(file)
-    needs_pyarrow()
+    require_pyarrow()
     refuse_semicolons(file)
-    with unreadable(file):
+    with read_error(file):
         table = _READERS[KINDS[suffix]](file)
     _check_shape(table, str(path))
     return table
@@ -179,11 +179,11 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
         )
     if suffix is None:
         shown = f"the suffix {file.suffix!r}" if file.suffix else "no suffix"
-        raise InputError(f"table {str(path)!r} has {shown}; give {spell_suffixes()}")
+        raise InputError(f"table {str(path)!r} has {shown}; give {list_suffixes()}")
     return suffix
 
 
-def needs_pyarrow() -> None:
+def require_pyarrow() -> None:
     """Raise, with the way out, where files cannot be read for want of pyarrow."""
     try:
         import pyarrow as pa  # noqa: F401
@@ -194,7 +194,7 @@ def needs_pyarrow() -> None:
 
 
 @contextmanager
-def unreadable(file: str | os.PathLike[str]) -> Iterator[None]:
+def read_error(file: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what Arrow and the system say of a file into an error that names it."""
     import pyarrow as pa
 
@@ -221,7 +221,7 @@ def split_table(
     weights: str | None = None,
     drop: Sequence[str] = (),
     text: bool = False,
-) -> Split:
+) -> TableParts:
     """Split a table into features, target and weights, and check each of them.
 
     Parameters
@@ -259,14 +259,14 @@ def split_table(
     """
     check_roles(table.column_names, [target], weights, drop)
     names = choose_features(table.schema, columns, {target, weights, *drop})
-    return Split(
+    return TableParts(
         features=_feature_columns(table, names, text),
         target=_target_column(table, target),
         weights=None if weights is None else _weights_column(table, weights),
     )
 
 
-def spell_suffixes() -> str:
+def list_suffixes() -> str:
     """Return the suffixes of the files that can be read, for a message."""
     *most, last = KINDS
     return ", ".join(most) + f" or {last}"
@@ -348,7 +348,7 @@ def _check_shape(table: pa.Table, path: str) -> None:
     repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
     if repeated:
         raise InputError(
-            f"table {path!r} has more than one column named {listing(repeated)}; rename them"
+            f"table {path!r} has more than one column named {join_items(repeated)}; rename them"
         )
     if table.num_rows == 0:
         raise InputError(f"table {path!r} has no rows")
@@ -359,7 +359,7 @@ def _feature_columns(table: pa.Table, names: Sequence[str], text: bool) -> pa.Ta
 
     worded = {name for name in names if text and is_text(plain_type(table.schema.field(name).type))}
     # Encoded text stays so: it says that these are categories, whatever they look like.
-    columns = [table[name] if name in worded else plain(table[name]) for name in names]
+    columns = [table[name] if name in worded else decode_column(table[name]) for name in names]
     wrong = [
         name
         for name, column in zip(names, columns, strict=True)
@@ -371,7 +371,7 @@ def _feature_columns(table: pa.Table, names: Sequence[str], text: bool) -> pa.Ta
         allowed = "numeric or text" if text else "numeric"
         raise InputError(
             f"{_count(len(wrong), 'feature column')} {verb} not {allowed} "
-            f"({', '.join(kinds[:3])}): {listing(wrong)}; leave out with --drop, or recode"
+            f"({', '.join(kinds[:3])}): {join_items(wrong)}; leave out with --drop, or recode"
         )
     flaws = [
         f"column {name!r} has {flaw}"
@@ -388,7 +388,7 @@ def _feature_columns(table: pa.Table, names: Sequence[str], text: bool) -> pa.Ta
 
 
 def _target_column(table: pa.Table, name: str) -> npt.NDArray[Any]:
-    column = plain(table.column(name))
+    column = decode_column(table.column(name))
     kind = column.type
     if flaw := _flaw(column):
         raise InputError(f"target column {name!r} has {flaw}; remove these rows")
@@ -405,7 +405,7 @@ def _target_column(table: pa.Table, name: str) -> npt.NDArray[Any]:
 
 
 def _weights_column(table: pa.Table, name: str) -> npt.NDArray[np.float64]:
-    column = plain(table.column(name))
+    column = decode_column(table.column(name))
     if flaw := _flaw(column):
         raise InputError(f"weights column {name!r} has {flaw}; fill or remove these rows")
     if not is_number(column.type):

@@ -10,20 +10,19 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from exactk.data.arrow import plain_numbers
+from exactk.data.arrow import decode_numbers
 from exactk.data.categories import (
     Category,
     Levels,
-    check_room,
-    name_coded,
+    check_coded_size,
     read_levels,
 )
-from exactk.data.targets import code_weights
-from exactk.errors import InputError, listing
+from exactk.data.targets import encode_weights
+from exactk.errors import InputError, join_items
 
 __all__ = [
     "as_table",
-    "code_again",
+    "encode_like",
     "frame_to_array",
     "is_frame",
     "open_frame",
@@ -119,7 +118,7 @@ def open_frame(
         names = given
     if all(_is_number(dtype) for dtype in frame.schema.values()):
         return _numbers(frame), names, ()
-    return _coded(frame, names, code_weights(sample_weight, len(frame)))
+    return _coded(frame, names, encode_weights(sample_weight, len(frame)))
 
 
 def take_columns(X: Any, indices: Iterable[int], container: str = "default") -> Any:
@@ -144,7 +143,7 @@ def take_columns(X: Any, indices: Iterable[int], container: str = "default") -> 
     return taken.to_pandas() if container == "pandas" else taken.to_polars()
 
 
-def code_again(X: Any, categories: Mapping[int, Category]) -> npt.NDArray[np.float64]:
+def encode_like(X: Any, categories: Mapping[int, Category]) -> npt.NDArray[np.float64]:
     """Return the columns of a frame coded as those of another one were.
 
     Parameters
@@ -188,11 +187,11 @@ def _levels_again(values: Sequence[Any], category: Category) -> npt.NDArray[np.f
     if unknown.size:
         raise InputError(
             f"column {category.name!r} holds {values[unknown[0]]!r} in row {unknown[0]}, which no "
-            f"row had that the model was fitted on ({listing(category.levels)}); replace it, or "
+            f"row had that the model was fitted on ({join_items(category.levels)}); replace it, or "
             f"fit again with such rows"
         )
     coded = Levels(category.levels, codes, category.levels.index(category.reference))
-    out = np.empty((len(values), len(coded.coded)))
+    out = np.empty((len(values), len(coded.coded_labels)))
     coded.write(out)
     return out
 
@@ -212,8 +211,8 @@ def _coded(
     numbers = [part for part in parts if not isinstance(part, Levels)]
     # Booleans take no more room than what stands beside them.
     dtype = np.result_type(np.bool_, *numbers)
-    check_room(levels, n_rows, dtype.itemsize)
-    width = len(numbers) + sum(len(found.coded) for found in levels.values())
+    check_coded_size(levels, n_rows, dtype.itemsize)
+    width = len(numbers) + sum(len(found.coded_labels) for found in levels.values())
     values = np.empty((n_rows, width), dtype=dtype, order="F")
     taken, coded_names, categories = set(names), list[str](), list[Category]()
     for j, (name, part) in enumerate(zip(names, parts, strict=True)):
@@ -222,7 +221,7 @@ def _coded(
             values[:, first] = part
             coded_names.append(name)
             continue
-        coded_names += name_coded(name, part.coded, taken)
+        coded_names += coded_names(name, part.coded_labels, taken)
         part.write(values[:, first : len(coded_names)])
         categories.append(Category(name, j, first, part.labels, part.labels[part.reference]))
     return values, tuple(coded_names), tuple(categories)
@@ -247,12 +246,12 @@ def _named_frame(X: Any) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
     repeated = [name for name, count in Counter(raw_names).items() if count > 1]
     if repeated:
         raise InputError(
-            f"duplicate column names: {listing(repeated)}; rename them so that the answer can "
+            f"duplicate column names: {join_items(repeated)}; rename them so that the answer can "
             f"name its columns"
         )
     _refuse_mixed_names(columns)
     if nw.dependencies.is_pyarrow_table(X):
-        X = plain_numbers(X)
+        X = decode_numbers(X)
     frame = nw.from_native(X, eager_only=True)
     if not frame.columns:
         raise InputError("Found array with 0 feature(s): X has no columns")
@@ -265,7 +264,7 @@ def _refuse_mixed_names(columns: Sequence[Any]) -> None:
     if others and any(type(name) is str for name in columns):
         kinds = ", ".join(sorted({type(name).__name__ for name in others}))
         raise InputError(
-            f"some column names of X are text and others are not: {listing(others)} ({kinds}); "
+            f"some column names of X are text and others are not: {join_items(others)} ({kinds}); "
             f"make them all text, for example with X.columns = X.columns.astype(str)"
         )
 
@@ -309,9 +308,9 @@ def _refuse_other_kinds(frame: nw.DataFrame[Any], allowed: str) -> None:
         if not (_is_number(dtype) or (allowed == _NUMBERS_AND_TEXT and dtype in _TEXT_KINDS))
     ]
     if other:
-        kinds = listing({str(schema[name]) for name in other})
+        kinds = join_items({str(schema[name]) for name in other})
         raise InputError(
-            f"columns that are not {allowed}: {listing(other)} (dtype {kinds}); drop them, or code "
+            f"columns that are not {allowed}: {join_items(other)} (dtype {kinds}); drop them, or code "
             f"them as numbers first (for example one-hot)"
         )
 
@@ -320,7 +319,7 @@ def _refuse_nulls(frame: nw.DataFrame[Any]) -> None:
     counts = frame.select(nw.all().null_count()).row(0)
     missing = {name: int(n) for name, n in zip(frame.columns, counts, strict=True) if n}
     if missing:
-        shown = listing((f"{n} in {name!r}" for name, n in missing.items()), quoted=False)
+        shown = join_items((f"{n} in {name!r}" for name, n in missing.items()), quoted=False)
         raise InputError(
             f"Input X contains NaN or missing values ({shown}); fill them in (sklearn.impute), "
             f"drop those rows, or drop those columns"

@@ -21,11 +21,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from exactk.data.design_matrix import Rows, offset_columns
+from exactk.data.design_matrix import DesignMatrix, far_from_zero
 from exactk.data.moments import Margins, Moments
 from exactk.data.targets import Target
 from exactk.errors import InputError
-from exactk.params import Whole
+from exactk.params import Integer
 from exactk.types import Floats, Indices
 
 __all__ = ["ColumnGram", "Gram", "GramMode", "WholeGram", "check_memory_limit", "choose_gram"]
@@ -125,7 +125,7 @@ class WholeGram(Gram):
 class _Table:
     """What is needed to read the table again."""
 
-    rows: Rows
+    rows: DesignMatrix
     target: Target
     weights: Floats | None
     mean: Floats
@@ -174,36 +174,36 @@ class ColumnGram(Gram):
         return self._addresses if self._matrix is None else self._matrix.addresses()
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> DesignMatrix:
         """The table that columns are read from."""
         return self._table.rows
 
     @property
-    def affordable(self) -> bool:
+    def full_gram_is_affordable(self) -> bool:
         """Whether the whole matrix is here, or will be once it has become the cheaper choice."""
         fits = 8 * self.rows.n_features**2 <= self._limit
         return self._matrix is not None or (fits and not self._stay)
 
     @property
-    def batch_saves(self) -> float:
+    def batch_saving(self) -> float:
         """Rough seconds that a column costs less in a batch than by itself."""
         return 0.0 if self._matrix is not None else self.rows.pass_cost - self.rows.column_cost
 
-    def restricted_cost(self, n_columns: int) -> float:
+    def subproblem_cost(self, n_columns: int) -> float:
         """Rough seconds to copy some columns out of the table and multiply them with each other."""
         share = n_columns / self.rows.n_features
         return self.rows.pass_cost + self.rows.gram_cost * share**2
 
     @property
-    def free_products(self) -> int:
+    def n_cheap_products(self) -> int:
         """How many columns have a Gram matrix that costs half as much as a pass over the table."""
         return int(self.rows.n_features * np.sqrt(self.rows.pass_cost / self.rows.gram_cost / 2))
 
-    def restricted_room(self) -> int:
+    def subproblem_capacity(self) -> int:
         """How many columns may be copied out: they and their Gram matrix keep to the limit each."""
         return int(min(self._limit / self.rows.column_bytes, np.sqrt(self._limit / 8)))
 
-    def restricted(self, columns: Indices) -> ColumnGram:
+    def subproblem(self, columns: Indices) -> ColumnGram:
         """Return the Gram matrix of some columns that are copied out as a table of their own."""
         table = self._table
         place = np.flatnonzero(np.isin(columns, table.offset))
@@ -221,7 +221,7 @@ class ColumnGram(Gram):
         with self._lock:
             wanted = [p for p in dict.fromkeys(map(int, indices)) if not self.holds(p)]
             wanted = wanted[: self._most_kept]
-            if wanted and not self._buying_pays(len(wanted)):
+            if wanted and not self._full_gram_is_cheaper(len(wanted)):
                 for part, fetched in self._fetch_in_parts(wanted):
                     self._keep(part, fetched)
 
@@ -236,7 +236,7 @@ class ColumnGram(Gram):
         for i, p in enumerate(map(int, indices)):
             places.setdefault(p, []).append(i)
         missing = [p for p in places if p not in self._kept]
-        if missing and self._buying_pays(len(missing)):
+        if missing and self._full_gram_is_cheaper(len(missing)):
             self.whole()
             return self._take(indices, out)
         if out is None:
@@ -278,7 +278,7 @@ class ColumnGram(Gram):
         if kept is not None:
             self._kept.move_to_end(p)
             return kept
-        if self._buying_pays(1):
+        if self._full_gram_is_cheaper(1):
             self.whole()
             return self._column(p)
         fetched = self._fetch([p])
@@ -290,11 +290,11 @@ class ColumnGram(Gram):
         """How many columns the memory limit allows to keep."""
         return max(1, self._limit // (8 * self.rows.n_features))
 
-    def _buying_pays(self, n_columns: int) -> bool:
-        rent = self._spent + self._rent(n_columns)
-        return self._matrix is None and self.affordable and rent >= self.rows.gram_cost
+    def _full_gram_is_cheaper(self, n_columns: int) -> bool:
+        rent = self._spent + self._fetch_cost(n_columns)
+        return self._matrix is None and self.full_gram_is_affordable and rent >= self.rows.gram_cost
 
-    def _rent(self, n_columns: int) -> float:
+    def _fetch_cost(self, n_columns: int) -> float:
         return self.rows.pass_cost + (n_columns - 1) * self.rows.column_cost
 
     def _fetch_in_parts(self, columns: list[int]) -> Iterator[tuple[list[int], Floats]]:
@@ -312,7 +312,7 @@ class ColumnGram(Gram):
         out *= table.scale[columns][:, None]
         self.columns_read += len(indices)
         self.passes += 1
-        self._spent += self._rent(len(indices))
+        self._spent += self._fetch_cost(len(indices))
         return out
 
     def _keep(self, columns: list[int], fetched: Floats) -> None:
@@ -348,14 +348,14 @@ def check_memory_limit(memory_limit: Any) -> None:
     ...
     exactk.errors.InputError: memory_limit must be a number of bytes, zero or more, not '4GB'
     """
-    if not Whole(0).allows(memory_limit):
+    if not Integer(0).allows(memory_limit):
         raise InputError(
             f"memory_limit must be a number of bytes, zero or more, not {memory_limit!r}"
         )
 
 
 def choose_gram(
-    rows: Rows,
+    rows: DesignMatrix,
     target: Target,
     weights: Floats | None,
     mode: GramMode,
@@ -378,7 +378,7 @@ def choose_gram(
 
 
 def column_gram(
-    rows: Rows,
+    rows: DesignMatrix,
     target: Target,
     weights: Floats | None,
     read: Margins,
@@ -387,7 +387,7 @@ def column_gram(
     memory_limit: int,
 ) -> ColumnGram:
     """Build a Gram that reads its columns from the table."""
-    offset = offset_columns(read.x_mean, read.scatter, read.weight)
+    offset = far_from_zero(read.x_mean, read.scatter, read.weight)
     table = _Table(rows, target, weights, read.x_mean, scale, offset)
     return ColumnGram(table, memory_limit, stay=mode == "columns")
 

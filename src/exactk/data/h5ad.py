@@ -9,7 +9,7 @@ from typing import Any
 from exactk.errors import (
     InputError,
     MissingExtraError,
-    listing,
+    join_items,
 )
 
 __all__ = ["is_h5ad", "read_h5ad", "stored_bytes"]
@@ -67,7 +67,7 @@ def _other_parts(file: Path) -> str:
         with h5py.File(file, "r") as opened:
             if {"obs", "var"} <= opened.keys():
                 return ""
-            parts = listing(opened.keys()) or "nothing"
+            parts = join_items(opened.keys()) or "nothing"
     except OSError:
         return ""
     return f"it is HDF5 and no AnnData, which has 'obs' and 'var', and this has {parts}"

@@ -21,8 +21,8 @@ from exactk.data.archive import (
     read_archive,
     write_archive,
 )
-from exactk.errors import InputError, listing
-from exactk.params import Whole
+from exactk.errors import InputError, join_items
+from exactk.params import Integer
 from exactk.types import Floats
 
 __all__ = [
@@ -125,7 +125,7 @@ class Moments:
         diagonal: Floats = np.diagonal(self.xx)
         return diagonal
 
-    def checked(self) -> Moments:
+    def validate(self) -> Moments:
         """Return these moments in float64, or raise where no table can have them."""
         size = {"d": len(self.x_mean), "c": len(self.y_mean)}
         shapes = {name: tuple(size[one] for one in sizes) for name, sizes in ARRAYS.items()}
@@ -139,7 +139,7 @@ class Moments:
                 raise InputError(f"moments: {name} holds NaN or infinity")
         if not (np.isfinite(self.weight) and self.weight > 0):
             raise InputError(f"moments: weight must be above 0, not {self.weight!r}")
-        Whole(1)("moments: n_rows", self.n_rows)
+        Integer(1)("moments: n_rows", self.n_rows)
         for name, held, wanted in (
             ("feature_names", self.feature_names, size["d"]),
             ("classes", self.classes, size["c"]),
@@ -147,9 +147,9 @@ class Moments:
             if held is not None and len(held) != wanted:
                 raise InputError(f"moments: {name} has {len(held)} entries, not {wanted}")
             if held is not None and len(set(held)) != wanted:
-                raise InputError(f"moments: {name} has an entry twice: {listing(held)}")
+                raise InputError(f"moments: {name} has an entry twice: {join_items(held)}")
         if self.classes is not None and not _is_sorted(self.classes):
-            raise InputError(f"moments: classes are not sorted: {listing(self.classes)}")
+            raise InputError(f"moments: classes are not sorted: {join_items(self.classes)}")
         kept = replace(self, n_rows=int(self.n_rows), weight=float(self.weight), **arrays)
         kept._check_products()
         return kept
@@ -221,7 +221,7 @@ class Moments:
         ...     Moments.load(f"{folder}/today.npz").xx
         array([[14.]])
         """
-        kept = self.checked()
+        kept = self.validate()
         facts = {
             "n_rows": int(kept.n_rows),
             "weight": kept.weight,
@@ -245,7 +245,7 @@ class Moments:
                 classes=None if labels is None else labels_from_json(labels),
                 target=facts["target"],
                 **arrays,
-            ).checked()
+            ).validate()
         except (InputError, LookupError, OverflowError, TypeError, ValueError) as error:
             raise InputError(f"{str(path)!r} holds no moments that can be used: {error}") from error
 
@@ -278,7 +278,7 @@ class Moments:
         >>> north.merge(south).classes.tolist(), north.merge(south).y_mean.tolist()
         (['a', 'b'], [0.5, 0.5])
         """
-        one, two = _alike(self, other)
+        one, two = _same_names(self, other)
         weight = one.weight + two.weight
         share = two.weight / weight if weight > 0 else 0.0
         dx, dy = two.x_mean - one.x_mean, two.y_mean - one.y_mean
@@ -312,7 +312,7 @@ class Moments:
         place = {name: j for j, name in enumerate(self.feature_names)}
         unknown = [name for name in names if name not in place]
         if unknown:
-            raise InputError(f"the moments have no column {listing(unknown)}")
+            raise InputError(f"the moments have no column {join_items(unknown)}")
         to = np.array([place[name] for name in names], dtype=np.intp)
         return replace(
             self,
@@ -338,7 +338,7 @@ def _all_finite(array: Floats) -> bool:
         return not array.size or bool(np.isfinite([array.min(), array.max()]).all())
 
 
-def _alike(one: Moments, two: Moments) -> tuple[Moments, Moments]:
+def _same_names(one: Moments, two: Moments) -> tuple[Moments, Moments]:
     """Both with the same columns and classes in the same order, or an error that says why not."""
     if one.target is not None and two.target is not None and one.target != two.target:
         raise InputError(
@@ -358,7 +358,7 @@ def _alike(one: Moments, two: Moments) -> tuple[Moments, Moments]:
             apart = sorted(first ^ second)
             raise InputError(
                 f"moments of different columns cannot merge; only one of the two has "
-                f"{listing(apart)}"
+                f"{join_items(apart)}"
             )
         two = two.with_columns(one.feature_names)
     one = replace(one, target=target, feature_names=names)
@@ -387,7 +387,7 @@ def merged_classes(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> npt.NDArray[
     kinds = {_kind(label) for label in every}
     if len(kinds) > 1:
         raise InputError(
-            f"labels of different kinds cannot be merged ({listing(sorted(kinds))}); make them "
+            f"labels of different kinds cannot be merged ({join_items(sorted(kinds))}); make them "
             f"all strings or all numbers"
         )
     dtype = object if object in (one.dtype, two.dtype) else np.result_type(one, two)

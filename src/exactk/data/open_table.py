@@ -14,17 +14,17 @@ from sklearn.utils import check_array
 from exactk.data.anndata import is_anndata
 from exactk.data.categories import Category
 from exactk.data.dense import DenseRows
-from exactk.data.design_matrix import Rows
+from exactk.data.design_matrix import DesignMatrix
 from exactk.data.frames import is_frame, open_frame
 from exactk.data.sparse import SparseRows
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 
 __all__ = ["check_names", "is_dask", "open_rows"]
 
 
 def open_rows(
     X: Any, feature_names: Sequence[str] | None = None, sample_weight: Any = None
-) -> Rows:
+) -> DesignMatrix:
     """Open a table for reading: array, nested list, sparse matrix, or frame.
 
     Parameters
@@ -71,7 +71,7 @@ def open_rows(
                 input_name="X",
             )
         except ValueError as error:
-            way = _way_out(str(error))
+            way = _hint(str(error))
             # scikit-learn knows its own words by their last point.
             words = str(error).rstrip(".") if way else str(error)
             raise InputError(f"{words}{way}") from error
@@ -117,7 +117,7 @@ def _refuse_elsewhere(X: Any) -> None:
         )
 
 
-def _way_out(message: str) -> str:
+def _hint(message: str) -> str:
     """What to do about an array that scikit-learn refuses, where it does not say so."""
     if "could not convert string" in message:
         return "; a pandas or polars frame may have columns of text"
@@ -146,5 +146,5 @@ def check_names(feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
     names = tuple(str(name) for name in feature_names)
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise InputError(f"duplicate names in feature_names: {listing(repeated)}")
+        raise InputError(f"duplicate names in feature_names: {join_items(repeated)}")
     return names

@@ -13,8 +13,8 @@ from exactk.data.accumulate import (
     mirror_upper,
 )
 from exactk.data.design_matrix import (
-    Rows,
-    offset_columns,
+    DesignMatrix,
+    far_from_zero,
     refuse_non_finite,
 )
 from exactk.data.moments import (
@@ -22,7 +22,7 @@ from exactk.data.moments import (
     Moments,
     add_outer,
 )
-from exactk.data.sparse_entries import ByRow, open_entries
+from exactk.data.sparse_entries import CSRKernels, open_entries
 from exactk.data.sparse_kernels import blocks, entries
 from exactk.data.targets import Target
 from exactk.errors import InputError
@@ -40,7 +40,7 @@ ADD, LOOK, FIND, MULTIPLY = 1.2e-9, 2.5e-10, 1.8e-7, 2.5e-11
 ROW, COLUMN, CALL = 4e-9, 1.5e-8, 1e-4
 
 
-class SparseRows(Rows):
+class SparseRows(DesignMatrix):
     """Rows of a CSR or CSC matrix.
 
     Parameters
@@ -97,14 +97,14 @@ class SparseRows(Rows):
             # Classes make up the whole.
             sums = xy.sum(axis=0) if target.codes is not None else self.products(w[:, None])[0]
             x_mean, scatter = self._mean_and_scatter(sums / total, w, total)
-            offset = offset_columns(x_mean, scatter, total)
+            offset = far_from_zero(x_mean, scatter, total)
             for outputs, right in _weighted_outputs(target, w, y_mean):
                 self.centre_products(xy[outputs], right, x_mean, offset)
         return Margins(int(np.count_nonzero(w)), total, x_mean, y_mean, scatter, xy.T, yy)
 
     def _mean_and_scatter(self, mean: Floats, w: Floats, total: float) -> tuple[Floats, Floats]:
         """Means, and sums of squares about them, of entries stored and not stored."""
-        absent, shift, square = self._entries.spread(w, mean)
+        absent, shift, square = self._entries.centred_sums(w, mean)
         shift = (shift - absent * mean) / total
         scatter = square + absent * mean**2 - total * shift**2
         if not np.isfinite(scatter).all():
@@ -113,17 +113,17 @@ class SparseRows(Rows):
         return mean + shift, np.maximum(scatter, 0.0)
 
     def moments(self, target: Target, weights: Floats | None) -> Moments:  # noqa: D102
-        if not isinstance(self._entries, ByRow):
+        if not isinstance(self._entries, CSRKernels):
             return SparseRows(self._X.tocsr(), self.feature_names).moments(target, weights)
         if self._dense_cost < self._sparse_cost:
             return self._moments_of_blocks(target, weights)
         margins = self.margins(target, weights)
         mean, total = margins.x_mean, margins.weight
-        xx = self._entries.pairs(weights)
+        xx = self._entries.gram_upper(weights)
         add_outer(xx, mean, -total)
         mirror_upper(xx)
         far = np.flatnonzero(total * mean**2 > BENIGN_RATIO * margins.scatter)
-        offset = offset_columns(mean, margins.scatter, total)
+        offset = far_from_zero(mean, margins.scatter, total)
         for strip in _strips(len(far), max(self.n_rows, self.n_features)):
             columns = far[strip]
             xx[columns] = self.gram_columns(columns, weights, mean, offset)
@@ -137,7 +137,7 @@ class SparseRows(Rows):
         accumulator = MomentsAccumulator(self.n_features, target.n_outputs)
         with np.errstate(over="ignore", invalid="ignore"):
             for rows in _strips(self.n_rows, self.n_features + target.n_outputs):
-                accumulator.absorb(
+                accumulator.update(
                     self._X[rows].astype(np.float64).toarray(order="F"),
                     target.block(rows.start, rows.stop),
                     None if weights is None else weights[rows],
@@ -172,7 +172,7 @@ class SparseRows(Rows):
     ) -> Floats:
         out = np.empty_like(centres)
         for own, weights, centre in zip(out, members, centres, strict=True):
-            absent, _, square = self._entries.spread(np.ascontiguousarray(weights), centre)
+            absent, _, square = self._entries.centred_sums(np.ascontiguousarray(weights), centre)
             own[:] = square + absent * centre**2
         return out
 
@@ -200,7 +200,7 @@ class SparseRows(Rows):
     def select(self, indices: Indices) -> SparseRows:  # noqa: D102
         names = self.feature_names
         chosen = None if names is None else tuple(names[j] for j in indices)
-        if isinstance(self._entries, ByRow) and len(np.unique(indices)) == len(indices):
+        if isinstance(self._entries, CSRKernels) and len(np.unique(indices)) == len(indices):
             return _adopted(self._entries.select(indices), chosen)
         # By rows, as products of all pairs of columns are made.
         return _adopted(self._X[:, indices].tocsr(), chosen)

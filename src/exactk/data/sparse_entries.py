@@ -18,18 +18,18 @@ from exactk.data.sparse_kernels import (
     SUMS,
     Lists,
     add_rows,
+    centred_column_sums,
+    centred_row_sums,
     dot_columns,
-    keep_rows,
-    pair_rows,
-    pick_rows,
-    places,
-    spread_columns,
-    spread_rows,
+    gather_columns,
+    gram_rows,
+    inverse_index,
+    select_columns,
 )
-from exactk.native.loader import side_by_side
+from exactk.native.loader import run_in_threads
 from exactk.types import Floats, Indices
 
-__all__ = ["ByColumn", "ByRow", "Entries", "Spread", "open_entries"]
+__all__ = ["CSCKernels", "CSRKernels", "Entries", "Spread", "open_entries"]
 
 Spread = tuple[Floats, Floats, Floats]
 
@@ -67,7 +67,7 @@ class Entries(ABC):
         """``rightᵀ X`` (m × d) for an n × m matrix."""
 
     @abstractmethod
-    def spread(self, weights: Floats, centre: Floats) -> Spread:
+    def centred_sums(self, weights: Floats, centre: Floats) -> Spread:
         """Sums over the entries of each column about a centre.
 
         Parameters
@@ -90,7 +90,7 @@ class Entries(ABC):
         """Columns as an n × m matrix of float64, in Fortran order."""
 
 
-class ByRow(Entries):
+class CSRKernels(Entries):
     """Entries of a table stored by rows (CSR)."""
 
     def __init__(self, X: Any) -> None:
@@ -107,50 +107,52 @@ class ByRow(Entries):
 
     def _weighted_rows(self, left: Floats) -> Floats:
         sums = np.zeros((len(self._parts), len(left), self._X.shape[1]))
-        side_by_side(
+        run_in_threads(
             partial(add_rows, self._X, rows, left[q : q + TASK_COLUMNS], own[q : q + TASK_COLUMNS])
             for rows, own in zip(self._parts, sums, strict=True)
             for q in range(0, len(left), TASK_COLUMNS)
         )
         return sums[0] if len(sums) == 1 else sums.sum(axis=0)
 
-    def spread(self, weights: Floats, centre: Floats) -> Spread:  # noqa: D102
+    def centred_sums(self, weights: Floats, centre: Floats) -> Spread:  # noqa: D102
         sums = np.zeros((len(self._parts), len(centre), SUMS))
         sums[:, :, 0] = centre
-        side_by_side(
-            partial(spread_rows, self._X, rows, weights, own)
+        run_in_threads(
+            partial(centred_row_sums, self._X, rows, weights, own)
             for rows, own in zip(self._parts, sums, strict=True)
         )
-        return _spread(sums.sum(axis=0), weights)
+        return _centred_sums(sums.sum(axis=0), weights)
 
     def columns(self, indices: Indices) -> Floats:  # noqa: D102
         wanted, place = np.unique(indices, return_inverse=True)
         out = np.zeros((len(wanted), self._X.shape[0]))
-        side_by_side(partial(pick_rows, self._X, rows, wanted, out) for rows in self._parts)
+        run_in_threads(partial(gather_columns, self._X, rows, wanted, out) for rows in self._parts)
         return out.T if np.array_equal(wanted, indices) else out[place].T
 
     def select(self, indices: Indices) -> Any:
         """Some columns, each once, as a table of its own."""
-        X, place = self._X, places(indices, self._X.shape[1])
+        X, place = self._X, inverse_index(indices, self._X.shape[1])
         ends = np.zeros(X.shape[0] + 1, dtype=np.int64)
-        side_by_side(partial(keep_rows, X, rows, place, ends[1:], None) for rows in self._parts)
+        run_in_threads(
+            partial(select_columns, X, rows, place, ends[1:], None) for rows in self._parts
+        )
         np.cumsum(ends, out=ends)
         kept = np.empty(ends[-1], X.indices.dtype), np.empty(ends[-1], X.data.dtype)
-        side_by_side(partial(keep_rows, X, rows, place, ends, kept) for rows in self._parts)
+        run_in_threads(partial(select_columns, X, rows, place, ends, kept) for rows in self._parts)
         index, value = kept
         # SciPy would make both the wider type of the two.
         ends = ends.astype(index.dtype)
         return type(X)((value, index, ends), shape=(X.shape[0], len(indices)))
 
-    def pairs(self, weights: Floats | None) -> Floats:
+    def gram_upper(self, weights: Floats | None) -> Floats:
         """``Xᵀ W X`` in its upper half; the lower is of no meaning."""
         d, stored = self._X.shape[1], self._X.nnz
         out = np.zeros((d, d))
         width = max(1, min(LISTED_ENTRIES // max(1, d), LISTED_ENTRIES * d // max(1, stored)))
         for start in range(0, d, width):
             lists = self._lists(slice(start, start + width), weights)
-            side_by_side(
-                partial(pair_rows, self._X, part, lists, start, out)
+            run_in_threads(
+                partial(gram_rows, self._X, part, lists, start, out)
                 for part in _equal_parts(lists[0], COLUMN_PARTS)
             )
         return out
@@ -163,7 +165,7 @@ class ByRow(Entries):
         return strip.indptr.astype(np.int64), listed, factor
 
 
-class ByColumn(Entries):
+class CSCKernels(Entries):
     """Entries of a table stored by columns (CSC)."""
 
     def __init__(self, X: Any) -> None:
@@ -172,14 +174,16 @@ class ByColumn(Entries):
     def products(self, right: Floats) -> Floats:  # noqa: D102
         right = np.ascontiguousarray(right, dtype=np.float64)
         out = np.empty((right.shape[1], self._X.shape[1]))
-        side_by_side(partial(dot_columns, self._X, part, right, out) for part in self._parts)
+        run_in_threads(partial(dot_columns, self._X, part, right, out) for part in self._parts)
         return out
 
-    def spread(self, weights: Floats, centre: Floats) -> Spread:  # noqa: D102
+    def centred_sums(self, weights: Floats, centre: Floats) -> Spread:  # noqa: D102
         sums = np.zeros((len(centre), SUMS))
         sums[:, 0] = centre
-        side_by_side(partial(spread_columns, self._X, part, weights, sums) for part in self._parts)
-        return _spread(sums, weights)
+        run_in_threads(
+            partial(centred_column_sums, self._X, part, weights, sums) for part in self._parts
+        )
+        return _centred_sums(sums, weights)
 
     def columns(self, indices: Indices) -> Floats:  # noqa: D102
         out = np.zeros((len(indices), self._X.shape[0]))
@@ -191,10 +195,10 @@ class ByColumn(Entries):
 
 def open_entries(X: Any) -> Entries:
     """Read a CSR or CSC table the way it is stored."""
-    return ByRow(X) if X.format == "csr" else ByColumn(X)
+    return CSRKernels(X) if X.format == "csr" else CSCKernels(X)
 
 
-def _spread(sums: Floats, weights: Floats) -> Spread:
+def _centred_sums(sums: Floats, weights: Floats) -> Spread:
     _, present, shift, square, count = sums.T
     absent = np.maximum(weights.sum() - present, 0.0)
     return np.where(count == np.count_nonzero(weights), 0.0, absent), shift, square

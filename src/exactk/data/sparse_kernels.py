@@ -24,16 +24,16 @@ __all__ = [
     "Lists",
     "add_rows",
     "blocks",
+    "centred_column_sums",
+    "centred_row_sums",
     "dot_columns",
     "entries",
-    "keep_rows",
+    "gather_columns",
+    "gram_rows",
+    "inverse_index",
     "library",
     "library_path",
-    "pair_rows",
-    "pick_rows",
-    "places",
-    "spread_columns",
-    "spread_rows",
+    "select_columns",
 ]
 
 Lists = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]
@@ -155,7 +155,7 @@ def add_rows(X: Any, rows: slice, right: Floats, out: Floats) -> None:
     compiled(rows.start, rows.stop, right.ctypes.data, right.shape[1], out.ctypes.data, d, m)
 
 
-def spread_rows(X: Any, rows: slice, weights: Floats, sums: Floats) -> None:
+def centred_row_sums(X: Any, rows: slice, weights: Floats, sums: Floats) -> None:
     """Add up the entries of some rows about a centre, for a table stored by rows.
 
     `sums` is d × 5: the centre of each column, and what is added to: the weight of its entries,
@@ -170,7 +170,7 @@ def spread_rows(X: Any, rows: slice, weights: Floats, sums: Floats) -> None:
     compiled(rows.start, rows.stop, weights.ctypes.data, sums.ctypes.data)
 
 
-def spread_columns(X: Any, columns: slice, weights: Floats, sums: Floats) -> None:
+def centred_column_sums(X: Any, columns: slice, weights: Floats, sums: Floats) -> None:
     """Do as `spread_rows` for some columns of a table stored by columns; sums are zero before."""
     compiled = _compiled("spread_columns", X)
     if compiled is None:
@@ -188,7 +188,7 @@ def _add_spread(sums: Floats, column: Indices, weight: Floats, value: Floats) ->
         sums[:, place] += np.bincount(column, part, minlength=len(sums))
 
 
-def pick_rows(X: Any, rows: slice, wanted: Indices, out: Floats) -> None:
+def gather_columns(X: Any, rows: slice, wanted: Indices, out: Floats) -> None:
     """Write the columns `wanted`, ascending, of some rows into ``out[:, rows]``, zero before."""
     compiled = _compiled("pick_rows", X)
     if compiled is None:
@@ -196,7 +196,7 @@ def pick_rows(X: Any, rows: slice, wanted: Indices, out: Floats) -> None:
             found = _piece(X, block)[:, wanted].tocoo()
             out[found.col, block.start + found.row] = found.data
         return
-    place = places(wanted, X.shape[1])
+    place = inverse_index(wanted, X.shape[1])
     columns = wanted.astype(np.int64)
     compiled(
         rows.start, rows.stop, columns.ctypes.data, len(columns), place.ctypes.data,
@@ -204,14 +204,14 @@ def pick_rows(X: Any, rows: slice, wanted: Indices, out: Floats) -> None:
     )  # fmt: skip
 
 
-def places(wanted: Indices, n_columns: int) -> npt.NDArray[np.int32]:
+def inverse_index(wanted: Indices, n_columns: int) -> npt.NDArray[np.int32]:
     """Where each column stands among those wanted, -1 for the others."""
     place = np.full(n_columns, -1, dtype=np.int32)
     place[wanted] = np.arange(len(wanted))
     return place
 
 
-def keep_rows(
+def select_columns(
     X: Any, rows: slice, place: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], kept: Any
 ) -> None:
     """Copy the entries of wanted columns of some rows, in the order in which they are stored.
@@ -243,7 +243,7 @@ def keep_rows(
         kept[0][to], kept[1][to] = place[column[wanted]], X.data[inside][wanted]
 
 
-def pair_rows(X: Any, columns: slice, lists: Lists, first: int, out: Floats) -> None:
+def gram_rows(X: Any, columns: slice, lists: Lists, first: int, out: Floats) -> None:
     """Add products of some columns of a table stored by rows with those from them on to `out`.
 
     Parameters

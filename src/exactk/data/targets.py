@@ -13,18 +13,18 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils.multiclass import type_of_target
 
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.types import Floats
 
 __all__ = [
     "MOST_WEIGHT",
     "Target",
     "Task",
-    "code_target",
-    "code_weights",
+    "apply_class_weights",
+    "encode_target",
+    "encode_weights",
     "is_missing",
     "refuse_amounts",
-    "weigh_classes",
 ]
 
 Task = Literal["auto", "classification", "regression"]
@@ -99,7 +99,7 @@ class Target:
         return part.block(0, part.n_rows)
 
 
-def code_weights(sample_weight: Any, n_rows: int) -> Floats | None:
+def encode_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """Check sample weights: one finite, non-negative number a row, not all zero."""
     if sample_weight is None:
         return None
@@ -145,7 +145,7 @@ def code_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     return weights
 
 
-def weigh_classes(class_weight: Any, target: Target, weights: Floats | None) -> Floats | None:
+def apply_class_weights(class_weight: Any, target: Target, weights: Floats | None) -> Floats | None:
     """Return the weights of the rows times those of their classes.
 
     Parameters
@@ -184,7 +184,7 @@ def weigh_classes(class_weight: Any, target: Target, weights: Floats | None) -> 
             f"{class_weight!r}"
         )
     # Rows whose label is not known have weight zero.
-    return code_weights(rows * each[np.maximum(codes, 0)], target.n_rows)
+    return encode_weights(rows * each[np.maximum(codes, 0)], target.n_rows)
 
 
 def _named_weights(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -> Floats:
@@ -211,7 +211,7 @@ def _named_weights(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -
     return each
 
 
-def code_target(y: Any, task: Task = "auto", weights: Floats | None = None) -> Target:
+def encode_target(y: Any, task: Task = "auto", weights: Floats | None = None) -> Target:
     """Code a target of any kind.
 
     Parameters
@@ -419,7 +419,7 @@ def _code_labels(values: npt.NDArray[Any], counted: npt.NDArray[Any]) -> Target:
     except TypeError as error:
         kinds = sorted({type(v).__name__ for v in counted})
         raise InputError(
-            f"y mixes labels that cannot be sorted together ({listing(kinds)}); make them all "
+            f"y mixes labels that cannot be sorted together ({join_items(kinds)}); make them all "
             f"strings or all numbers"
         ) from error
     if len(classes) < 2:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from exactk.data.design_matrix import Rows
+from exactk.data.design_matrix import DesignMatrix
 from exactk.data.gram import Gram
 from exactk.data.moments import Margins, Moments
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.types import Floats, Indices
 
-__all__ = ["TINY_SQUARE", "UnitColumns", "are_shares", "column_scales", "usable_columns"]
+__all__ = ["TINY_SQUARE", "UnitColumns", "are_proportions", "column_scales", "usable_columns"]
 
 
 # Spread below this many roundings of the mean is no spread: the column is constant.
@@ -22,7 +22,7 @@ PAIR_VALUES = 2**20
 
 
 def usable_columns(
-    read: Margins | Moments, rows: Rows | None = None, weights: Floats | None = None
+    read: Margins | Moments, rows: DesignMatrix | None = None, weights: Floats | None = None
 ) -> Indices:
     """Return the columns that are not constant over the rows of non-zero weight."""
     spread = read.scatter
@@ -35,7 +35,7 @@ def usable_columns(
 
 
 def _refuse_underflow(
-    rows: Rows, suspects: Indices, weights: Floats | None, step: int = 64
+    rows: DesignMatrix, suspects: Indices, weights: Floats | None, step: int = 64
 ) -> None:
     """Columns whose squares are lost to underflow are not constant: say so."""
     counted = slice(None) if weights is None else np.flatnonzero(weights)
@@ -45,13 +45,13 @@ def _refuse_underflow(
         values = rows.columns(part)[counted]
         lost = part[(values != values[:1]).any(axis=0)]
         if lost.size:
-            shown = listing(names[j] if names else f"x{j}" for j in lost)
+            shown = join_items(names[j] if names else f"x{j}" for j in lost)
             raise InputError(
                 f"the values of column {shown} are so small that their squares vanish; rescale them"
             )
 
 
-def are_shares(weight: float) -> bool:
+def are_proportions(weight: float) -> bool:
     """Whether weights that sum to this are shares of the rows, not counts; rounding aside."""
     return weight <= 1.0 + 1e-9
 
@@ -63,7 +63,7 @@ def column_scales(read: Margins | Moments, usable: Indices, scale: bool) -> Floa
         out[usable] = 1.0
         return out
     # n − 1 as in the papers; weights that sum to one or less are shares, not counts.
-    degrees = read.weight if are_shares(read.weight) else read.weight - 1
+    degrees = read.weight if are_proportions(read.weight) else read.weight - 1
     out[usable] = np.sqrt(degrees / read.scatter[usable])
     return out
 
@@ -74,7 +74,7 @@ class UnitColumns:
     def __init__(
         self,
         held: Gram,
-        rows: Rows | None,
+        rows: DesignMatrix | None,
         weights: Floats | None,
         mean: Floats,
         scale: Floats,
@@ -83,7 +83,7 @@ class UnitColumns:
         self._held, self._rows, self._weights = held, rows, weights
         self._mean, self._scale, self._size = mean, scale, size
 
-    def shadows(self) -> Floats:
+    def random_projection(self) -> Floats:
         """Return the product of every column with one random vector."""
         rng = np.random.default_rng(0)
         unit = np.divide(1.0, self._size, out=np.zeros_like(self._size), where=self._size > 0)
@@ -99,7 +99,7 @@ class UnitColumns:
         product = self._rows.products(right)[0] - right.sum() * self._mean
         return product * self._scale * unit
 
-    def correlate(self, first: Indices, second: Indices) -> Floats:
+    def pairwise_correlation(self, first: Indices, second: Indices) -> Floats:
         """Return the correlation of each column in `first` with that beside it in `second`."""
         out = np.empty(len(first))
         if self._rows is None:

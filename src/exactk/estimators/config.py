@@ -16,16 +16,16 @@ from exactk.losses.registry import read_loss, task_of
 from exactk.methods import registry
 from exactk.methods.base import Method
 from exactk.model_selection.choose_k import (
-    SizeChoice,
-    check_sizing,
+    AutoKResult,
+    check_size_options,
     choose_k,
     largest_size,
 )
 from exactk.model_selection.cross_validation import row_groups
-from exactk.model_selection.ridge import resolve_ridge
+from exactk.model_selection.ridge import find_ridge
 from exactk.params import (
+    Boolean,
     Choice,
-    Flag,
     Number,
 )
 from exactk.problem.constraints import CONSTRAINTS, Count
@@ -36,14 +36,14 @@ from exactk.proof.results import Certificate
 from exactk.result import Result, Status
 from exactk.solve import solve
 
-__all__ = ["Asked"]
+__all__ = ["SelectorConfig"]
 
 # Seconds for a proof where no number is given.
 PROOF_SECONDS = 60.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Asked:
+class SelectorConfig:
     """The parameters of a `TopKSelector`, and what follows from them without scikit-learn.
 
     Examples
@@ -77,7 +77,7 @@ class Asked:
     constraints: dict[str, Any]
 
     @classmethod
-    def of(cls, selector: Any) -> Asked:
+    def of(cls, selector: Any) -> SelectorConfig:
         """Take the parameters of a selector as they are."""
         taken = {
             part.name: getattr(selector, part.name)
@@ -87,11 +87,11 @@ class Asked:
         constraints = {name: getattr(selector, name) for name in CONSTRAINTS}
         return cls(method_given=selector.method, constraints=constraints, **taken)
 
-    def checked(self) -> Asked:
+    def checked(self) -> SelectorConfig:
         """Return itself, or say what is wrong that no table can make right."""
         if isinstance(self.k, str) and self.k != "auto":
             raise InputError(f"k must be a whole number or 'auto', not {self.k!r}")
-        check_sizing(self.criterion, self.rule, self.k_max, self.cv)
+        check_size_options(self.criterion, self.rule, self.k_max, self.cv)
         Choice(words=get_args(Count))("count", self.constraints["count"])
         self.method.check()
         loss = read_loss(self.loss)
@@ -100,7 +100,7 @@ class Asked:
                 f"certify proves choices by squared loss, and loss is {loss.name!r}; leave certify "
                 f"out, or take loss='squared' or 'optimal_scoring'"
             )
-        if not Flag().allows(self.certify) and not Number("(0, inf]").allows(self.certify):
+        if not Boolean().allows(self.certify) and not Number("(0, inf]").allows(self.certify):
             raise InputError(
                 f"certify must be True, False or a number of seconds above 0, not {self.certify!r}"
             )
@@ -169,7 +169,7 @@ class Asked:
             problem = problem.with_constraints(**self.constraints)
         return problem
 
-    def solve(self, problem: Problem, groups: Any = None) -> tuple[Result, SizeChoice | None]:
+    def solve(self, problem: Problem, groups: Any = None) -> tuple[Result, AutoKResult | None]:
         """Solve for k features, or for the number that the data choose.
 
         Parameters
@@ -205,7 +205,7 @@ class Asked:
 
     def with_ridge(self, problem: Problem, k: int) -> Problem:
         """Return the problem with the ridge that is asked for, at k features."""
-        ridge = resolve_ridge(self.ridge, problem, k, random_state=self.random_state)
+        ridge = find_ridge(self.ridge, problem, k, random_state=self.random_state)
         return problem.with_ridge(ridge)
 
     def largest(self, problem: Problem) -> int:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactk.data.frames import (
     as_table,
-    code_again,
+    encode_like,
     is_frame,
     take_columns,
 )
@@ -54,7 +54,7 @@ class _TopKModel(TopKSelector):
             if not is_frame(X):
                 raise InputError("the model was fitted on text or categories: X must be a frame")
             validate_data(self, X, reset=False, skip_check_array=True)
-            taken = code_again(take_columns(X, chosen), self._coding)
+            taken = encode_like(take_columns(X, chosen), self._coding)
         else:
             taken = validate_data(self, X, reset=False, accept_sparse="csr")[:, chosen]
         predicted: Floats = np.asarray(taken @ self.coef_[:, self._columns].T) + self.intercept_
@@ -245,7 +245,7 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         whole = problem.gram.block(S)
         within = whole - (means.T * counts) @ means
         if problem.reads_rows(len(S)) and target.codes is not None:
-            counted = problem.counted
+            counted = problem.weighted_rows
             codes = target.codes[counted]
             w = 1.0 if problem.weights is None else problem.weights[counted, None]
             x = problem.standardised(S)[0][counted] - means[codes]

@@ -20,8 +20,8 @@ from exactk.data.frames import (
 from exactk.data.open_table import is_dask
 from exactk.data.targets import Task
 from exactk.errors import InputError
-from exactk.estimators.config import Asked
-from exactk.export.saved_selection import FrozenChoice
+from exactk.estimators.config import SelectorConfig
+from exactk.export.saved_selection import SavedSelection
 from exactk.losses.base import Loss
 from exactk.methods.base import Method
 from exactk.problem.constraints import Count
@@ -280,12 +280,12 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             After Ctrl-C; the selector is then fitted with the best found until then, unless
             ``k="auto"`` had not tried all sizes.
         """
-        asked = Asked.of(self).checked()
+        asked = SelectorConfig.of(self).checked()
         problem = asked.problem(X, y, sample_weight)
         self._check(problem)
         # Values are checked by now; names and width are noted as scikit-learn does.
         validate_data(self, _header(X), skip_check_array=True)
-        self.n_features_in_ = int(problem.origins[-1]) + 1
+        self.n_features_in_ = int(problem.input_columns[-1]) + 1
         result, choice = asked.solve(problem, groups)
         certificate = asked.prove(problem, result)
         if certificate is not None:
@@ -294,7 +294,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self.result_, self.k_ = result, result.k
         self._note("choice_", choice)
         self._note("path_", None if choice is None else choice.table)
-        origins = problem.origins
+        origins = problem.input_columns
         # The columns that a category is coded as enter together: the first stands for all.
         chosen = list(dict.fromkeys(origins[result.order].tolist()))
         self.selected_ = np.array(chosen, dtype=np.intp)
@@ -343,7 +343,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         >>> [result.support.tolist() for result in path]
         [[2], [1, 3], [1, 2, 3]]
         """
-        asked = Asked.of(self).checked()
+        asked = SelectorConfig.of(self).checked()
         problem = asked.problem(X, y, sample_weight)
         k_max = problem.check_k(asked.largest(problem) if k_max is None else k_max)
         return solve_path(
@@ -378,13 +378,13 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         >>> exactk.explain(selector.problem(X, y), selector.result_).support
         array([1, 3])
         """
-        asked = Asked.of(self).checked()
+        asked = SelectorConfig.of(self).checked()
         problem = asked.problem(X, y, sample_weight)
         if hasattr(self, "ridge_"):
             return problem.with_ridge(self.ridge_)
         return asked.with_ridge(problem, problem.check_k(asked.largest(problem)))
 
-    def freeze(self, path: str | os.PathLike[str] | None = None) -> FrozenChoice:
+    def export(self, path: str | os.PathLike[str] | None = None) -> SavedSelection:
         """Return what was chosen as plain values, for production without exactk.
 
         Parameters
@@ -409,7 +409,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         (('x1', 'x3'), ('x3', 'x1'))
         """
         check_is_fitted(self)
-        choice = FrozenChoice.of_selector(self)
+        choice = SavedSelection.from_selector(self)
         if path is not None:
             choice.save(path)
         return choice
@@ -503,7 +503,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         coded = {category.column: category for category in problem.categories}
         self._coding = {at: coded[j] for at, j in enumerate(chosen) if j in coded}
         # Columns of `coef_` that the selected features are coded as, in their order.
-        self._columns = np.flatnonzero(np.isin(problem.origins, chosen))
+        self._columns = np.flatnonzero(np.isin(problem.input_columns, chosen))
         self._task = problem.task
 
     def _note_proof(self, certificate: Certificate | None) -> None:

@@ -15,43 +15,43 @@ from exactk.errors import (
     ExactkError,
     InputError,
     UnknownOptionError,
-    nearest,
+    did_you_mean,
 )
 from exactk.estimators.selector import TopKSelector
 from exactk.evaluation.competitors import (
-    Contender,
-    contenders,
+    Competitor,
+    make_competitors,
     named_methods,
 )
 from exactk.evaluation.fold_data import (
-    Given,
-    GivenArrays,
-    GivenProblem,
+    ArrayData,
+    EvaluationData,
+    ProblemData,
 )
 from exactk.evaluation.holdout import (
     check_sizes,
     estimator_name,
+    make_scorer,
     make_splits,
-    make_trial,
     score_baseline,
     score_columns,
     search_seed,
 )
 from exactk.evaluation.sklearn_baselines import OutOfTimeError
 from exactk.model_selection.cross_validation import Split
-from exactk.model_selection.scoring import Trial
+from exactk.model_selection.scoring import HoldoutScorer
 from exactk.params import Seed
 from exactk.problem.constraints import CONSTRAINTS
 from exactk.problem.problem import Problem
 from exactk.result import Status
 from exactk.solve import check_time_limit
-from exactk.utils.progress import counting
-from exactk.utils.records_table import Tidy
+from exactk.utils.progress import show_count
+from exactk.utils.records_table import RecordsTable
 
 __all__ = [
     "DEFAULT_METHODS",
     "Comparison",
-    "Outcome",
+    "MethodOutcome",
     "compare",
     "tabulate",
 ]
@@ -104,8 +104,8 @@ class Comparison:
         Numbers of the rows.
     """
 
-    table: Tidy
-    folds: Tidy
+    table: RecordsTable
+    folds: RecordsTable
     k: int
     ridge: float
     baseline: float
@@ -143,7 +143,7 @@ class Comparison:
         """Return the table as aligned lines for the eye, numbers rounded."""
         first, *_ = rows = self.table.to_dicts()
         head = ["method", self.scoring, "difference", "excess", "stability", "seconds", "shared"]
-        table = Tidy(head, [_shown(row, row is first) for row in rows])
+        table = RecordsTable(head, [_shown(row, row is first) for row in rows])
         return table[[name for name in head if seconds or name != "seconds"]].to_text().splitlines()
 
     def __repr__(self) -> str:
@@ -187,7 +187,7 @@ def _with_error(value: float, error: float, style: str = "z.3f") -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class MethodOutcome:
     """What became of one method; without scores it gave no answer.
 
     Attributes
@@ -217,7 +217,9 @@ class Outcome:
     keeps_rules: bool = True
 
 
-def tabulate(outcomes: Sequence[Outcome], total: float = 0.0) -> tuple[Tidy, Tidy]:
+def tabulate(
+    outcomes: Sequence[MethodOutcome], total: float = 0.0
+) -> tuple[RecordsTable, RecordsTable]:
     """Return the table of the methods and that of the folds; the first method is the reference.
 
     Parameters
@@ -245,10 +247,10 @@ def tabulate(outcomes: Sequence[Outcome], total: float = 0.0) -> tuple[Tidy, Tid
         for one in outcomes
         for number, (score, names) in enumerate(zip(one.scores, one.chosen, strict=True), start=1)
     ]
-    return Tidy(COLUMNS, rows), Tidy(FOLD_COLUMNS, folds)
+    return RecordsTable(COLUMNS, rows), RecordsTable(FOLD_COLUMNS, folds)
 
 
-def _row(one: Outcome, first: Outcome, least: float, nothing: float) -> list[Any]:
+def _row(one: MethodOutcome, first: MethodOutcome, least: float, nothing: float) -> list[Any]:
     mean, error, difference, difference_error, excess, shared = nan, nan, nan, nan, nan, None
     if one.scores:
         mean, error = _mean(one.scores)
@@ -379,9 +381,9 @@ def compare(
     chooser = TopKSelector(k=k, ridge=ridge, time_limit=limit, random_state=seed, **options)
     given = _given(X, y, sample_weight, chooser, groups)
     k = given.problem.check_k(k)
-    listed = contenders(named, given, seed, limit)
+    listed = make_competitors(named, given, seed, limit)
     splits = make_splits(given, cv, random_state)
-    trial = make_trial(given, estimator, scoring)
+    trial = make_scorer(given, estimator, scoring)
     check_sizes(given, splits)
     baseline = score_baseline(given, trial, splits)
     graded = given.asked.with_ridge(given.problem, k)
@@ -392,7 +394,7 @@ def compare(
             whole = _all_features(given, trial, splits)
         except KeyboardInterrupt:
             message = "stopped by the user before the score with all features"
-    total = graded.total if graded.loss.by_moments else graded.without_columns[1]
+    total = graded.total if graded.loss.by_moments else graded.null_model[1]
     table, folds = tabulate(outcomes, total)
     return Comparison(
         table=table, folds=folds, k=k, ridge=graded.ridge, baseline=float(np.mean(baseline)),
@@ -408,32 +410,34 @@ def _check_options(options: dict[str, Any]) -> None:
             raise UnknownOptionError("compare has no option 'method'; give methods=[...]")
         if name not in OPTIONS:
             raise UnknownOptionError(
-                f"compare has no option {name!r}{nearest(name, OPTIONS)} (its options are "
+                f"compare has no option {name!r}{did_you_mean(name, OPTIONS)} (its options are "
                 f"{', '.join(OPTIONS)}); parameters of one method go into a method object, such as "
                 f"exactk.methods.registry.create('gsrfs', lam=0.1)"
             )
 
 
-def _given(X: Any, y: Any, sample_weight: Any, chooser: TopKSelector, groups: Any) -> Given:
+def _given(
+    X: Any, y: Any, sample_weight: Any, chooser: TopKSelector, groups: Any
+) -> EvaluationData:
     if not isinstance(X, Problem):
-        return GivenArrays(X, y, sample_weight, chooser, groups)
+        return ArrayData(X, y, sample_weight, chooser, groups)
     if y is not None or sample_weight is not None:
         raise InputError("y and sample_weight cannot be given beside a Problem, which has its own")
-    return GivenProblem(X, chooser, groups)
+    return ProblemData(X, chooser, groups)
 
 
 def _run(
-    listed: list[Contender],
-    given: Given,
+    listed: list[Competitor],
+    given: EvaluationData,
     graded: Problem,
-    trial: Trial,
+    trial: HoldoutScorer,
     splits: list[Split],
     verbose: int,
-) -> tuple[list[Outcome], str]:
+) -> tuple[list[MethodOutcome], str]:
     """Try one method after the other; what was done until Ctrl-C, and that it came."""
-    outcomes: list[Outcome] = []
+    outcomes: list[MethodOutcome] = []
     each = len(splits) + 1
-    with counting("selections", each * len(listed), verbose) as show:
+    with show_count("selections", each * len(listed), verbose) as show:
         try:
             for place, contender in enumerate(listed):
                 done = place * each
@@ -457,32 +461,32 @@ def _run(
 
 
 def _outcome(
-    contender: Contender,
-    given: Given,
+    contender: Competitor,
+    given: EvaluationData,
     graded: Problem,
-    trial: Trial,
+    trial: HoldoutScorer,
     splits: list[Split],
     count: Callable[[int], None],
-) -> Outcome:
+) -> MethodOutcome:
     """Choose on all rows and within the folds; a method that cannot is told why."""
     try:
         return _tried(contender, given, graded, trial, splits, count)
     except OutOfTimeError as error:
-        return Outcome(contender.name, str(Status.TIME_LIMIT), str(error))
+        return MethodOutcome(contender.name, str(Status.TIME_LIMIT), str(error))
     except ExactkError as error:
-        return Outcome(contender.name, "refused", str(error))
+        return MethodOutcome(contender.name, "refused", str(error))
     except Exception as error:  # a method of one's own may raise anything
-        return Outcome(contender.name, "error", f"{type(error).__name__}: {error}")
+        return MethodOutcome(contender.name, "error", f"{type(error).__name__}: {error}")
 
 
 def _tried(
-    contender: Contender,
-    given: Given,
+    contender: Competitor,
+    given: EvaluationData,
     graded: Problem,
-    trial: Trial,
+    trial: HoldoutScorer,
     splits: list[Split],
     count: Callable[[int], None],
-) -> Outcome:
+) -> MethodOutcome:
     whole = contender.choose(given.all_rows)
     fit = graded.refit(whole.support)
     if fit.interrupted:
@@ -497,7 +501,7 @@ def _tried(
     ends = Counter(found.status for found in picked if found.status in UNUSUAL)
     notes = [whole.note] if whole.note else []
     notes += [f"{status} in {n} of {len(splits)} folds" for status, n in sorted(ends.items())]
-    return Outcome(
+    return MethodOutcome(
         method=contender.name, status=whole.status, note="; ".join(notes),
         scores=tuple(scores), chosen=tuple(given.names_of(found.support) for found in picked),
         features=given.names_of(whole.support), objective=fit.objective,
@@ -506,7 +510,7 @@ def _tried(
     )  # fmt: skip
 
 
-def _all_features(given: Given, trial: Trial, splits: list[Split]) -> float:
+def _all_features(given: EvaluationData, trial: HoldoutScorer, splits: list[Split]) -> float:
     """The score with all columns that may be chosen, where that is cheap."""
     problem = given.problem
     out = [] if problem.rules is None else list(problem.rules.exclude)
@@ -520,7 +524,7 @@ def _all_features(given: Given, trial: Trial, splits: list[Split]) -> float:
         return nan
 
 
-def _missing(outcomes: list[Outcome]) -> str:
+def _missing(outcomes: list[MethodOutcome]) -> str:
     first = outcomes[0]
     if first.scores:
         return ""

@@ -14,19 +14,19 @@ from sklearn.exceptions import ConvergenceWarning
 from exactk.errors import (
     InputError,
     UnknownMethodError,
-    nearest,
+    did_you_mean,
 )
-from exactk.estimators.config import Asked
-from exactk.evaluation.fold_data import Given
+from exactk.estimators.config import SelectorConfig
+from exactk.evaluation.fold_data import EvaluationData
 from exactk.evaluation.holdout import stability_of
 from exactk.evaluation.sklearn_baselines import (
     RIVALS,
     Rival,
-    Sheet,
+    TrainingData,
 )
 from exactk.methods import registry
 from exactk.methods.base import Method
-from exactk.native.loader import few_threads
+from exactk.native.loader import limit_threads
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
 from exactk.result import Status
@@ -34,11 +34,11 @@ from exactk.types import Floats, Indices
 from exactk.utils.monitor import Monitor
 from exactk.utils.set_similarity import nogueira_index
 
-__all__ = ["Contender", "Picked", "contenders", "method_names", "named_methods"]
+__all__ = ["Competitor", "MethodSelection", "make_competitors", "method_names", "named_methods"]
 
 
 @dataclass(frozen=True)
-class Picked:
+class MethodSelection:
     """Columns of the problem, how the choice of them ended, and how long it took."""
 
     support: Indices
@@ -47,7 +47,7 @@ class Picked:
     seconds: float
 
 
-class Contender(ABC):
+class Competitor(ABC):
     """Something that chooses k columns by some rows.
 
     Attributes
@@ -61,7 +61,7 @@ class Contender(ABC):
     keeps_rules: bool = True
 
     @abstractmethod
-    def choose(self, rows: Indices) -> Picked:
+    def choose(self, rows: Indices) -> MethodSelection:
         """Choose by these rows alone."""
 
     @abstractmethod
@@ -69,36 +69,36 @@ class Contender(ABC):
         """Nogueira's index over what it can choose."""
 
 
-class Ours(Contender):
+class MethodEntry(Competitor):
     """A method of exactk, which keeps the rules of the problem or refuses."""
 
-    def __init__(self, name: str, given: Given, asked: Asked) -> None:
+    def __init__(self, name: str, given: EvaluationData, asked: SelectorConfig) -> None:
         self.name, self._given, self._asked = name, given, asked
 
-    def choose(self, rows: Indices) -> Picked:
+    def choose(self, rows: Indices) -> MethodSelection:
         clock = Monitor()
         with warnings.catch_warnings():
             # The status and its message say the same.
             warnings.simplefilter("ignore")
             result = self._given.solve(rows, self._asked)
-        return Picked(result.support, str(result.status), result.message, clock.seconds)
+        return MethodSelection(result.support, str(result.status), result.message, clock.seconds)
 
     def stability(self, supports: Sequence[Indices]) -> float:
         return stability_of(supports, self._given.problem)
 
 
-class Theirs(Contender):
+class BaselineEntry(Competitor):
     """A way of scikit-learn, which knows columns of numbers alone; of rules it keeps `exclude`."""
 
     def __init__(
-        self, name: str, run: Rival, given: Given, seed: int, time_limit: float | None
+        self, name: str, run: Rival, given: EvaluationData, seed: int, time_limit: float | None
     ) -> None:
         self.name, self._run, self._given = name, run, given
         self._seed, self._limit = seed, time_limit
         self._note = _unkept(given.problem)
         self.keeps_rules = not self._note
 
-    def choose(self, rows: Indices) -> Picked:
+    def choose(self, rows: Indices) -> MethodSelection:
         given, problem, k = self._given, self._given.problem, self._given.asked.k
         columns = np.setdiff1d(given.usable_in(rows), _excluded(problem))
         if k > len(columns):
@@ -110,15 +110,15 @@ class Theirs(Contender):
         assert y is not None
         # The clock starts with an array, which is what scikit-learn would be given.
         clock = Monitor(self._limit)
-        sheet = Sheet(x, y[rows], problem.weights_of(rows), problem.task, self._seed, clock)
-        with few_threads(x.size), warnings.catch_warnings(record=True) as caught:
+        sheet = TrainingData(x, y[rows], problem.weights_of(rows), problem.task, self._seed, clock)
+        with limit_threads(x.size), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             support = columns[self._run(sheet, k)]
         seconds = clock.seconds
         unfinished = any(issubclass(one.category, ConvergenceWarning) for one in caught)
         words = ["a fit ended before it converged"] if unfinished else []
         status = Status.MAX_ITER if unfinished else Status.CONVERGED
-        return Picked(support, str(status), "; ".join([*self._note, *words]), seconds)
+        return MethodSelection(support, str(status), "; ".join([*self._note, *words]), seconds)
 
     def stability(self, supports: Sequence[Indices]) -> float:
         if len(supports) < 2:
@@ -126,8 +126,8 @@ class Theirs(Contender):
         problem = self._given.problem
         # Copies, too: scikit-learn does not know them as such.
         free = np.setdiff1d(problem.usable, _excluded(problem))
-        features = np.unique(problem.origins[free])
-        sets = [problem.origins[support] for support in supports]
+        features = np.unique(problem.input_columns[free])
+        sets = [problem.input_columns[support] for support in supports]
         return nogueira_index(np.array([np.isin(features, held) for held in sets], dtype=float))
 
 
@@ -201,25 +201,28 @@ def _name(method: Any) -> str:
         return type(method).__name__.lower()
     known = method_names()
     if method not in known:
-        close = nearest(str(method), known)
+        close = did_you_mean(str(method), known)
         raise UnknownMethodError(
             f"unknown method {method!r}{close} (known methods: {', '.join(known)})"
         )
     return str(method)
 
 
-def contenders(
-    named: dict[str, str | Method], given: Given, seed: int | None, time_limit: float | None
-) -> list[Contender]:
+def make_competitors(
+    named: dict[str, str | Method],
+    given: EvaluationData,
+    seed: int | None,
+    time_limit: float | None,
+) -> list[Competitor]:
     """Return what chooses, with its parameters checked."""
-    found: list[Contender] = []
+    found: list[Competitor] = []
     for name, method in named.items():
         if isinstance(method, str) and method in RIVALS:
-            found.append(Theirs(name, RIVALS[method], given, seed or 0, time_limit))
+            found.append(BaselineEntry(name, RIVALS[method], given, seed or 0, time_limit))
             continue
         effort = _effort(method, given.asked.effort, time_limit)
         asked = replace(given.asked, method_given=method, effort=effort)
-        found.append(Ours(name, given, asked.checked()))
+        found.append(MethodEntry(name, given, asked.checked()))
     return found
 
 

@@ -15,8 +15,8 @@ from scipy import sparse
 from exactk.data.frames import is_frame
 from exactk.data.open_table import is_dask
 from exactk.data.usable_columns import usable_columns
-from exactk.errors import InputError, listing
-from exactk.estimators.config import Asked
+from exactk.errors import InputError, join_items
+from exactk.estimators.config import SelectorConfig
 from exactk.estimators.selector import TopKSelector
 from exactk.model_selection.cross_validation import row_groups
 from exactk.model_selection.scoring import target_labels
@@ -24,7 +24,7 @@ from exactk.problem.problem import Problem
 from exactk.result import Result, Status
 from exactk.types import Indices
 
-__all__ = ["Chosen", "Given", "GivenArrays", "GivenProblem"]
+__all__ = ["ArrayData", "EvaluationData", "ProblemData", "Selection"]
 
 
 # What a selector says of the search; the rest is about making a problem, which is made already.
@@ -35,7 +35,7 @@ SEARCH = (
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Selection:
     """What was chosen on some rows.
 
     Attributes
@@ -54,7 +54,7 @@ class Chosen:
     ridge: float
 
 
-class Given:
+class EvaluationData:
     """A table and a target, with what chooses columns of it.
 
     An estimator gets columns of the problem, in which text is coded as 0 and 1.
@@ -73,7 +73,12 @@ class Given:
     """
 
     def __init__(
-        self, asked: Asked, problem: Problem, y: npt.NDArray[Any], n_columns: int, groups: Any
+        self,
+        asked: SelectorConfig,
+        problem: Problem,
+        y: npt.NDArray[Any],
+        n_columns: int,
+        groups: Any,
     ) -> None:
         self.asked, self.problem, self.y = asked, problem, y
         # Classes weigh in the choice; the estimator and the score have rows as they are.
@@ -103,15 +108,15 @@ class Given:
             return np.arange(len(self.y))
         return np.flatnonzero(self.weights)
 
-    def choose(self, rows: Indices) -> Chosen:
+    def choose(self, rows: Indices) -> Selection:
         """Choose columns by these rows alone."""
         result = self.solve(rows, self.asked)
-        return Chosen(
+        return Selection(
             support=result.support, names=self.names_of(result.support), k=result.k,
             ridge=result.ridge,
         )  # fmt: skip
 
-    def solve(self, rows: Indices, asked: Asked) -> Result:
+    def solve(self, rows: Indices, asked: SelectorConfig) -> Result:
         """Choose columns by these rows alone, in a way that may be another than `asked`.
 
         Text is coded once, by all rows: its levels say nothing of the target, and a fold has too
@@ -124,7 +129,7 @@ class Given:
             whole.rows.take(rows), whole.target.subset(rows), whole.weights_of(rows),
             scale=whole.scaled, gram=asked.gram, memory_limit=whole.memory_limit,
         )  # fmt: skip
-        result, _ = asked.solve(part.like(whole), self.groups_of(rows))
+        result, _ = asked.solve(part.with_settings_of(whole), self.groups_of(rows))
         if result.status == Status.INTERRUPTED:
             raise KeyboardInterrupt(result.message)
         return result
@@ -132,7 +137,7 @@ class Given:
     def names_of(self, support: Indices) -> tuple[str, ...]:
         """Columns of the user's table that these columns of the problem are of."""
         names = self.problem.original_names
-        return tuple(names[j] for j in np.unique(self.problem.origins[support]))
+        return tuple(names[j] for j in np.unique(self.problem.input_columns[support]))
 
     def values(self, rows: Indices, columns: Indices) -> Any:
         """Some columns of some rows, as an estimator takes them."""
@@ -154,7 +159,7 @@ class Given:
         return usable_columns(part.margins(target.subset(rows), weights), part, weights)
 
 
-class GivenArrays(Given):
+class ArrayData(EvaluationData):
     """Arrays, sparse matrices or frames; an estimator gets columns of numbers as they are there.
 
     Where any column is text, it gets those of the problem: the same for frames of every library.
@@ -173,7 +178,7 @@ class GivenArrays(Given):
         labels = np.asarray(y)
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels[:, 0]
-        asked = Asked.of(selector).checked()
+        asked = SelectorConfig.of(selector).checked()
         # Made at once: what is wrong with the table is said before anything else.
         problem = asked.problem(X, labels, sample_weight)
         super().__init__(asked, problem, labels, len(problem.original_names), groups)
@@ -205,7 +210,7 @@ class GivenArrays(Given):
         return sparse.issparse(self._table)
 
 
-class GivenProblem(Given):
+class ProblemData(EvaluationData):
     """A problem with its rows; rules, scaling and coding are the problem's.
 
     Its ridge is set by whoever makes the selector: see `exactk.score_selection`.
@@ -220,10 +225,10 @@ class GivenProblem(Given):
         ]
         if other:
             raise InputError(
-                f"{listing(other)} cannot be given beside a Problem, which has been made; give it "
+                f"{join_items(other)} cannot be given beside a Problem, which has been made; give it "
                 f"where the problem is made, or X and y in its place"
             )
-        asked = Asked.of(selector).checked()
+        asked = SelectorConfig.of(selector).checked()
         held = problem.in_memory(verbose=selector.verbose)
         super().__init__(asked, held, target_labels(held), len(held.original_names), groups)
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from exactk.data.targets import MANY_CLASSES
 from exactk.errors import InputError
-from exactk.evaluation.fold_data import Given
+from exactk.evaluation.fold_data import EvaluationData
 from exactk.methods.base import generator
 from exactk.model_selection.cross_validation import (
     N_FOLDS,
@@ -21,10 +21,10 @@ from exactk.model_selection.cross_validation import (
     check_cv,
     group_folds,
     is_number,
-    read_splits,
+    list_splits,
 )
-from exactk.model_selection.scoring import Trial, read_estimator
-from exactk.params import Whole
+from exactk.model_selection.scoring import HoldoutScorer, read_estimator
+from exactk.params import Integer
 from exactk.problem.problem import Problem
 from exactk.search.selection_frequency import Features
 from exactk.types import Indices
@@ -33,9 +33,9 @@ from exactk.utils.set_similarity import nogueira_index
 __all__ = [
     "check_sizes",
     "estimator_name",
-    "make_baseline",
+    "make_baseline_scorer",
+    "make_scorer",
     "make_splits",
-    "make_trial",
     "score_baseline",
     "score_columns",
     "search_seed",
@@ -43,25 +43,25 @@ __all__ = [
 ]
 
 
-def make_splits(given: Given, cv: Any, random_state: object) -> list[Split]:
+def make_splits(given: EvaluationData, cv: Any, random_state: object) -> list[Split]:
     """Return training and test rows of each fold; rows of weight zero are in none of them."""
     y, labelled = given.y, given.problem.classes is not None
     if is_number(cv):
         cv = _splitter(given, cv, random_state)
     else:
         check_cv(cv)
-    found = read_splits(cv, y, given.groups, given.weights)
+    found = list_splits(cv, y, given.groups, given.weights)
     splits = [(_alive(given, train), _alive(given, test)) for train, test in found]
     _check_splits(splits, y, labelled)
     return splits
 
 
-def _splitter(given: Given, cv: int | None, random_state: object) -> Any:
+def _splitter(given: EvaluationData, cv: int | None, random_state: object) -> Any:
     """What makes a number of folds of whole groups, of every class, or of any rows."""
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
     alive = _alive(given, np.arange(len(given.y)))
-    Whole(2, len(alive), none="five folds")("cv", cv)
+    Integer(2, len(alive), none="five folds")("cv", cv)
     if given.groups is not None:
         return GroupKFold(group_folds(cv, given.groups[alive]))
     n_folds = min(N_FOLDS, len(alive)) if cv is None else int(cv)
@@ -79,7 +79,7 @@ def _split_seed(random_state: object) -> int:
     return 0 if random_state is None else int(generator(random_state).integers(2**31))
 
 
-def _alive(given: Given, rows: Indices) -> Indices:
+def _alive(given: EvaluationData, rows: Indices) -> Indices:
     return rows if given.weights is None else rows[given.weights[rows] > 0]
 
 
@@ -109,17 +109,17 @@ def _check_splits(splits: list[Split], y: npt.NDArray[Any], labelled: bool) -> N
             )
 
 
-def make_trial(given: Given, estimator: Any, scoring: Any) -> Trial:
+def make_scorer(given: EvaluationData, estimator: Any, scoring: Any) -> HoldoutScorer:
     """Check estimator and score, and take the defaults of the task."""
     task = given.problem.task
     several = task == "classification" and given.y.ndim == 2
     made = read_estimator(estimator, task, several_labels=several, sparse=given.is_sparse)
     if scoring is None:
         scoring = "accuracy" if task == "classification" else "r2"
-    return Trial.of(made, scoring, weighted=given.weights is not None)
+    return HoldoutScorer.of(made, scoring, weighted=given.weights is not None)
 
 
-def make_baseline(given: Given, trial: Trial) -> Trial:
+def make_baseline_scorer(given: EvaluationData, trial: HoldoutScorer) -> HoldoutScorer:
     """Return a trial that learns nothing of the columns: the commonest class, or the mean."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
@@ -128,7 +128,9 @@ def make_baseline(given: Given, trial: Trial) -> Trial:
     return replace(trial, estimator=dummy)
 
 
-def score_columns(trial: Trial, given: Given, split: Split, columns: Indices) -> float:
+def score_columns(
+    trial: HoldoutScorer, given: EvaluationData, split: Split, columns: Indices
+) -> float:
     """Train on the columns of the training rows, and score on those of the test rows."""
     train, test = split
     x, z = given.values(train, columns), given.values(test, columns)
@@ -136,9 +138,9 @@ def score_columns(trial: Trial, given: Given, split: Split, columns: Indices) ->
     return trial.score(x, given.y[train], z, given.y[test], weights)
 
 
-def score_baseline(given: Given, trial: Trial, splits: list[Split]) -> list[float]:
+def score_baseline(given: EvaluationData, trial: HoldoutScorer, splits: list[Split]) -> list[float]:
     """Score without features; it costs nothing, and shows what is wrong with the score."""
-    dummy = make_baseline(given, trial)
+    dummy = make_baseline_scorer(given, trial)
     first = np.zeros(1, dtype=np.intp)
     try:
         return [score_columns(dummy, given, split, first) for split in splits]
@@ -150,7 +152,7 @@ def score_baseline(given: Given, trial: Trial, splits: list[Split]) -> list[floa
         ) from error
 
 
-def check_sizes(given: Given, splits: list[Split]) -> None:
+def check_sizes(given: EvaluationData, splits: list[Split]) -> None:
     """Raise for a k that some training rows cannot serve, before others are searched."""
     k: Any = given.asked.k
     if isinstance(k, str):

@@ -14,16 +14,16 @@ from sklearn.base import clone
 from exactk.errors import InputError
 from exactk.estimators.selector import TopKSelector
 from exactk.evaluation.fold_data import (
-    Chosen,
-    Given,
-    GivenArrays,
-    GivenProblem,
+    ArrayData,
+    EvaluationData,
+    ProblemData,
+    Selection,
 )
 from exactk.evaluation.holdout import (
     check_sizes,
     estimator_name,
+    make_scorer,
     make_splits,
-    make_trial,
     score_baseline,
     score_columns,
     search_seed,
@@ -32,11 +32,11 @@ from exactk.evaluation.holdout import (
 from exactk.evaluation.permutation_test import permutation_null
 from exactk.methods import registry
 from exactk.model_selection.cross_validation import Split
-from exactk.params import Seed, Whole
+from exactk.params import Integer, Seed
 from exactk.problem.problem import Problem
 from exactk.types import Floats
-from exactk.utils.progress import counting
-from exactk.utils.records_table import Tidy
+from exactk.utils.progress import show_count
+from exactk.utils.records_table import RecordsTable
 
 __all__ = ["SelectionScore", "score_selection"]
 
@@ -75,7 +75,7 @@ class SelectionScore:
         Numbers of the rows.
     """
 
-    folds: Tidy
+    folds: RecordsTable
     k: int
     features: tuple[str, ...]
     in_all_folds: tuple[str, ...]
@@ -91,24 +91,24 @@ class SelectionScore:
     splits: list[Split] = field(repr=False)
 
     @property
-    def honest(self) -> float:
+    def test_score(self) -> float:
         """Mean score over the folds, each selected for on its training rows alone."""
         return float(np.mean(self.folds["honest"]))
 
     @property
-    def naive(self) -> float:
+    def naive_score(self) -> float:
         """Mean score on the same folds of the columns selected on all rows, test rows too."""
         return float(np.mean(self.folds["naive"]))
 
     @property
-    def baseline(self) -> float:
+    def baseline_score(self) -> float:
         """Mean score of the commonest class, or of the mean, of the training rows."""
         return float(np.mean(self.folds["baseline"]))
 
     @property
     def optimism(self) -> float:
         """By how much the naive figure is better than the honest one."""
-        return self.naive - self.honest
+        return self.naive_score - self.test_score
 
     @property
     def standard_error(self) -> float:
@@ -133,8 +133,8 @@ class SelectionScore:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; nan becomes None."""
         figures = {
-            "honest": self.honest, "standard_error": self.standard_error, "naive": self.naive,
-            "baseline": self.baseline, "optimism": self.optimism, "stability": self.stability,
+            "honest": self.test_score, "standard_error": self.standard_error, "naive": self.naive_score,
+            "baseline": self.baseline_score, "optimism": self.optimism, "stability": self.stability,
             "p_value": self.p_value, "observed": self.observed,
         }  # fmt: skip
         return {
@@ -156,10 +156,10 @@ class SelectionScore:
         lines = [
             f"{self.scoring} of {self.estimator} on {self.k} of {self.n_features} features, "
             f"{len(self.folds)} folds",
-            f"honest    {self.honest:.3f}{error}  (selected within each fold)",
-            f"naive     {self.naive:.3f}  (selected on all rows, which leaks)",
+            f"honest    {self.test_score:.3f}{error}  (selected within each fold)",
+            f"naive     {self.naive_score:.3f}  (selected on all rows, which leaks)",
             f"optimism  {self.optimism:.3f}",
-            f"baseline  {self.baseline:.3f}  (no features)",
+            f"baseline  {self.baseline_score:.3f}  (no features)",
         ]
         if len(self.null):
             lines.append(f"p-value   {self.p_value:.3g}  ({len(self.null)} permutations)")
@@ -259,10 +259,10 @@ def score_selection(
     baseline  0.500  (no features)
     p-value   0.45  (19 permutations)
     """
-    Whole(0)("n_permutations", n_permutations)
+    Integer(0)("n_permutations", n_permutations)
     Seed()("random_state", random_state)
     chooser = _selector(selector, k, random_state, options)
-    given: Given
+    given: EvaluationData
     if isinstance(X, Problem):
         if y is not None or sample_weight is not None:
             raise InputError(
@@ -270,14 +270,14 @@ def score_selection(
             )
         if "ridge" not in options and chooser.ridge == TopKSelector().ridge:
             chooser.set_params(ridge=X.ridge)
-        given = GivenProblem(X, chooser, groups)
+        given = ProblemData(X, chooser, groups)
     else:
-        given = GivenArrays(X, y, sample_weight, chooser, groups)
+        given = ArrayData(X, y, sample_weight, chooser, groups)
     splits = make_splits(given, cv, random_state)
-    trial = make_trial(given, estimator, scoring)
+    trial = make_scorer(given, estimator, scoring)
     check_sizes(given, splits)
     baseline = score_baseline(given, trial, splits)
-    with counting("folds", len(splits), verbose) as show:
+    with show_count("folds", len(splits), verbose) as show:
         whole = _choose(given, given.all_rows, "all rows")
         chosen, honest, naive = [], [], []
         for number, split in enumerate(splits, start=1):
@@ -295,7 +295,7 @@ def score_selection(
     in_all = [name for name in chosen[0].names if all(name in found.names for found in chosen)]
     observed, null, message = permutation_null(given, whole, n_permutations, random_state, verbose)
     return SelectionScore(
-        folds=Tidy(FOLD_COLUMNS, rows), k=whole.k, features=whole.names,
+        folds=RecordsTable(FOLD_COLUMNS, rows), k=whole.k, features=whole.names,
         in_all_folds=tuple(in_all),
         stability=stability_of([found.support for found in chosen], given.problem),
         observed=observed, null=null,
@@ -325,7 +325,7 @@ def _selector(
     return chooser
 
 
-def _choose(given: Given, rows: npt.NDArray[np.intp], where: str) -> Chosen:
+def _choose(given: EvaluationData, rows: npt.NDArray[np.intp], where: str) -> Selection:
     try:
         return given.choose(rows)
     except InputError as error:

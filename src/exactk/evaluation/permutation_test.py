@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.data.design_matrix import offset_columns
+from exactk.data.design_matrix import far_from_zero
 from exactk.data.gram import WholeGram
-from exactk.data.targets import weigh_classes
-from exactk.evaluation.fold_data import Chosen, Given
+from exactk.data.targets import apply_class_weights
+from exactk.evaluation.fold_data import EvaluationData, Selection
 from exactk.methods.base import generator
 from exactk.model_selection.cross_validation import row_groups
-from exactk.params import Whole
+from exactk.params import Integer
 from exactk.problem.problem import Problem
 from exactk.result import Status
 from exactk.solve import solve
 from exactk.types import Floats, Indices
-from exactk.utils.progress import counting
+from exactk.utils.progress import show_count
 
 __all__ = [
     "permutation_null",
@@ -71,7 +71,7 @@ def permuted_problems(
     >>> round(solve(problem, 2).explained, 2), round(solve(shuffled[0], 2).explained, 2)
     (0.57, 0.02)
     """
-    Whole(0)("n", n)
+    Integer(0)("n", n)
     rng = generator(seed)
     problem = problem.in_memory()
     shuffle = _shuffle(problem, groups)
@@ -92,14 +92,16 @@ def _anew(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:
     for order in orders:
         target, weights = problem.target.subset(order), problem.row_weights
         for class_weight in problem.class_weights:
-            weights = weigh_classes(class_weight, target, weights)
+            weights = apply_class_weights(class_weight, target, weights)
         made = Problem.from_rows(
             problem.rows, target, weights, ridge=problem.ridge, scale=problem.scaled,
             gram="auto" if isinstance(problem.gram, WholeGram) else "columns",
             memory_limit=problem.memory_limit,
         )  # fmt: skip
         yield replace(
-            made.like(problem), unweighed=problem.unweighed, class_weights=problem.class_weights
+            made.with_settings_of(problem),
+            unweighed=problem.base_weights,
+            class_weights=problem.class_weights,
         )
 
 
@@ -113,7 +115,7 @@ def _problems(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:
     varies = problem.x_scale > 0
     raw = np.zeros(problem.n_features)
     raw[varies] = problem.scatter[varies] / problem.x_scale[varies] ** 2
-    offset = offset_columns(problem.x_mean, raw, problem.weight)
+    offset = far_from_zero(problem.x_mean, raw, problem.weight)
     while batch := list(islice(orders, at_once)):
         made = [_centred(target.take(order), problem.weights) for order in batch]
         side_by_side = np.hstack([weighted for _, _, weighted in made])
@@ -128,7 +130,7 @@ def _problems(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:
             shuffled = replace(
                 problem, target=target.subset(order), y_mean=mean, total=total, cross=own
             )
-            yield shuffled.under(problem.rules)
+            yield shuffled.with_rules(problem.rules)
 
 
 def _centred(Y: Floats, weights: Floats | None) -> tuple[Floats, float, Floats]:
@@ -176,7 +178,7 @@ def _group_codes(groups: Any, n_rows: int) -> Indices:
 
 
 def permutation_null(
-    given: Given, whole: Chosen, n: int, random_state: Any, verbose: int
+    given: EvaluationData, whole: Selection, n: int, random_state: Any, verbose: int
 ) -> tuple[float, npt.NDArray[np.float64], str]:
     """Search the true target and permuted ones alike, with the k and the ridge of the true one.
 
@@ -195,7 +197,7 @@ def permutation_null(
         raise KeyboardInterrupt
     null: list[float] = []
     message = ""
-    with counting("permutations", n, verbose) as show:
+    with show_count("permutations", n, verbose) as show:
         try:
             for other in permuted_problems(problem, n, random_state, groups=given.groups):
                 found = _explained(other, given, whole.k)
@@ -208,7 +210,7 @@ def permutation_null(
     return observed, np.array(null), message
 
 
-def _explained(problem: Problem, given: Given, k: int) -> float | None:
+def _explained(problem: Problem, given: EvaluationData, k: int) -> float | None:
     """The share that the search explains, ridge term taken off; None if the user stopped it."""
     with warnings.catch_warnings():
         # What is wrong with a search was said of the true target, not once more a hundred times.

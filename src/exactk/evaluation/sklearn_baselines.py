@@ -21,7 +21,7 @@ from exactk.errors import ExactkError
 from exactk.types import Floats, Indices
 from exactk.utils.monitor import Monitor
 
-__all__ = ["RIVALS", "OutOfTimeError", "Rival", "Sheet"]
+__all__ = ["RIVALS", "OutOfTimeError", "Rival", "TrainingData"]
 
 
 # Above so many columns (or 2k) a fifth of them goes at once, below one by one.
@@ -39,7 +39,7 @@ class OutOfTimeError(ExactkError):
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class TrainingData:
     """Training rows as scikit-learn takes them.
 
     Attributes
@@ -91,10 +91,10 @@ class Sheet:
             raise OutOfTimeError("the time limit came before an answer")
 
 
-Rival = Callable[[Sheet, int], Indices]
+Rival = Callable[[TrainingData, int], Indices]
 
 
-def select_k_best(sheet: Sheet, k: int) -> Indices:
+def select_k_best(sheet: TrainingData, k: int) -> Indices:
     """SelectKBest: the k columns with the largest F statistic, each by itself.
 
     With weights, or several outputs, by the share of variance that F grows with, weighted, and
@@ -110,7 +110,7 @@ def select_k_best(sheet: Sheet, k: int) -> Indices:
     return found
 
 
-def eliminate(sheet: Sheet, k: int) -> Indices:
+def select_rfe(sheet: TrainingData, k: int) -> Indices:
     """RFE: a linear model on standardised columns, the one of least weight goes, and again.
 
     Logistic regression for classes, ridge regression for numbers and for several labels a row.
@@ -136,14 +136,14 @@ def eliminate(sheet: Sheet, k: int) -> Indices:
     return found
 
 
-def _linear(sheet: Sheet) -> tuple[Any, npt.NDArray[Any]]:
+def _linear(sheet: TrainingData) -> tuple[Any, npt.NDArray[Any]]:
     """A model with coefficients, and the target that it takes."""
     if sheet.has_classes:
         return LogisticRegression(max_iter=1000), sheet.y
     return Ridge(), sheet.y if sheet.y.shape[1] > 1 else sheet.y[:, 0]
 
 
-def penalise(sheet: Sheet, k: int) -> Indices:
+def select_l1(sheet: TrainingData, k: int) -> Indices:
     """L1 penalty: the strongest at which k columns remain, then the largest coefficients.
 
     Logistic regressions, one for each class or label, or the lasso; the multi-task lasso for
@@ -174,7 +174,7 @@ def penalise(sheet: Sheet, k: int) -> Indices:
     return _largest(norms, k, _explained_alone(sheet))
 
 
-def _logistic_norms(sheet: Sheet) -> Callable[[float], Floats]:
+def _logistic_norms(sheet: TrainingData) -> Callable[[float], Floats]:
     """Norms of the coefficients of each column, by the penalty as a share of the strongest."""
     x, w = sheet.standardised, sheet.counts
     labels = sheet.y[:, None] == np.unique(sheet.y) if sheet.has_classes else sheet.y > 0
@@ -204,7 +204,7 @@ def _logistic_norms(sheet: Sheet) -> Callable[[float], Floats]:
     return fit
 
 
-def _lasso_norms(sheet: Sheet) -> Callable[[float], Floats]:
+def _lasso_norms(sheet: TrainingData) -> Callable[[float], Floats]:
     """The same for numbers."""
     root = np.sqrt(sheet.counts / sheet.counts.mean())[:, None]
     x, y = np.asfortranarray(sheet.standardised * root), sheet.outputs() * root
@@ -221,7 +221,7 @@ def _lasso_norms(sheet: Sheet) -> Callable[[float], Floats]:
     return fit
 
 
-def _explained_alone(sheet: Sheet) -> Floats:
+def _explained_alone(sheet: TrainingData) -> Floats:
     """Share of variance that a column and each output or the classes have in common, summed."""
     x, w = sheet.standardised, sheet.counts
     if not sheet.has_classes:
@@ -240,6 +240,6 @@ def _largest(values: Floats, k: int, then: Floats | None = None) -> Indices:
 
 RIVALS: dict[str, Rival] = {
     "selectkbest": select_k_best,
-    "rfe": eliminate,
-    "l1": penalise,
+    "rfe": select_rfe,
+    "l1": select_l1,
 }

@@ -69,18 +69,18 @@ def parts_of_problem(
     categories = {category.column: category for category in problem.categories}
     named = problem.given_names is not None
     names = [problem.original_names[j] if named else problem.name(j) for j in chosen]
-    columns = np.flatnonzero(np.isin(problem.origins, chosen))
+    columns = np.flatnonzero(np.isin(problem.input_columns, chosen))
     # A column that a category is coded as may be without a coefficient.
     coef = np.zeros((problem.n_outputs, len(columns)))
     coef[:, np.searchsorted(columns, S)] = result.coef
-    ranked = dict.fromkeys(problem.origins[result.order].tolist())
+    ranked = dict.fromkeys(problem.input_columns[result.order].tolist())
     places = dict(zip(chosen, names, strict=True))
     return _parts(
         result,
         certificate,
         features=[ChosenFeature.coded(name, j, categories.get(j)) for j, name in places.items()],
         order=[places[j] for j in ranked],
-        n_features_in=int(problem.origins[-1]) + 1,
+        n_features_in=int(problem.input_columns[-1]) + 1,
         feature_names_in=problem.original_names if named else None,
         task=problem.task,
         target=target,

@@ -24,12 +24,12 @@ from exactk.export.schema import (
     check_fields,
     levels_of,
     parse,
-    place_of,
+    path_name,
     read_text,
 )
 from exactk.export.transform import (
     refuse_infinite_rows,
-    take,
+    take_features,
     take_numbers,
 )
 from exactk.types import Floats
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from exactk.proof.results import Certificate
     from exactk.result import Result
 
-__all__ = ["FrozenChoice"]
+__all__ = ["SavedSelection"]
 
 
 _READ_BACK = {"int": int, "float": float, "bool": bool, "str": str, "text": str}
 
 
 @dataclass(frozen=True)
-class FrozenChoice:
+class SavedSelection:
     """Which features were chosen and the linear fit on them, as plain values.
 
     Make one with ``TopKSelector.freeze()``, ``exactk select --freeze FILE`` or `of`; `load` reads
@@ -133,14 +133,14 @@ class FrozenChoice:
             raise InputError(f"this is no choice: {error}") from error
 
     @classmethod
-    def of(
+    def from_problem(
         cls,
         problem: Problem,
         result: Result,
         certificate: Certificate | None = None,
         *,
         target: str | None = None,
-    ) -> FrozenChoice:
+    ) -> SavedSelection:
         """Freeze what was chosen in a problem.
 
         Parameters
@@ -164,7 +164,7 @@ class FrozenChoice:
         return cls(**parts_of_problem(problem, result, certificate, target))
 
     @classmethod
-    def of_selector(cls, selector: Any) -> FrozenChoice:
+    def from_selector(cls, selector: Any) -> SavedSelection:
         """Freeze what a fitted selector has chosen; see ``TopKSelector.freeze``."""
         return cls(**parts_of_selector(selector))
 
@@ -223,7 +223,7 @@ class FrozenChoice:
         InputError
             The file cannot be written.
         """
-        place = place_of(path)
+        place = path_name(path)
         try:
             replace_text(place, self.to_json(indent=2, ensure_ascii=False) + "\n")
         except (OSError, ValueError) as error:  # ValueError: a name that no file can have
@@ -233,7 +233,7 @@ class FrozenChoice:
             ) from error
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> FrozenChoice:
+    def from_dict(cls, values: Mapping[str, Any]) -> SavedSelection:
         """Read what `to_dict` gave; raises an `InputError` that names what is wrong."""
         check_fields(values)
         names, classes, fit = values["feature_names_in"], values["classes"], values["fit"]
@@ -270,14 +270,14 @@ class FrozenChoice:
         )
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> FrozenChoice:
+    def from_json(cls, text: str | bytes) -> SavedSelection:
         """Read what `to_json` wrote, as text or as its bytes in UTF-8."""
         return cls.from_dict(parse(text))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> FrozenChoice:
+    def load(cls, path: str | os.PathLike[str]) -> SavedSelection:
         """Read a file that `save` or ``exactk select --freeze`` wrote; nothing is executed."""
-        place = place_of(path)
+        place = path_name(path)
         try:
             return cls.from_json(read_text(place))
         except InputError as error:
@@ -319,7 +319,7 @@ class FrozenChoice:
         InputError
             Columns are missing, by name.
         """
-        return take(self, table)
+        return take_features(self, table)
 
     def scores(self, table: Any) -> Floats:
         """Return the linear fit on each row, one column for each output.

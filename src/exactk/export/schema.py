@@ -10,21 +10,21 @@ from itertools import pairwise
 from reprlib import Repr
 from typing import Any, NoReturn
 
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.params import (
+    Boolean,
     Check,
     Choice,
-    Flag,
-    Given,
+    Dictionary,
+    Integer,
+    ListOf,
     Number,
-    Several,
-    Table,
-    Text,
-    Whole,
+    String,
+    Unchecked,
 )
 from exactk.result import Status
 
-__all__ = ["FORMAT", "VERSION", "check_fields", "levels_of", "parse", "place_of", "read_text"]
+__all__ = ["FORMAT", "VERSION", "check_fields", "levels_of", "parse", "path_name", "read_text"]
 
 FORMAT = "exactk-choice"
 VERSION = 1
@@ -36,7 +36,7 @@ SHOWN = 60
 
 _SHORTLY = Repr()
 _SHORTLY.maxstring = _SHORTLY.maxother = _SHORTLY.maxlong = SHOWN
-_NAME, _NUMBER, _COUNT = Text(empty=True), Number(), Whole(0)
+_NAME, _NUMBER, _COUNT = String(empty=True), Number(), Integer(0)
 _KINDS: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "int": (int,),
@@ -50,43 +50,43 @@ _FIELDS: dict[str, Check] = {
     "version": _COUNT,
     "exactk_version": _NAME,
     "task": Choice(words=("classification", "regression")),
-    "target": Text(empty=True, none="not known"),
-    "k": Whole(1),
+    "target": String(empty=True, none="not known"),
+    "k": Integer(1),
     "method": _NAME,
     "loss": _NAME,
     "ridge": Number("[0, inf)"),
     "objective": _NUMBER,
     "total": _NUMBER,
     "status": Choice(words=tuple(status.value for status in Status)),
-    "proven": Flag(none="not tried"),
+    "proven": Boolean(none="not tried"),
     "gap": Number("[0, inf)", none="not tried"),
-    "n_features_in": Whole(1),
-    "feature_names_in": Several(_NAME, least=1, none="without names"),
-    "features": Several(Table(), least=1),
-    "order": Several(_NAME, least=1),
-    "classes": Table(none="numbers"),
+    "n_features_in": Integer(1),
+    "feature_names_in": ListOf(_NAME, least=1, none="without names"),
+    "features": ListOf(Dictionary(), least=1),
+    "order": ListOf(_NAME, least=1),
+    "classes": Dictionary(none="numbers"),
     "predicts": Choice(words=("class", "number", "exp"), none="nothing"),
-    "fit": Table(),
+    "fit": Dictionary(),
 }
 _FEATURE: dict[str, Check] = {
     "name": _NAME,
     "index": _COUNT,
-    "levels": Several(_NAME, least=1, none="numbers"),
-    "reference": Text(empty=True, none="numbers"),
+    "levels": ListOf(_NAME, least=1, none="numbers"),
+    "reference": String(empty=True, none="numbers"),
 }
 _CLASSES: dict[str, Check] = {
     "kind": Choice(words=tuple(_KINDS)),
-    "labels": Several(Given(text="a label")),
+    "labels": ListOf(Unchecked(text="a label")),
 }
-_FIT: dict[str, Check] = {"intercept": Several(_NUMBER, least=1), "terms": Several(Table())}
+_FIT: dict[str, Check] = {"intercept": ListOf(_NUMBER, least=1), "terms": ListOf(Dictionary())}
 _TERM: dict[str, Check] = {
     "feature": _NAME,
-    "level": Text(empty=True, none="numbers"),
-    "coef": Several(_NUMBER, least=1),
+    "level": String(empty=True, none="numbers"),
+    "coef": ListOf(_NUMBER, least=1),
 }
 
 
-def place_of(path: Any) -> str:
+def path_name(path: Any) -> str:
     """Return the name of a file as text, or say that it is none.
 
     Examples
@@ -306,7 +306,7 @@ def _check_table(values: Mapping[str, Any], fields: Mapping[str, Check], where: 
 def _refuse_repeated(name: str, items: Iterable[Any]) -> None:
     repeated = [item for item, n in Counter(items).items() if n > 1]
     if repeated:
-        raise InputError(f"field {name!r} has {_short(listing(repeated))} more than once")
+        raise InputError(f"field {name!r} has {_short(join_items(repeated))} more than once")
 
 
 def _show(value: Any) -> str:

@@ -12,7 +12,7 @@ from scipy import sparse
 from exactk.data.categories import Category
 from exactk.data.frames import (
     as_table,
-    code_again,
+    encode_like,
     frame_to_array,
     is_frame,
     take_columns,
@@ -20,18 +20,18 @@ from exactk.data.frames import (
 from exactk.data.open_table import is_dask
 from exactk.errors import (
     InputError,
-    listing,
-    nearest,
+    did_you_mean,
+    join_items,
 )
 
 if TYPE_CHECKING:
-    from exactk.export.saved_selection import FrozenChoice
+    from exactk.export.saved_selection import SavedSelection
 
-__all__ = ["positions", "refuse_infinite_rows", "take", "take_numbers"]
+__all__ = ["find_positions", "refuse_infinite_rows", "take_features", "take_numbers"]
 
 
-def positions(
-    choice: FrozenChoice, names: Sequence[Any] | None, width: int, what: str = "the table"
+def find_positions(
+    choice: SavedSelection, names: Sequence[Any] | None, width: int, what: str = "the table"
 ) -> list[int]:
     """Return where the features stand in a table with these names, or of this width.
 
@@ -54,27 +54,27 @@ def positions(
     known = [str(name) for name in names]
     repeated = [name for name, count in Counter(known).items() if count > 1]
     if repeated:
-        raise InputError(f"{what} has more than one column named {listing(repeated)}")
+        raise InputError(f"{what} has more than one column named {join_items(repeated)}")
     place = {name: at for at, name in enumerate(known)}
     missing = [name for name in choice.names if name not in place]
     if missing:
         raise InputError(
             f"{what} lacks {len(missing)} of the {len(choice.names)} chosen columns: "
-            f"{listing(missing)}{nearest(missing[0], known)}"
+            f"{join_items(missing)}{did_you_mean(missing[0], known)}"
         )
     return [place[name] for name in choice.names]
 
 
-def take(choice: FrozenChoice, table: Any) -> Any:
+def take_features(choice: SavedSelection, table: Any) -> Any:
     """Return the chosen columns of a table, as a table of the same kind."""
     X = as_table(table)
     if is_dask(X):
         if not hasattr(type(X), "columns"):
-            return X[:, positions(choice, None, X.shape[1])]
-        return X[[X.columns[j] for j in positions(choice, list(X.columns), len(X.columns))]]
+            return X[:, find_positions(choice, None, X.shape[1])]
+        return X[[X.columns[j] for j in find_positions(choice, list(X.columns), len(X.columns))]]
     if is_frame(X):
         names = list(X.column_names if hasattr(X, "column_names") else X.columns)
-        return take_columns(X, positions(choice, names, len(names)))
+        return take_columns(X, find_positions(choice, names, len(names)))
     if not sparse.issparse(X):
         try:
             X = np.asarray(X)
@@ -87,10 +87,10 @@ def take(choice: FrozenChoice, table: Any) -> Any:
             f"table must be a frame, or an array of rows and columns, not "
             f"{type(table).__name__} of shape {X.shape}"
         )
-    return X[:, positions(choice, None, X.shape[1])]
+    return X[:, find_positions(choice, None, X.shape[1])]
 
 
-def take_numbers(choice: FrozenChoice, table: Any) -> Any:
+def take_numbers(choice: SavedSelection, table: Any) -> Any:
     """Return the columns that the coefficients belong to, as float64; a sparse matrix stays so."""
     if is_dask(table):
         raise InputError(
@@ -102,11 +102,11 @@ def take_numbers(choice: FrozenChoice, table: Any) -> Any:
         for at, one in enumerate(choice.features)
         if one.levels is not None
     }
-    taken = take(choice, table)
+    taken = take_features(choice, table)
     if is_frame(taken):
-        values = code_again(taken, coding) if coding else frame_to_array(taken)[0]
+        values = encode_like(taken, coding) if coding else frame_to_array(taken)[0]
     elif coding:
-        names = listing(choice.features[at].name for at in coding)
+        names = join_items(choice.features[at].name for at in coding)
         raise InputError(f"text or categories were chosen ({names}): table must be a frame")
     else:
         values = taken
@@ -120,7 +120,7 @@ def take_numbers(choice: FrozenChoice, table: Any) -> Any:
     return values
 
 
-def _refuse_infinite(choice: FrozenChoice, values: Any) -> None:
+def _refuse_infinite(choice: SavedSelection, values: Any) -> None:
     """Raise for the first value that is no finite number, by its column and row."""
     stored = values.data if sparse.issparse(values) else values
     if np.isfinite(stored).all():

@@ -25,7 +25,7 @@ __all__ = [
     "Loss",
     "contrasts",
     "design",
-    "outputs_apart",
+    "reduced_outputs",
 ]
 
 
@@ -48,8 +48,8 @@ class Fits:
 
     theta: Floats
     values: Floats
-    settled: Bools
-    endless: Bools
+    converged: Bools
+    separated: Bools
 
 
 class Criterion(ABC):
@@ -122,7 +122,7 @@ class Criterion(ABC):
         """Return the same in C for the columns of a table (m × n), or None where there is none."""
         return None
 
-    def cold(self, Z: Floats, penalty: float) -> Floats:
+    def cold_start(self, Z: Floats, penalty: float) -> Floats:
         """Return coefficients to start the fits on several supports from, where none are known."""
         m, q, _ = Z.shape
         theta = np.zeros((m, q, self.n_outputs))
@@ -268,7 +268,7 @@ def contrasts(n_classes: int) -> Floats:
     return out
 
 
-def outputs_apart(target: Target) -> tuple[Floats, Floats, Floats]:
+def reduced_outputs(target: Target) -> tuple[Floats, Floats, Floats]:
     """Return the target in coordinates without what is constant, those, and what was taken off.
 
     Returns

@@ -138,7 +138,7 @@ class _Multinomial(LikelihoodCriterion):
             return None
         return compiled_softmax(X, self.codes, self.w, self._among, penalty, self.limits)
 
-    def see(self, F: Floats) -> tuple[float, Floats]:
+    def forward(self, F: Floats) -> tuple[float, Floats]:
         """Return the deviance, and the probabilities, a row for each class."""
         eta = self._among @ F.T
         eta -= eta.max(axis=0)
@@ -148,7 +148,7 @@ class _Multinomial(LikelihoodCriterion):
         eta /= total
         return 2.0 * float((np.log(total) - taken) @ self.w), eta
 
-    def slope(self, seen: Floats) -> tuple[Floats, Floats]:
+    def derivatives(self, seen: Floats) -> tuple[Floats, Floats]:
         mean = self._among.T @ seen
         first, second = self.pairs
         h = self._products @ seen
@@ -159,11 +159,11 @@ class _Multinomial(LikelihoodCriterion):
     def force(self, seen: Floats) -> Floats:
         return (self.T - seen.T @ self._among) * self.w[:, None]
 
-    def bend(self, seen: Floats) -> Floats:
+    def mean_curvature(self, seen: Floats) -> Floats:
         omega: Floats = self.w * (seen * (1.0 - seen)).sum(axis=0) / (self.n_classes - 1)
         return omega
 
-    def curved(self, seen: Floats, Z: Floats, theta: Floats) -> Floats:
+    def hessian_product(self, seen: Floats, Z: Floats, theta: Floats) -> Floats:
         # Over classes, not contrasts: there h_i is diagonal but for one product.
         U = (self._among @ theta.T) @ Z
         U *= seen
@@ -192,22 +192,22 @@ class _Poisson(LikelihoodCriterion):
     def centre(self) -> Floats:
         return np.log(np.average(self.T, axis=0, weights=self.w))
 
-    def see(self, F: Floats) -> tuple[float, Floats]:
+    def forward(self, F: Floats) -> tuple[float, Floats]:
         """Return the deviance, and the means, a row for each output."""
         mean, off = np.exp(F.T), F.T - self._log
         # y log(y/μ) − (y − μ) as y(eᵗ − 1 − t), t = log(μ/y): large counts do not cancel.
         rows = np.where(self._counted, self.T.T * (np.expm1(off) - off), mean)
         return 2.0 * float(rows.sum(axis=0) @ self.w), mean
 
-    def slope(self, seen: Floats) -> tuple[Floats, Floats]:
+    def derivatives(self, seen: Floats) -> tuple[Floats, Floats]:
         return self.force(seen), seen * self.w
 
     def force(self, seen: Floats) -> Floats:
         return (self.T - seen.T) * self.w[:, None]
 
-    def bend(self, seen: Floats) -> Floats:
+    def mean_curvature(self, seen: Floats) -> Floats:
         omega: Floats = self.w * seen.mean(axis=0)
         return omega
 
-    def curved(self, seen: Floats, Z: Floats, theta: Floats) -> Floats:
+    def hessian_product(self, seen: Floats, Z: Floats, theta: Floats) -> Floats:
         return Z @ ((seen * self.w).T * (Z.T @ theta))

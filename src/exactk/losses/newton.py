@@ -26,7 +26,7 @@ FORCING = 0.02
 ARMIJO = 1e-4
 MOST_HALVINGS = 40
 # A last step that still moves a prediction by this much leads to no end.
-ENDLESS_MOVE = 0.05
+SEPARATED_MOVE = 0.05
 # By how much more than a Newton step promises a fit may still fall.
 REACH = 3.0
 # ω of a row for prices, beside the largest: rows that are certain still have some.
@@ -64,7 +64,7 @@ class LikelihoodCriterion(Criterion):
         return float(self.w.sum())
 
     @abstractmethod
-    def see(self, F: Floats) -> tuple[float, Floats]:
+    def forward(self, F: Floats) -> tuple[float, Floats]:
         """Return the deviance of one F (n × r), and what `slope` needs to know of it."""
 
     @abstractmethod
@@ -72,15 +72,15 @@ class LikelihoodCriterion(Criterion):
         """Return the force (n × r), weights included."""
 
     @abstractmethod
-    def slope(self, seen: Floats) -> tuple[Floats, Floats]:
+    def derivatives(self, seen: Floats) -> tuple[Floats, Floats]:
         """Return the force (n × r) and the entries of h (pairs × n), weights included."""
 
     @abstractmethod
-    def bend(self, seen: Floats) -> Floats:
+    def mean_curvature(self, seen: Floats) -> Floats:
         """Return the mean of h over the directions that count, for each row, weights included."""
 
     @abstractmethod
-    def curved(self, seen: Floats, Z: Floats, theta: Floats) -> Floats:
+    def hessian_product(self, seen: Floats, Z: Floats, theta: Floats) -> Floats:
         """Return half the Hessian, without a ridge, times coefficients (q × r)."""
 
     @property
@@ -95,13 +95,13 @@ class LikelihoodCriterion(Criterion):
         """Whether a system with so many coefficients (q × r) is worth a factorisation."""
         return theta.size <= MANY_UNKNOWNS and theta.shape[1] <= MANY_OUTPUTS
 
-    def holds_entries(self, theta: Floats) -> bool:
+    def fits_in_memory(self, theta: Floats) -> bool:
         """Whether NumPy may do so, which holds the entries of all h."""
         return self.is_small(theta) and 8 * len(self.pairs[0]) * len(self.T) <= MOST_ENTRIES
 
     def model(self, F: Floats) -> tuple[Floats, Floats]:  # noqa: D102
-        seen = self.see(F)[1]
-        omega = self.bend(seen)
+        seen = self.forward(F)[1]
+        omega = self.mean_curvature(seen)
         # All rows may be so certain that none bends any more.
         return self.force(seen), np.maximum(omega, LEAST_CURVATURE * float(omega.max()) or 1e-12)
 
@@ -110,12 +110,12 @@ class LikelihoodCriterion(Criterion):
         return float(self.model(F)[1].sum() / self.w.sum())
 
     @cached_property
-    def ground(self) -> float:
+    def null_scale(self) -> float:
         """The deviance of a model without columns, or nearly: nothing is worth more."""
         return float(self.value(np.broadcast_to(self.centre(), self.T.shape)[None])[0])
 
     def value(self, F: Floats) -> Floats:  # noqa: D102
-        return np.array([self.see(each)[0] for each in F])
+        return np.array([self.forward(each)[0] for each in F])
 
     def fits(  # noqa: D102
         self,
@@ -133,13 +133,13 @@ class LikelihoodCriterion(Criterion):
         for i in range(m):
             # A step that overflows is halved until it does not.
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                search = _Search(self, Z[i], penalty, theta[i])
-                settled[i], endless[i] = search.go(steps, tol, ceiling)
+                search = _NewtonFit(self, Z[i], penalty, theta[i])
+                settled[i], endless[i] = search.run(steps, tol, ceiling)
             theta[i], values[i] = search.theta, search.value
         return Fits(theta, values, settled, endless)
 
 
-class _Search:
+class _NewtonFit:
     """One fit by Newton steps."""
 
     def __init__(
@@ -151,7 +151,7 @@ class _Search:
         self.theta = theta
         self.F = Z.T @ theta
         self.value, self.seen = self._see(theta, self.F)
-        if not self.value <= criterion.ground:
+        if not self.value <= criterion.null_scale:
             # Where classes are separated second-order prices may lead anywhere.
             self.theta = np.zeros_like(theta)
             self.theta[-1] = criterion.centre()
@@ -161,16 +161,16 @@ class _Search:
         self._jitter = JITTER
 
     def _see(self, theta: Floats, F: Floats) -> tuple[float, Floats]:
-        value, seen = self.criterion.see(F)
+        value, seen = self.criterion.forward(F)
         return value + float(self.ridge @ (theta**2).sum(axis=1)), seen
 
-    def go(self, steps: int, tol: float, ceiling: float) -> tuple[bool, bool]:
+    def run(self, steps: int, tol: float, ceiling: float) -> tuple[bool, bool]:
         """Step until nothing is gained; return whether it ended so, and whether without end."""
         scale, moved = self.criterion.scale, 0.0
-        is_factored = self.criterion.holds_entries(self.theta)
+        is_factored = self.criterion.fits_in_memory(self.theta)
         for _ in range(steps):
             if is_factored:
-                force, h = self.criterion.slope(self.seen)
+                force, h = self.criterion.derivatives(self.seen)
                 gradient = self.Z @ force - self.ridge[:, None] * self.theta
                 step = self._solve(gradient, h)
             else:
@@ -191,7 +191,7 @@ class _Search:
                 far = float(np.abs(self.Z.T @ step).max(initial=0.0))
                 # As it is at hand: it doubles the digits of the coefficients.
                 self._move(step, promise, halvings=1)
-                return True, far > ENDLESS_MOVE
+                return True, far > SEPARATED_MOVE
             if self.value - REACH * promise > ceiling:
                 return False, False
             moved = self._move(step, promise)
@@ -203,7 +203,7 @@ class _Search:
             self._jitter *= 1e3
             if self._jitter > MOST_JITTER:
                 return False, False
-        return False, moved > ENDLESS_MOVE
+        return False, moved > SEPARATED_MOVE
 
     def _move(self, step: Floats, promise: float, halvings: int = MOST_HALVINGS) -> float:
         """Take the step, or a part of it; return how far predictions moved at most."""
@@ -239,7 +239,7 @@ class _Search:
     def _conjugate_gradients(self, gradient: Floats) -> Floats:
         """Solve with products alone, preconditioned by one system for all outputs."""
         Z, ridge, criterion = self.Z, self.ridge[:, None], self.criterion
-        A = (Z * criterion.bend(self.seen)) @ Z.T
+        A = (Z * criterion.mean_curvature(self.seen)) @ Z.T
         diagonal = A.ravel()[:: len(A) + 1]
         largest = float(diagonal.max()) or 1.0
         diagonal += self.ridge + self._jitter * np.maximum(diagonal, 1e-3 * largest)
@@ -249,7 +249,7 @@ class _Search:
         p, size = y.copy(), float((left * y).sum())
         enough = FORCING**2 * size
         for _ in range(MOST_PRODUCTS):
-            Hp = criterion.curved(self.seen, Z, p) + ridge * p
+            Hp = criterion.hessian_product(self.seen, Z, p) + ridge * p
             along = float((p * Hp).sum())
             if not along > 0:
                 break

@@ -7,7 +7,7 @@ from typing import Any
 from exactk.errors import (
     InputError,
     UnknownOptionError,
-    nearest,
+    did_you_mean,
 )
 from exactk.losses.base import Loss
 from exactk.losses.likelihood import Logistic, Poisson
@@ -39,7 +39,7 @@ def names() -> list[str]:
 def loss_class(name: Any) -> type[Loss]:
     """Return the class of a loss, or say which names there are."""
     if not isinstance(name, str) or name not in _LOSSES:
-        close = nearest(name, names()) if isinstance(name, str) else ""
+        close = did_you_mean(name, names()) if isinstance(name, str) else ""
         raise InputError(f"loss must be one of {', '.join(names())}, not {name!r}{close}")
     return _LOSSES[name]
 

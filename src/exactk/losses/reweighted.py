@@ -237,7 +237,7 @@ class ResidualCriterion(Criterion):
     def _compiled(self) -> PowerFits | None:
         return None if compiled() is None else self._powers
 
-    def cold(self, Z: Floats, penalty: float) -> Floats:
+    def cold_start(self, Z: Floats, penalty: float) -> Floats:
         """Return the fits by squared loss: of a loss that is not convex the end depends on it."""
         ridge = _ridge(Z.shape[1], penalty / self.curvature())
         if (native := self._compiled) is not None:
@@ -325,7 +325,7 @@ class ResidualCriterion(Criterion):
                 if len(active) == 0:
                     return Fits(best, values, settled, np.zeros(m, dtype=bool))
                 held = Z[active]
-            theta[active] = self._leap(held, t0, t1, ridge)
+            theta[active] = self._squarem_step(held, t0, t1, ridge)
         # What the last steps led to counts if it is better.
         now = self._objective(held, theta[active], ridge)
         lower = now < values[active]
@@ -357,7 +357,7 @@ class ResidualCriterion(Criterion):
         diagonal += JITTER * diagonal + np.finfo(float).tiny
         return np.asarray(np.linalg.solve(A, ZW @ self.T))
 
-    def _leap(self, Z: Floats, t0: Floats, t1: Floats, ridge: Floats) -> Floats:
+    def _squarem_step(self, Z: Floats, t0: Floats, t1: Floats, ridge: Floats) -> Floats:
         """Return the θ after this step and two more, the last from where these lead."""
         t2, v1 = self._step(Z, t1, ridge)
         first, second = t1 - t0, t2 - 2.0 * t1 + t0

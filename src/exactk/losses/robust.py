@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from exactk.data.targets import Target
-from exactk.losses.base import Criterion, Loss, outputs_apart
+from exactk.losses.base import Criterion, Loss, reduced_outputs
 from exactk.losses.reweighted import ResidualCriterion
 from exactk.params import Check, Number
 from exactk.types import Floats
@@ -109,7 +109,7 @@ class Huber(Loss):
 
 
 def _parts(target: Target, weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    T, basis, offset = outputs_apart(target)
+    T, basis, offset = reduced_outputs(target)
     return T, weights, basis, offset
 
 

@@ -16,7 +16,7 @@ from exactk.errors import InputError
 from exactk.methods.iteration import (
     Starts,
     best_answer,
-    complete,
+    fill_support,
 )
 from exactk.params import (
     Check,
@@ -32,7 +32,7 @@ __all__ = [
     "IterativeMethod",
     "Method",
     "generator",
-    "given_supports",
+    "initial_supports",
 ]
 
 
@@ -163,7 +163,7 @@ class IterativeMethod(Method):
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
         self.check_init(problem, k)
-        only = _only_choice(problem, k)
+        only = _single_support(problem, k)
         if only is not None:
             return only
         starts = self.starts(problem, k, self.prepare(problem))
@@ -175,10 +175,10 @@ class IterativeMethod(Method):
         for k in range(1, k_max + 1):
             self.check_init(problem, k)
             if answer is not None and answer.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
-                filled = complete(problem, answer.support, k)
+                filled = fill_support(problem, answer.support, k)
                 answer = Answer(filled, answer.status, 0)
             else:
-                answer = _only_choice(problem, k)
+                answer = _single_support(problem, k)
                 if answer is None:
                     prepared = self.prepare(problem) if prepared is None else prepared
                     starts = self.starts(problem, k, prepared)
@@ -188,7 +188,7 @@ class IterativeMethod(Method):
                 answer = replace(answer, status=Status.TIME_LIMIT)
 
 
-def _only_choice(problem: Problem, k: int) -> Answer | None:
+def _single_support(problem: Problem, k: int) -> Answer | None:
     """All candidates, where there is nothing to choose; what is missing are copies of them."""
     columns = problem.candidates
     if len(columns) > k:
@@ -209,7 +209,7 @@ def generator(random_state: object) -> np.random.Generator:
     return np.random.default_rng(int(random_state))  # type: ignore[call-overload]  # an integer by now
 
 
-def given_supports(init: object, problem: Problem, k: int) -> list[npt.NDArray[np.intp]]:
+def initial_supports(init: object, problem: Problem, k: int) -> list[npt.NDArray[np.intp]]:
     """Return the supports in an ``init``: none, one list of k candidates, or several."""
     if init is None:
         return []

@@ -12,13 +12,13 @@ from exactk.errors import InputError
 from exactk.methods.base import (
     Method,
     generator,
-    given_supports,
+    initial_supports,
 )
 from exactk.params import (
     Check,
-    Given,
     Number,
     Seed,
+    Unchecked,
 )
 from exactk.problem.problem import Problem
 from exactk.result import Answer
@@ -26,7 +26,7 @@ from exactk.search.find_best import best_path, best_support
 from exactk.search.loss_search import (
     best_by_loss,
     best_path_by_loss,
-    needs_fits,
+    requires_rows,
 )
 from exactk.utils.monitor import Monitor
 
@@ -95,7 +95,7 @@ class Exchange(Method):
 
     checks: ClassVar[Mapping[str, Check]] = {
         "effort": Number("[0, inf]", none="1, or until the time limit"),
-        "init": Given("a list of k columns, or several such lists, or None"),
+        "init": Unchecked("a list of k columns, or several such lists, or None"),
         "random_state": Seed(),
     }
 
@@ -114,8 +114,8 @@ class Exchange(Method):
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
         rng, effort = generator(self.random_state), _check_effort(self.effort, monitor)
-        starts = [s.tolist() for s in given_supports(self.init, problem, k)]
-        if needs_fits(problem):
+        starts = [s.tolist() for s in initial_supports(self.init, problem, k)]
+        if requires_rows(problem):
             return best_by_loss(problem, k, effort, rng, monitor, starts)
         return best_support(problem, k, effort, rng, monitor, starts)
 
@@ -129,7 +129,7 @@ class Exchange(Method):
         effort = 1.0 if self.effort is None else _check_effort(self.effort, monitor)
         if self.init is not None:
             raise InputError("init is a support of one size; a path has many: leave it out")
-        search = best_path_by_loss if needs_fits(problem) else best_path
+        search = best_path_by_loss if requires_rows(problem) else best_path
         return search(problem, k_max, effort, generator(self.random_state), monitor)
 
 

@@ -14,11 +14,11 @@ from exactk.methods.base import Method
 from exactk.params import Check, Number
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
-from exactk.search.infeasibility import settle
+from exactk.search.infeasibility import find_feasible
 from exactk.search.loss_search import (
     FITS_COST,
     enumerate_by_loss,
-    needs_fits,
+    requires_rows,
 )
 from exactk.search.state import TIE
 from exactk.search.units import Units
@@ -77,7 +77,7 @@ class Exhaustive(Method):
         self.max_subsets = max_subsets
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
-        if needs_fits(problem):
+        if requires_rows(problem):
             return enumerate_by_loss(problem, k, int(self.max_subsets // FITS_COST), monitor)
         if problem.rules is not None and (problem.rules.include or not problem.rules.is_simple):
             return self._run_units(problem, k, monitor)
@@ -138,7 +138,7 @@ class Exhaustive(Method):
     def _run_units(self, problem: Problem, k: int, monitor: Monitor) -> Answer:
         """Fit every set of columns and groups that keeps the rules, one by one."""
         units = Units(problem)
-        settled = settle(units, k)
+        settled = find_feasible(units, k)
         assert settled is not None  # `solve` has seen to it that the rules can be kept
         feasible = settled[0]
         free = [u for u in np.flatnonzero(units.alive).tolist() if u not in units.included]

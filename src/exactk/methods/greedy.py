@@ -9,10 +9,10 @@ from exactk.methods.base import Method
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
 from exactk.search.infeasibility import possible_sizes
-from exactk.search.loss_search import greedy_by_loss, needs_fits
-from exactk.search.native_state import make_state, serves
+from exactk.search.loss_search import greedy_by_loss, requires_rows
+from exactk.search.native_state import has_only_column_rules, make_state
 from exactk.search.unit_search import greedy_units
-from exactk.search.working_set import Foresight
+from exactk.search.working_set import GreedyPrefetch
 from exactk.utils.monitor import Monitor
 
 __all__ = ["Greedy"]
@@ -54,7 +54,7 @@ class Greedy(Method):
     takes_losses: ClassVar[bool] = True
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
-        if not serves(problem) and not needs_fits(problem):
+        if not has_only_column_rules(problem) and not requires_rows(problem):
             return greedy_units(problem, k)
         *_, last = self.run_path(problem, k, monitor)
         assert last is not None  # `solve` has seen to it that the rules can be kept
@@ -63,12 +63,12 @@ class Greedy(Method):
     def run_path(  # noqa: D102
         self, problem: Problem, k_max: int, monitor: Monitor
     ) -> Iterator[Answer | None]:
-        if not serves(problem) and not needs_fits(problem):
+        if not has_only_column_rules(problem) and not requires_rows(problem):
             possible = possible_sizes(problem, k_max)
             for k in range(1, k_max + 1):
                 yield greedy_units(problem, k) if k in possible else None
             return
-        if needs_fits(problem):
+        if requires_rows(problem):
             yield from greedy_by_loss(problem, k_max, monitor)
             return
         fixed = 0 if problem.rules is None else len(problem.rules.include)
@@ -76,7 +76,7 @@ class Greedy(Method):
         if fixed > k_max:
             return
         state, trace = make_state(problem, k_max), []
-        foresight = Foresight(problem, k_max)
+        foresight = GreedyPrefetch(problem, k_max)
         for k in range(max(1, fixed), k_max + 1):
             foresight.grow(state, k)
             trace.append(state.objective)

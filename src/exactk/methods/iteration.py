@@ -22,14 +22,14 @@ from exactk.types import Indices
 from exactk.utils.monitor import Monitor
 
 __all__ = [
-    "Course",
+    "IterationLog",
     "LazyStarts",
     "Start",
     "Starts",
     "Step",
     "best_answer",
-    "complete",
-    "follow",
+    "fill_support",
+    "iterate",
 ]
 
 
@@ -58,11 +58,11 @@ class Step:
     support: Indices | Sequence[int]
     value: float
     converged: bool = False
-    inside: Callable[[], Mapping[str, npt.NDArray[np.float64]]] | None = None
+    details: Callable[[], Mapping[str, npt.NDArray[np.float64]]] | None = None
 
 
 @dataclass
-class Course:
+class IterationLog:
     """The iterations from one start, and how they ended.
 
     Attributes
@@ -84,7 +84,7 @@ class Course:
         return self.trace[-1] if self.trace else inf
 
 
-def last_value(course: Course) -> float:
+def last_value(course: IterationLog) -> float:
     """What decides between starts where a method says nothing else."""
     return course.value
 
@@ -101,7 +101,7 @@ class Start:
     """
 
     steps: Iterator[Step]
-    merit: Callable[[Course], float] = last_value
+    selection_score: Callable[[IterationLog], float] = last_value
 
 
 class Starts(Protocol):
@@ -133,7 +133,9 @@ class LazyStarts:
         return (self._make() for _ in range(self._count))
 
 
-def follow(steps: Iterator[Step], max_iter: int, monitor: Monitor, *, show: bool = True) -> Course:
+def iterate(
+    steps: Iterator[Step], max_iter: int, monitor: Monitor, *, show: bool = True
+) -> IterationLog:
     """Take iterations until one converges, fails, or something else ends them.
 
     Parameters
@@ -156,7 +158,7 @@ def follow(steps: Iterator[Step], max_iter: int, monitor: Monitor, *, show: bool
     >>> str(course.status), course.trace
     ('failed', [3.0, 2.0])
     """
-    course = Course()
+    course = IterationLog()
     try:
         # Where an iterate overflows, the value of the step tells; NumPy need not.
         with np.errstate(all="ignore"):
@@ -198,12 +200,12 @@ def best_answer(
         With the trace and status of the course that was kept; if time or the user ended the
         starts before all were made, the status says so.
     """
-    best, best_rank = Course(status=Status.FAILED), (True, inf)
+    best, best_rank = IterationLog(status=Status.FAILED), (True, inf)
     ended: Status | None = None
     single = len(starts) == 1
     try:
         for number, start in enumerate(starts, start=1):
-            course = follow(start.steps, max_iter, monitor, show=single)
+            course = iterate(start.steps, max_iter, monitor, show=single)
             if course.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
                 ended = course.status
             elif number < len(starts) and monitor.expired:
@@ -211,7 +213,7 @@ def best_answer(
             # Its merit may take a while to find; nothing is compared with the first, and what
             # was cut short is not worth it.
             alone = single or not course.trace or (ended is not None and not best.trace)
-            merit = course.value if alone else start.merit(course)
+            merit = course.value if alone else start.selection_score(course)
             # A start that diverged loses to any that did not. Of those that come to the same end
             # the first is kept, whatever rounding says.
             rank = (course.status == Status.FAILED, merit + SAME_END * abs(merit))
@@ -226,11 +228,11 @@ def best_answer(
         if not best.trace:
             raise
         ended = Status.INTERRUPTED
-    support = complete(problem, best.support, k)
+    support = fill_support(problem, best.support, k)
     return Answer(support, ended or best.status, len(best.trace), tuple(best.trace))
 
 
-def complete(problem: Problem, support: Sequence[int], k: int) -> list[int]:
+def fill_support(problem: Problem, support: Sequence[int], k: int) -> list[int]:
     """Fill a support up to k columns, each the best addition to those before it.
 
     Examples

@@ -13,7 +13,7 @@ from typing import Any
 from exactk.errors import (
     UnknownMethodError,
     UnknownOptionError,
-    nearest,
+    did_you_mean,
 )
 from exactk.methods.base import Method
 
@@ -122,7 +122,7 @@ def describe(name: str) -> MethodInfo:
     """Return the registry line of a method, or raise with the nearest name."""
     if name not in _METHODS:
         raise UnknownMethodError(
-            f"unknown method {name!r}{nearest(str(name), names())} (known methods: "
+            f"unknown method {name!r}{did_you_mean(str(name), names())} (known methods: "
             f"{', '.join(names())})"
         )
     return _METHODS[name]
@@ -166,5 +166,5 @@ def check_options(name: str, known: list[str], options: dict[str, Any]) -> None:
             others = [other for other in _METHODS if option in method_class(other).option_names()]
             whose = f"; {option!r} is one of {', '.join(map(repr, others))}" if others else ""
             raise UnknownOptionError(
-                f"method {name!r} has no option {option!r}{nearest(option, known)} ({has}){whose}"
+                f"method {name!r} has no option {option!r}{did_you_mean(option, known)} ({has}){whose}"
             )

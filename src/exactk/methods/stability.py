@@ -11,9 +11,9 @@ from exactk.errors import InputError
 from exactk.methods.base import Method, generator
 from exactk.params import (
     Check,
+    Integer,
     Number,
     Seed,
-    Whole,
 )
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
@@ -21,8 +21,8 @@ from exactk.search.find_best import best_support
 from exactk.search.infeasibility import possible_sizes
 from exactk.search.selection_frequency import (
     Features,
-    Gathered,
-    gather,
+    HalfSampleSupports,
+    collect_supports,
     most_frequent,
     size_in,
 )
@@ -84,7 +84,7 @@ class Stability(Method):
     """
 
     checks: ClassVar[Mapping[str, Check]] = {
-        "n_samples": Whole(2),
+        "n_samples": Integer(2),
         "effort": Number("[0, inf)"),
         "random_state": Seed(),
     }
@@ -92,9 +92,9 @@ class Stability(Method):
     takes_rules: ClassVar[bool] = True
 
     def __init__(
-        self, n_samples: int = N_SAMPLES, effort: float = EFFORT, random_state: object = None
+        self, n_subsamples: int = N_SAMPLES, effort: float = EFFORT, random_state: object = None
     ) -> None:
-        self.n_samples = n_samples
+        self.n_subsamples = n_subsamples
         self.effort = effort
         self.random_state = random_state
 
@@ -138,11 +138,11 @@ class Stability(Method):
                     support = np.array(answer.support, dtype=np.intp)
                 supports.append(support)
             trace.append(half.objective(supports[-1]))
-            monitor.report(len(trace), self.n_samples, trace[-1])
+            monitor.report(len(trace), self.n_subsamples, trace[-1])
             return supports
 
-        halves = half_samples(problem, rng, n_samples=self.n_samples)
-        gathered = gather(halves, choose, monitor)
+        halves = half_samples(problem, rng, n_subsamples=self.n_subsamples)
+        gathered = collect_supports(halves, choose, monitor)
         if not gathered.supports and gathered.status == Status.CONVERGED:
             raise InputError(
                 "stability finds the target constant, or the constraints impossible, in every half "
@@ -154,7 +154,11 @@ class Stability(Method):
 
 
 def _answer(
-    problem: Problem, features: Features, k: int, supports: list[Indices], gathered: Gathered
+    problem: Problem,
+    features: Features,
+    k: int,
+    supports: list[Indices],
+    gathered: HalfSampleSupports,
 ) -> Answer:
     if not supports:
         # Stopped before the first half-sample was done.

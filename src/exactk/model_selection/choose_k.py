@@ -13,10 +13,10 @@ from exactk.errors import InputError
 from exactk.methods.base import Method
 from exactk.model_selection.criteria import CRITERIA, PERFECT, check_criterion, criterion_values
 from exactk.model_selection.cross_validation import HeldOut, Splits, check_cv
-from exactk.model_selection.path_runner import Clock, PathSearch
-from exactk.model_selection.ridge import resolve_ridge
+from exactk.model_selection.path_runner import Clock, PathRunner
+from exactk.model_selection.ridge import find_ridge
 from exactk.model_selection.scoring import FoldScorer
-from exactk.params import Choice, Whole
+from exactk.params import Choice, Integer
 from exactk.problem.problem import Problem
 from exactk.result import (
     Path,
@@ -25,14 +25,14 @@ from exactk.result import (
 )
 from exactk.search.feasibility import InfeasibleError
 from exactk.types import Floats
-from exactk.utils.records_table import Tidy, notebook_html
+from exactk.utils.records_table import RecordsTable, notebook_html
 
 __all__ = [
-    "Judged",
-    "SizeChoice",
+    "AutoKResult",
+    "SizeScores",
     "by_criterion",
     "by_folds",
-    "check_sizing",
+    "check_size_options",
     "choose_k",
     "largest_size",
     "pick_size",
@@ -41,7 +41,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class SizeScores:
     """What each size is worth.
 
     Attributes
@@ -62,14 +62,14 @@ class Judged:
     means: Floats
     standard_errors: Floats
     signed: Floats
-    to_best: Floats
+    se_difference: Floats
 
 
-def by_criterion(problem: Problem, path: Path, criterion: str) -> Judged:
+def by_criterion(problem: Problem, path: Path, criterion: str) -> SizeScores:
     """Judge the sizes of a path by a criterion of its fits on all rows."""
     values = criterion_values(problem, path, criterion)
     none = np.full(len(path), np.nan)
-    return Judged([result.k for result in path], values, none, none, values, none)
+    return SizeScores([result.k for result in path], values, none, none, values, none)
 
 
 def by_folds(
@@ -78,9 +78,9 @@ def by_folds(
     k_max: int,
     splits: Splits,
     scorer: FoldScorer | None,
-    search: PathSearch,
+    search: PathRunner,
     clock: Clock,
-) -> Judged:
+) -> SizeScores:
     """Judge each size by its mean over the folds, each of which has a path of its own.
 
     Sizes that some fold cannot have are left out.
@@ -113,11 +113,11 @@ def by_folds(
     best = int(np.argmin(signed))
     # What a fold has hard rows for is hard for every size, and cancels.
     _, to_best = weighted_mean(table - table[:, best : best + 1], shares)
-    return Judged(sizes, means, means, spread, signed, to_best)
+    return SizeScores(sizes, means, means, spread, signed, to_best)
 
 
 def _fold_path(
-    train: Problem, k_max: int, search: PathSearch, seconds: float | None
+    train: Problem, k_max: int, search: PathRunner, seconds: float | None
 ) -> Sequence[Result]:
     """The path of a fold; without results where its rows allow no size up to k_max."""
     most = min(k_max, train.n_usable)
@@ -176,7 +176,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class SizeChoice:
+class AutoKResult:
     """A size, why it was chosen, and the columns.
 
     Attributes
@@ -220,7 +220,7 @@ class SizeChoice:
     status: Status
     path: Path
     result: Result
-    table: Tidy
+    table: RecordsTable
     message: str = ""
 
     def __repr__(self) -> str:
@@ -267,7 +267,7 @@ def choose_k(
     estimator: Any = None,
     groups: Any = None,
     **options: Any,
-) -> SizeChoice:
+) -> AutoKResult:
     """Choose how many columns, and which.
 
     The best columns of every size 1..k_max are found on all rows. By cross-validation each fold
@@ -350,7 +350,7 @@ def choose_k(
     """
     _check_words(problem, criterion, rule, scoring, estimator, cv, groups)
     clock = Clock(time_limit)
-    search = PathSearch(method, effort, random_state, verbose, options)
+    search = PathRunner(method, effort, random_state, verbose, options)
     by_rows = search.kind.needs_rows or not problem.loss.by_moments
     if by_rows and problem.stream is not None:
         problem = problem.in_memory(verbose=verbose)
@@ -362,7 +362,7 @@ def choose_k(
     )
     k_max = largest_size(problem, k_max, splits)
     if ridge is not None:
-        found = resolve_ridge(ridge, problem, k_max, random_state=search.seed)
+        found = find_ridge(ridge, problem, k_max, random_state=search.seed)
         problem = problem.with_ridge(found)
     n_folds = 0 if splits is None else splits.n_folds
     path = search.path(problem, k_max, clock.share(n_folds + 2))
@@ -370,15 +370,15 @@ def choose_k(
         judged = by_criterion(problem, path, criterion)
     else:
         judged = by_folds(problem, path, k_max, splits, scorer, search, clock)
-    spread = judged.to_best if rule == "paired" else judged.standard_errors
+    spread = judged.se_difference if rule == "paired" else judged.standard_errors
     k = pick_size(judged.sizes, judged.signed, spread, rule)
-    result = search.refined(problem, path, k, clock.share(1))
+    result = search.refine_at(problem, path, k, clock.share(1))
     path = Path([result if other.k == k else other for other in path])
     if splits is None and search.improved:
         judged = by_criterion(problem, path, criterion)
     if splits is None:
         rule = "best"
-    return SizeChoice(
+    return AutoKResult(
         k=k, k_max=k_max, criterion=criterion, rule=rule, n_folds=n_folds, ridge=problem.ridge,
         scoring=None if scorer is None else scorer.name,
         status=Status.TIME_LIMIT if search.out_of_time else result.status,
@@ -420,7 +420,7 @@ def pick_size(
     return int(sizes[int(np.argmax(values <= values[best] + allowed))])
 
 
-def check_sizing(criterion: Any, rule: Any, k_max: Any, cv: Any) -> None:
+def check_size_options(criterion: Any, rule: Any, k_max: Any, cv: Any) -> None:
     """Raise for words and numbers that no problem allows, before one is made.
 
     Examples
@@ -432,7 +432,7 @@ def check_sizing(criterion: Any, rule: Any, k_max: Any, cv: Any) -> None:
     """
     Choice(words=CHOICES)("criterion", criterion)
     Choice(words=RULES)("rule", rule)
-    Whole(1, none="a default")("k_max", k_max)
+    Integer(1, none="a default")("k_max", k_max)
     check_cv(cv)
 
 
@@ -441,7 +441,7 @@ def _check_words(
 ) -> None:
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be an exactk.Problem, not {type(problem).__name__}")
-    check_sizing(criterion, rule, None, None)
+    check_size_options(criterion, rule, None, None)
     if criterion != "cv":
         check_criterion(problem, criterion)
     for_folds = {"scoring": scoring, "estimator": estimator, "cv": cv, "groups": groups}
@@ -462,7 +462,7 @@ def largest_size(problem: Problem, k_max: int | None, splits: Splits | None = No
     >>> largest_size(Problem.from_arrays(*load_iris(return_X_y=True)), None)
     4
     """
-    Whole(1, none="a default")("k_max", k_max)
+    Integer(1, none="a default")("k_max", k_max)
     problem.check_k(1)
     if k_max is not None:
         # A limit that cannot be reached is kept; training rows may have fewer columns than all.
@@ -474,7 +474,7 @@ def largest_size(problem: Problem, k_max: int | None, splits: Splits | None = No
     return max(min(there, MOST_SIZES, (rows - 1) // 2), must)
 
 
-def _at_the_end(problem: Problem, judged: Judged, k_max: int) -> str:
+def _at_the_end(problem: Problem, judged: SizeScores, k_max: int) -> str:
     """Say so where the best size is the largest that was tried, and more could have been."""
     best = judged.sizes[int(np.argmin(judged.signed))]
     if best < judged.sizes[-1] or best >= len(problem.candidates):
@@ -485,7 +485,7 @@ def _at_the_end(problem: Problem, judged: Judged, k_max: int) -> str:
     )
 
 
-def _table(problem: Problem, path: Path, judged: Judged, k: int) -> Tidy:
+def _table(problem: Problem, path: Path, judged: SizeScores, k: int) -> RecordsTable:
     place = {size: i for i, size in enumerate(judged.sizes)}
     column = _places(problem)
     rows, before = [], frozenset[str]()
@@ -500,12 +500,12 @@ def _table(problem: Problem, path: Path, judged: Judged, k: int) -> Tidy:
         removed = sorted(before.difference(names), key=column.__getitem__)
         rows.append((result.k, *chosen, *values, added, removed, result.k == k))
         before = frozenset(names)
-    return Tidy(COLUMNS, rows)
+    return RecordsTable(COLUMNS, rows)
 
 
 def _places(problem: Problem) -> dict[str, int]:
     """Where columns and groups stand in the user's table; a group where its first column does."""
     places = {name: j for j, name in enumerate(problem.original_names)}
     for group in () if problem.rules is None else problem.rules.groups:
-        places[group.name] = int(problem.origins[min(group.columns)])
+        places[group.name] = int(problem.input_columns[min(group.columns)])
     return places

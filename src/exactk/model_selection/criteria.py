@@ -208,7 +208,7 @@ def _size(problem: Problem, support: Indices, residual: float) -> _Size:
     outputs = problem.n_outputs - (problem.classes is not None)
     error = max(residual, PERFECT * problem.objective([])) / (problem.weight * outputs)
     # The ridge is relative to how a loss bends: its share of each column is that of squared loss.
-    coefficients = outputs * (degrees_of_freedom(problem.squared, support) + 1.0)
+    coefficients = outputs * (degrees_of_freedom(problem.with_squared_loss, support) + 1.0)
     by_likelihood = isinstance(problem.loss, (Logistic, Poisson))
     log_models = _log_models(problem, support)
     return _Size(n, n * outputs, error, coefficients, log_models, by_likelihood)

@@ -10,14 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from exactk.data.design_matrix import Rows
+from exactk.data.design_matrix import DesignMatrix
 from exactk.data.moments import Moments, leave_one_out
 from exactk.data.targets import Target, is_missing
 from exactk.errors import ConstantTargetError, InputError
-from exactk.params import Whole
+from exactk.params import Integer
 from exactk.problem.problem import Problem
 from exactk.result import Result
-from exactk.streaming.split import SplitFold
+from exactk.streaming.split import SplitReducer
 from exactk.types import Floats, Indices
 
 __all__ = [
@@ -32,8 +32,8 @@ __all__ = [
     "folds_of",
     "group_folds",
     "is_number",
+    "list_splits",
     "make_folds",
-    "read_splits",
     "row_groups",
 ]
 
@@ -120,7 +120,7 @@ def check_cv(cv: Any) -> None:
     (train, test) of row numbers, or None (five folds), not 'five'
     """
     if is_number(cv):
-        Whole(2, none="five folds")("cv", cv)
+        Integer(2, none="five folds")("cv", cv)
     elif isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
         raise InputError(
             f"cv must be a number of folds, a splitter of scikit-learn, pairs (train, test) of row "
@@ -181,7 +181,7 @@ def group_folds(cv: int | None, groups: npt.NDArray[Any]) -> int:
     return min(N_FOLDS, there) if cv is None else int(cv)
 
 
-def read_splits(
+def list_splits(
     cv: Any, y: npt.NDArray[Any], groups: npt.NDArray[Any] | None, weights: Floats | None
 ) -> list[Split]:
     """Return the rows to train on and to hold out that a splitter, or pairs, say.
@@ -228,7 +228,7 @@ def _number(problem: Problem, cv: Any) -> int:
         raise InputError(f"cross-validation needs two rows at least, and there are {rows}")
     if cv is None:
         return min(N_FOLDS, rows)
-    Whole(2, rows)("cv", cv)
+    Integer(2, rows)("cv", cv)
     return int(cv)
 
 
@@ -250,7 +250,7 @@ def _read(problem: Problem, cv: Any, groups: Any) -> list[Split]:
         cv = GroupKFold(group_folds(cv, counted))
     y = target.values if target.codes is None else target.codes
     assert y is not None
-    return read_splits(cv, _flat(y), groups, problem.weights)
+    return list_splits(cv, _flat(y), groups, problem.weights)
 
 
 def _flat(y: Any) -> Any:
@@ -345,7 +345,7 @@ class Fold:
     """A training problem and the rows held out from it, with their moments where they were made."""
 
     train: Problem
-    rows: Rows
+    rows: DesignMatrix
     target: Target
     weights: Floats | None
     held_out: Indices
@@ -408,14 +408,16 @@ def fold_by_fold(
     seed = int(rng.integers(2**63))
     names, stream = problem.stream.feature_names, problem.stream
     if 8 * problem.n_features**2 * 3 * n_folds <= problem.memory_limit:
-        found = stream.reduce(SplitFold(names, problem.coding, n_folds, seed))
+        found = stream.reduce(SplitReducer(names, problem.target_encoding, n_folds, seed))
         parts = [part for part in found if part is not None]
         _check_spread(len(parts))
         for held, rest in zip(parts, leave_one_out(parts), strict=True):
             yield StreamFold(_train(problem, rest), held)
         return
     for fold in range(n_folds):
-        own, others = stream.reduce(SplitFold(names, problem.coding, n_folds, seed, alone=fold))
+        own, others = stream.reduce(
+            SplitReducer(names, problem.target_encoding, n_folds, seed, alone=fold)
+        )
         _check_spread(1 if others is None else 2)
         if own is not None and others is not None:
             yield StreamFold(_train(problem, others), own)
@@ -439,7 +441,7 @@ def _train(problem: Problem, moments: Moments) -> Problem:
         moments, classes=problem.classes, ridge=problem.ridge, scale=problem.scaled,
         feature_names=problem.given_names,
     )  # fmt: skip
-    return train.like(problem)
+    return train.with_settings_of(problem)
 
 
 def _check_number(problem: Problem, n_folds: int) -> None:
@@ -520,14 +522,14 @@ def folds_of(problem: Problem, splits: Sequence[Split], *, with_rows: bool = Fal
 
 
 @_of_a_fold()
-def _fold_of_rows(problem: Problem, rows: Rows, target: Target, split: Split) -> Fold:
+def _fold_of_rows(problem: Problem, rows: DesignMatrix, target: Target, split: Split) -> Fold:
     train, held = split
     weights = None if problem.weights is None else problem.weights[train]
     chosen = Problem.from_rows(
         rows.take(train), target.subset(train), weights, ridge=problem.ridge,
         scale=problem.scaled, memory_limit=problem.memory_limit,
     )  # fmt: skip
-    return Fold(chosen.like(problem), rows, target, problem.weights, held, train)
+    return Fold(chosen.with_settings_of(problem), rows, target, problem.weights, held, train)
 
 
 def _is_partition(splits: Sequence[Split], counted: Indices) -> bool:
@@ -543,7 +545,9 @@ def _is_partition(splits: Sequence[Split], counted: Indices) -> bool:
     )
 
 
-def _left_out(problem: Problem, rows: Rows, target: Target, parts: Sequence[Indices]) -> list[Fold]:
+def _left_out(
+    problem: Problem, rows: DesignMatrix, target: Target, parts: Sequence[Indices]
+) -> list[Fold]:
     """One fold for each part of the rows, trained on all others."""
     weights, every = problem.weights, np.arange(rows.n_rows)
     others = [np.setdiff1d(every, part) for part in parts]
@@ -563,23 +567,23 @@ def _left_out(problem: Problem, rows: Rows, target: Target, parts: Sequence[Indi
     return folds
 
 
-def _affords_moments(problem: Problem, rows: Rows, n_matrices: int) -> bool:
+def _affords_moments(problem: Problem, rows: DesignMatrix, n_matrices: int) -> bool:
     fits = 8 * problem.n_features**2 * n_matrices <= problem.memory_limit
     return fits and rows.gram_cost < problem.n_features * rows.pass_cost
 
 
 @_of_a_fold()
-def _reweighted(problem: Problem, rows: Rows, target: Target, times: Floats) -> Problem:
+def _reweighted(problem: Problem, rows: DesignMatrix, target: Target, times: Floats) -> Problem:
     """The same table, each row counted so many times."""
     weights = times if problem.weights is None else times * problem.weights
     train = Problem.from_rows(
         rows, target, weights, ridge=problem.ridge, scale=problem.scaled,
         memory_limit=problem.memory_limit,
     )  # fmt: skip
-    return train.like(problem)
+    return train.with_settings_of(problem)
 
 
-def _moments(rows: Rows, target: Target, weights: Floats | None, part: Indices) -> Moments:
+def _moments(rows: DesignMatrix, target: Target, weights: Floats | None, part: Indices) -> Moments:
     held = replace(target.subset(part), scores=None)
     return rows.take(part).moments(held, None if weights is None else weights[part])
 

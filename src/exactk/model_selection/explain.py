@@ -9,27 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.methods.base import generator
 from exactk.model_selection.near_optimal import NearSets, near_sets
-from exactk.params import Number, Whole
+from exactk.params import Integer, Number
 from exactk.problem.constraints import Rules
 from exactk.problem.fit import check_squared
 from exactk.problem.problem import Problem
 from exactk.proof.incumbent import (
     columns_of,
-    members_of,
-    sets_like,
+    count_scope,
+    units_of,
 )
 from exactk.result import Result, Status
 from exactk.search.feasibility import Feasible, InfeasibleError
-from exactk.search.unit_pricing import Blocks
+from exactk.search.unit_pricing import UnitPricing
 from exactk.search.units import Units
 from exactk.solve import solve
 from exactk.types import Indices
-from exactk.utils.formatting import visible
+from exactk.utils.formatting import escape_controls
 from exactk.utils.monitor import Monitor
-from exactk.utils.records_table import Tidy
+from exactk.utils.records_table import RecordsTable
 
 __all__ = [
     "Explanation",
@@ -81,13 +81,13 @@ class Explanation:
     support: Indices
     objective: float
     total: float
-    members: Tidy
-    outside: Tidy
-    why_not: Tidy
-    alternatives: Tidy
+    selected_features: RecordsTable
+    runners_up: RecordsTable
+    why_not: RecordsTable
+    alternatives: RecordsTable
     is_complete: bool
     tolerance: float
-    pairs: Tidy
+    pairs: RecordsTable
     message: str = ""
 
     def to_frame(self, library: str = "pandas", *, table: str = "members") -> Any:
@@ -99,8 +99,8 @@ class Explanation:
         table : {"members", "outside", "why_not", "alternatives", "pairs"}
         """
         if table not in TABLES:
-            raise InputError(f"table must be one of {listing(TABLES)}, not {table!r}")
-        chosen: Tidy = getattr(self, table)
+            raise InputError(f"table must be one of {join_items(TABLES)}, not {table!r}")
+        chosen: RecordsTable = getattr(self, table)
         return chosen.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,13 +129,13 @@ class Explanation:
         near = "these are all" if self.is_complete else "there may be others"
         within = f"sets within {self.tolerance:.3g} of the objective"
         lines = [
-            *_part("chosen, and how much worse the fit is without them", self.members, {
+            *_part("chosen, and how much worse the fit is without them", self.selected_features, {
                 "feature": "feature", "share": "dropped", "substitute": "best substitute",
                 "price_share": "substituted"}),
             *_part("asked about", self.why_not, {
                 "feature": "feature", "share": "regret", "added": "brings", "removed": "for"}),
-            *(f"{visible(row['feature'])}: {row['note']}" for row in self.why_not if row["note"]),
-            *_part("nearest of the others", self.outside[:NEAREST], {
+            *(f"{escape_controls(row['feature'])}: {row['note']}" for row in self.why_not if row["note"]),
+            *_part("nearest of the others", self.runners_up[:NEAREST], {
                 "feature": "feature", "share": "price", "instead_of": "for"}),
             *_part(f"{within} ({len(self.alternatives)}; {near})", self.alternatives, {
                 "rank": "rank", "excess": "excess", "added": "added", "removed": "removed"}),
@@ -148,12 +148,12 @@ class Explanation:
         return "\n".join(lines[1:])
 
 
-def _part(title: str, table: Tidy, columns: dict[str, str]) -> list[str]:
+def _part(title: str, table: RecordsTable, columns: dict[str, str]) -> list[str]:
     """A table with some of its columns, under other names, or nothing if it is empty."""
     if not len(table):
         return []
     rows = [tuple(_shown(name, row[name]) for name in columns) for row in table]
-    return ["", f"{title}:", Tidy(list(columns.values()), rows).to_text()]
+    return ["", f"{title}:", RecordsTable(list(columns.values()), rows).to_text()]
 
 
 def _shown(name: str, value: Any) -> Any:
@@ -227,16 +227,16 @@ def explain(
         )
     check_squared(problem, "explain")
     Number("[0, inf)")("tolerance", tolerance)
-    Whole(1)("max_sets", max_sets)
+    Integer(1)("max_sets", max_sets)
     Number("(0, inf]", none="no limit")("time_limit", time_limit)
     Number("[0, inf)", none="1")("effort", effort)
     generator(random_state)
     monitor = Monitor(time_limit, None)
     units = Units(problem)
     members = _members(problem, units, chosen, effort, random_state)
-    blocks = Blocks(units)
+    blocks = UnitPricing(units)
     blocks.load(members)
-    feasible = sets_like(units, members)
+    feasible = count_scope(units, members)
     assert feasible is not None  # looked at when the members were found
     if why_not is None or isinstance(why_not, (str, int, np.integer)):
         why_not = [] if why_not is None else [why_not]
@@ -257,9 +257,9 @@ def explain(
         support=np.array(problem.table_columns(units.columns_of(members)), dtype=np.intp),
         objective=objective,
         total=total,
-        members=own,
-        outside=outside,
-        why_not=Tidy(
+        selected_features=own,
+        runners_up=outside,
+        why_not=RecordsTable(
             ["feature", "columns", "regret", "share", "added", "removed", "features", "note"], rows
         ),
         alternatives=_alternatives(units, members, near, objective, blocks.slack),
@@ -279,7 +279,7 @@ def _members(
     columns = columns_of(problem, chosen, "chosen")
     if columns.size == 0:
         raise InputError("there is nothing to explain: the support is empty")
-    found = members_of(problem, units, columns)
+    found = units_of(problem, units, columns)
     place = {int(p): n for n, p in enumerate(columns)}
     if isinstance(chosen, Result):
         return sorted(found, key=lambda u: min(place[int(p)] for p in units.columns(u)))
@@ -294,7 +294,7 @@ def _solved(problem: Problem, k: int, effort: float | None, random_state: object
     return result
 
 
-def _swaps(blocks: Blocks, feasible: Feasible) -> tuple[Tidy, Tidy]:
+def _swaps(blocks: UnitPricing, feasible: Feasible) -> tuple[RecordsTable, RecordsTable]:
     """The tables of members and of those outside that come nearest."""
     units, total = blocks.units, blocks.problem.total
     members, fixed = list(blocks.members), set(units.included)
@@ -317,12 +317,12 @@ def _swaps(blocks: Blocks, feasible: Feasible) -> tuple[Tidy, Tidy]:
             units.names[unit], columns, losses[i], losses[i] / total, substitute, price,
             price / total, unit in fixed,
         ))  # fmt: skip
-    own = Tidy(
+    own = RecordsTable(
         ["feature", "columns", "loss", "share", "substitute", "price", "price_share", "included"],
         rows,
     )
     nearest_first = np.argsort(-best, kind="stable")[:MOST_OUTSIDE]
-    outside = Tidy(
+    outside = RecordsTable(
         ["feature", "price", "share", "instead_of"],
         [
             (units.names[u], -best[u], -best[u] / total, units.names[instead_of[u]])
@@ -333,7 +333,7 @@ def _swaps(blocks: Blocks, feasible: Feasible) -> tuple[Tidy, Tidy]:
     return own, outside
 
 
-def _pairs(blocks: Blocks) -> Tidy:
+def _pairs(blocks: UnitPricing) -> RecordsTable:
     units, problem, members = blocks.units, blocks.problem, blocks.members
     losses = blocks.losses()
     rows = []
@@ -347,7 +347,7 @@ def _pairs(blocks: Blocks) -> Tidy:
                 rows.append((*names, correlation, losses[i], losses[j], both, overlap))
     columns = ["first", "second", "correlation", "loss_first", "loss_second", "loss_both",
                "overlap"]  # fmt: skip
-    return Tidy(columns, sorted(rows, key=lambda row: -row[-1]))
+    return RecordsTable(columns, sorted(rows, key=lambda row: -row[-1]))
 
 
 def _correlation(problem: Problem, units: Units, first: int, second: int) -> float:
@@ -360,7 +360,7 @@ def _correlation(problem: Problem, units: Units, first: int, second: int) -> flo
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Question:
     """A feature that was asked about, its columns, and what kept it from being chosen, if any."""
 
     name: str
@@ -368,30 +368,30 @@ class _Asked:
     note: str = ""
 
 
-def _asked(problem: Problem, column: Any) -> _Asked:
+def _asked(problem: Problem, column: Any) -> _Question:
     """Find what is asked about among the groups and columns as the user knows them."""
     rules, originals = problem.rules or Rules(), problem.original_names
     columns = problem.find_columns([column], "why_not")
     whole = rules.together.get(columns[0])
     if whole is not None:
         columns = whole.columns
-    name = whole.name if whole is not None else originals[problem.origins[columns[0]]]
+    name = whole.name if whole is not None else originals[problem.input_columns[columns[0]]]
     if not np.isin(columns, problem.usable).any():
-        return _Asked(name, columns, "constant")
+        return _Question(name, columns, "constant")
     if set(columns) & set(rules.exclude):
-        return _Asked(name, columns, "excluded by a constraint, which is lifted for this answer")
+        return _Question(name, columns, "excluded by a constraint, which is lifted for this answer")
     copied = np.flatnonzero(np.isin(problem.copies, columns))
     if len(columns) == 1 and copied.size:
-        return _Asked(name, columns, f"a copy of {problem.name(problem.originals[copied[0]])!r}")
-    return _Asked(name, columns)
+        return _Question(name, columns, f"a copy of {problem.name(problem.originals[copied[0]])!r}")
+    return _Question(name, columns)
 
 
 def _regret(
     problem: Problem,
     units: Units,
-    blocks: Blocks,
+    blocks: UnitPricing,
     feasible: Feasible,
-    asked: _Asked,
+    asked: _Question,
     objective: float,
     effort: float | None,
     random_state: object,
@@ -411,7 +411,7 @@ def _regret(
         exclude=tuple(p for p in rules.exclude if p not in columns),
     )
     try:
-        found = _solved(problem.under(with_it), feasible.k, effort, random_state)
+        found = _solved(problem.with_rules(with_it), feasible.k, effort, random_state)
     except InfeasibleError as error:
         return (asked.name, of_table, np.nan, np.nan, [], [], [], str(error))
     names = {int(p): units.names[u] for u in blocks.members for p in units.columns(u)}
@@ -427,7 +427,7 @@ def _regret(
 
 def _alternatives(
     units: Units, members: Sequence[int], near: NearSets, objective: float, slack: float
-) -> Tidy:
+) -> RecordsTable:
     own = set(members)
     rows = []
     for rank, (key, value) in enumerate(zip(near.sets, near.objectives, strict=True), start=1):
@@ -440,7 +440,9 @@ def _alternatives(
             [units.names[u] for u in key],
             units.problem.table_columns(units.columns_of(key)),
         ))  # fmt: skip
-    return Tidy(["rank", "objective", "excess", "added", "removed", "features", "support"], rows)
+    return RecordsTable(
+        ["rank", "objective", "excess", "added", "removed", "features", "support"], rows
+    )
 
 
 def _message(

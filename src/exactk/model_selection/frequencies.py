@@ -10,16 +10,16 @@ import numpy as np
 from exactk.errors import InputError
 from exactk.methods.base import Method, generator
 from exactk.model_selection.stability import check_enough, numbered_groups
-from exactk.model_selection.subsampling import Search
-from exactk.params import Number, Whole
+from exactk.model_selection.subsampling import HalfSampleSearch
+from exactk.params import Integer, Number
 from exactk.problem.problem import Problem
 from exactk.result import Status
-from exactk.search.selection_frequency import Features, gather
+from exactk.search.selection_frequency import Features, collect_supports
 from exactk.search.subsampling import check_rows, half_samples
 from exactk.types import Floats
 from exactk.utils.monitor import Monitor
-from exactk.utils.progress import counting
-from exactk.utils.records_table import Tidy
+from exactk.utils.progress import show_count
+from exactk.utils.records_table import RecordsTable
 from exactk.utils.set_similarity import nogueira_index
 
 __all__ = ["Frequencies", "frequencies_by_size"]
@@ -52,13 +52,13 @@ class Frequencies:
     names: tuple[str, ...] = field(repr=False)
     values: Floats = field(repr=False)
     indices: Floats = field(repr=False)
-    n_samples: int
+    n_subsamples: int
     status: Status
 
-    def table(self, most: int | None = None) -> Tidy:
+    def table(self, most: int | None = None) -> RecordsTable:
         """Return one row a size: ``k``, the stability ``index``, and a column a feature."""
         names = self.names[:most]
-        return Tidy(
+        return RecordsTable(
             ["k", "index", *names],
             [
                 (k, index, *row[: len(names)])
@@ -71,7 +71,7 @@ def frequencies_by_size(
     problem: Problem,
     k_max: int,
     *,
-    n_samples: int = N_SAMPLES,
+    n_subsamples: int = N_SAMPLES,
     method: str | Method = "exchange",
     effort: float | None = None,
     groups: Any = None,
@@ -109,18 +109,22 @@ def frequencies_by_size(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be an exactk.Problem, not {type(problem).__name__}")
-    Whole(2)("n_samples", n_samples)
+    Integer(2)("n_samples", n_subsamples)
     Number("(0, inf]", none="no limit")("time_limit", time_limit)
     k_max = problem.check_k(k_max)
     check_rows(problem)
     numbered = None if groups is None else numbered_groups(problem, groups)
-    search = Search(method, effort, random_state, options)
+    search = HalfSampleSearch(method, effort, random_state, options)
     by_rows = search.needs_rows or not problem.loss.by_moments
     halves = half_samples(
-        problem, generator(random_state), n_samples=n_samples, with_rows=by_rows, groups=numbered
+        problem,
+        generator(random_state),
+        n_subsamples=n_subsamples,
+        with_rows=by_rows,
+        groups=numbered,
     )
-    with counting(f"half-samples, k=1..{k_max}", n_samples, verbose) as show:
-        gathered = gather(
+    with show_count(f"half-samples, k=1..{k_max}", n_subsamples, verbose) as show:
+        gathered = collect_supports(
             halves, lambda half: search.path_in_half(half, k_max), Monitor(time_limit), show
         )
     check_enough(gathered)
@@ -135,7 +139,7 @@ def frequencies_by_size(
         names=tuple(features.name(int(f)) for f in order),
         values=values[:, order],
         indices=np.array([_index(member[:, ~features.is_included]) for member in members]),
-        n_samples=len(gathered.supports),
+        n_subsamples=len(gathered.supports),
         status=gathered.status,
     )
 

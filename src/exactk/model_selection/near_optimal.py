@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exactk.proof.best_first import Drive, Tree
-from exactk.proof.make_tree import open_tree
+from exactk.proof.best_first import BestFirstSearch, Tree
+from exactk.proof.make_tree import make_tree
 from exactk.proof.unit_tree import UnitTree
 from exactk.result import Status
 from exactk.search.feasibility import Feasible
-from exactk.search.unit_pricing import Blocks
+from exactk.search.unit_pricing import UnitPricing
 from exactk.utils.monitor import Monitor
 
 __all__ = ["NearSets", "near_sets"]
@@ -45,7 +45,7 @@ class NearSets:
 
 
 def near_sets(
-    blocks: Blocks,
+    blocks: UnitPricing,
     feasible: Feasible,
     start: Sequence[int],
     bound: float,
@@ -75,7 +75,7 @@ def near_sets(
     return NearSets([key for key, _ in best], [value for _, value in best], complete)
 
 
-class _Limited(Monitor):
+class _NodeLimit(Monitor):
     """A monitor whose time is also up after so many nodes."""
 
     nodes = 0
@@ -93,13 +93,13 @@ def _tree(feasible: Feasible, bound: float) -> Tree:
     units = feasible.units
     if units.rules.is_simple and not units.has_copies:
         # What is at the bound is to be found, whatever rounding makes of it.
-        return open_tree(units.problem, feasible.k, bound + SLACK * units.problem.total)
+        return make_tree(units.problem, feasible.k, bound + SLACK * units.problem.total)
     # Whether copies are kept apart goes with the set that is explained.
     return UnitTree(units.problem, feasible.k, feasible)
 
 
 def _enumerated(
-    blocks: Blocks,
+    blocks: UnitPricing,
     feasible: Feasible,
     start: Sequence[int],
     bound: float,
@@ -113,12 +113,12 @@ def _enumerated(
     tree = _tree(feasible, bound)
     ceiling = bound + min(2.0 * tree.tolerance, SLACK * problem.total)
     own = tuple(sorted(units.columns_of(start)))
-    drive = Drive(problem, tree, [own], ceiling=ceiling, n_best=most + 1)
+    drive = BestFirstSearch(problem, tree, [own], ceiling=ceiling, n_best=most + 1)
     left = MOST_SECONDS
     if monitor.time_limit is not None:
         left = max(min(left, monitor.time_limit - monitor.seconds), 0.0)
     # One thread: whether the list is complete must not hang on how many there are.
-    if drive.go(_Limited(left), 1) == Status.INTERRUPTED:
+    if drive.run(_NodeLimit(left), 1) == Status.INTERRUPTED:
         raise KeyboardInterrupt
     # The set itself is near, and its objective by another way may be a rounding above the bound.
     near = [one for one in drive.sets if one.objective <= bound or one.columns == own]
@@ -127,7 +127,7 @@ def _enumerated(
 
 
 def _swapped(
-    blocks: Blocks,
+    blocks: UnitPricing,
     feasible: Feasible,
     start: Sequence[int],
     bound: float,

@@ -21,7 +21,7 @@ from exactk.result import (
 )
 from exactk.solve import solve, solve_path
 
-__all__ = ["FOLD_EFFORT", "Clock", "PathSearch", "read_method"]
+__all__ = ["FOLD_EFFORT", "Clock", "PathRunner", "read_method"]
 
 # How hard the folds are searched: greedy and swaps alone, for every fold would pay for more.
 FOLD_EFFORT = 0.0
@@ -84,7 +84,7 @@ class Clock:
         return max((self._end - time.perf_counter()) / parts, 1e-9)
 
 
-class PathSearch:
+class PathRunner:
     """A method with its options; every run of it starts from nothing but its problem.
 
     Attributes
@@ -135,7 +135,7 @@ class PathSearch:
             self._watch(result)
         return path
 
-    def refined(self, problem: Problem, path: Path, k: int, seconds: float | None) -> Result:
+    def refine_at(self, problem: Problem, path: Path, k: int, seconds: float | None) -> Result:
         """Return the result at k, searched for as long as if k had been asked for."""
         found = next(result for result in path if result.k == k)
         if found.status == Status.RANK_DEFICIENT:

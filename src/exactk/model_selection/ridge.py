@@ -17,7 +17,7 @@ from exactk.problem.validation import check_ridge
 from exactk.result import Status
 from exactk.solve import solve
 
-__all__ = ["auto_ridge", "cv_ridge", "resolve_ridge"]
+__all__ = ["auto_ridge", "cv_ridge", "find_ridge"]
 
 # Of the ridge by rule, for likelihoods.
 LIKELIHOOD_SHARE = 0.1
@@ -95,7 +95,7 @@ def cv_ridge(
     return ridges[int(np.argmin(errors))]
 
 
-def resolve_ridge(ridge: Any, problem: Problem, k: int, *, random_state: object = None) -> float:
+def find_ridge(ridge: Any, problem: Problem, k: int, *, random_state: object = None) -> float:
     """Return a number for "auto", "cv" or a number."""
     if isinstance(ridge, str):
         if ridge == "auto":

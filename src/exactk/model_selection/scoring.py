@@ -12,9 +12,9 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from exactk.errors import InputError, nearest
+from exactk.errors import InputError, did_you_mean
 from exactk.model_selection.cross_validation import Fold, HeldOut
-from exactk.native.loader import few_threads
+from exactk.native.loader import limit_threads
 from exactk.problem.problem import Problem
 from exactk.result import Result
 from exactk.types import Floats, Indices
@@ -22,7 +22,7 @@ from exactk.types import Floats, Indices
 __all__ = [
     "ESTIMATORS",
     "FoldScorer",
-    "Trial",
+    "HoldoutScorer",
     "read_estimator",
     "read_scoring",
     "target_labels",
@@ -86,7 +86,7 @@ def _check_name(name: str, task: str, several_labels: bool) -> None:
     if name not in ESTIMATORS:
         raise InputError(
             f"estimator must be a scikit-learn estimator or one of {', '.join(ESTIMATORS)}, not "
-            f"{name!r}{nearest(name, list(ESTIMATORS))}"
+            f"{name!r}{did_you_mean(name, list(ESTIMATORS))}"
         )
     if task not in ESTIMATORS[name]:
         fitting = [other for other, tasks in ESTIMATORS.items() if task in tasks]
@@ -151,7 +151,7 @@ class FoldScorer:
         made = read_estimator(estimator, problem.task, several_labels=several)
         # Classes weigh in the choice; the estimator and the score have rows as they are.
         self._weights = problem.row_weights
-        self._trial = Trial.of(made, scoring, weighted=self._weights is not None)
+        self._trial = HoldoutScorer.of(made, scoring, weighted=self._weights is not None)
 
     @property
     def name(self) -> str:
@@ -174,7 +174,7 @@ class FoldScorer:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class HoldoutScorer:
     """An estimator that is trained on some rows and scored on others.
 
     Attributes
@@ -201,7 +201,7 @@ class Trial:
     scoring: str
 
     @classmethod
-    def of(cls, estimator: Any, scoring: Any, *, weighted: bool = False) -> Trial:
+    def of(cls, estimator: Any, scoring: Any, *, weighted: bool = False) -> HoldoutScorer:
         """Check that the score can be had of the estimator, and with weights if there are any."""
         scorer, name = read_scoring(scoring, estimator)
         if weighted:
@@ -214,7 +214,7 @@ class Trial:
         """Train on x and y, and score on z and t; weights are those of both."""
         fitted = clone(self.estimator)
         try:
-            with few_threads(int(np.prod(x.shape))):
+            with limit_threads(int(np.prod(x.shape))):
                 if weights is None:
                     fitted.fit(x, y)
                     value = self.scorer(fitted, z, t)
@@ -227,7 +227,7 @@ class Trial:
             words = str(error).rstrip(".")
             raise InputError(
                 f"{type(last).__name__} with scoring {self.scoring} fails on a fold: {words}"
-                f"{_way_out(words, self.scoring)}"
+                f"{_hint(words, self.scoring)}"
             ) from error
         if not isinstance(value, (int, float, np.number)):
             raise InputError(
@@ -241,7 +241,7 @@ class Trial:
         return float(value)
 
 
-def _way_out(message: str, scoring: str) -> str:
+def _hint(message: str, scoring: str) -> str:
     """What to do about a score that scikit-learn refuses."""
     if "multi_class must be in" in message:
         return "; for three classes or more use 'roc_auc_ovr' or 'roc_auc_ovo'"
@@ -294,7 +294,7 @@ def read_scoring(scoring: Any, estimator: Any) -> tuple[Callable[..., Any], str]
     named = isinstance(scoring, str)
     known = get_scorer_names()
     if not (scoring is None or callable(scoring) or (named and scoring in known)):
-        close = nearest(scoring, known) if named else ""
+        close = did_you_mean(scoring, known) if named else ""
         raise InputError(
             f"scoring must be a score of scikit-learn such as 'accuracy', 'balanced_accuracy', "
             f"'roc_auc' or 'r2', or a function of (estimator, X, y), not {scoring!r}{close}"

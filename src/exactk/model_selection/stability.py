@@ -13,17 +13,17 @@ from exactk.errors import InputError
 from exactk.methods.base import Method, generator
 from exactk.model_selection.cross_validation import row_groups
 from exactk.model_selection.subsampling import (
-    Search,
-    graded,
+    HalfSampleSearch,
+    grade_features,
     usual_effort,
 )
-from exactk.params import Number, Whole
+from exactk.params import Integer, Number
 from exactk.problem.problem import Problem
 from exactk.result import Result, Status
 from exactk.search.selection_frequency import (
     Features,
-    Gathered,
-    gather,
+    HalfSampleSupports,
+    collect_supports,
     most_frequent,
 )
 from exactk.search.subsampling import (
@@ -33,8 +33,8 @@ from exactk.search.subsampling import (
 )
 from exactk.types import Floats, Indices
 from exactk.utils.monitor import Monitor
-from exactk.utils.progress import counting
-from exactk.utils.records_table import Tidy, notebook_html
+from exactk.utils.progress import show_count
+from exactk.utils.records_table import RecordsTable, notebook_html
 from exactk.utils.set_similarity import (
     mean_jaccard,
     nogueira_index,
@@ -42,7 +42,7 @@ from exactk.utils.set_similarity import (
     wilson,
 )
 
-__all__ = ["Part", "Stability", "check_enough", "numbered_groups", "stability"]
+__all__ = ["FrequencyGroup", "Stability", "check_enough", "numbered_groups", "stability"]
 
 
 # Fifty complementary pairs, as Shah and Samworth have them.
@@ -58,7 +58,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Part:
+class FrequencyGroup:
     """Some features: names, and their numbers among the columns of the user's table.
 
     Of a group of several columns it is the first.
@@ -132,17 +132,17 @@ class Stability:
     interval: tuple[float, float]
     level: float
     jaccard: float
-    core: Part
-    exchangeable: Part
-    never: Part
+    core: FrequencyGroup
+    unstable: FrequencyGroup
+    rare: FrequencyGroup
     threshold: float
     negligible: float
     expected_false: float
     support: Indices
     result: Result = field(repr=False)
     full: Result = field(repr=False)
-    table: Tidy = field(repr=False)
-    n_samples: int
+    table: RecordsTable = field(repr=False)
+    n_subsamples: int
     status: Status
     message: str
     method: str
@@ -153,8 +153,8 @@ class Stability:
         low, high = self.interval
         return (
             f"Stability(k={self.k}, index {self.index:.3f} ({low:.3f} to {high:.3f}), "
-            f"{len(self.core)} core, {len(self.exchangeable)} exchangeable, {len(self.never)} "
-            f"never, {self.n_samples} half-samples)"
+            f"{len(self.core)} core, {len(self.unstable)} exchangeable, {len(self.rare)} "
+            f"never, {self.n_subsamples} half-samples)"
         )
 
     def _repr_html_(self) -> str:
@@ -189,7 +189,7 @@ def stability(
     problem: Problem,
     k: int,
     *,
-    n_samples: int = N_SAMPLES,
+    n_subsamples: int = N_SAMPLES,
     method: str | Method = "exchange",
     effort: float | None = None,
     threshold: float = CORE,
@@ -267,7 +267,7 @@ def stability(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be an exactk.Problem, not {type(problem).__name__}")
-    Whole(2)("n_samples", n_samples)
+    Integer(2)("n_samples", n_subsamples)
     Number("(0.5, 1]")("threshold", threshold)
     Number("[0, 0.5)")("negligible", negligible)
     Number("(0, 1)")("level", level)
@@ -276,23 +276,25 @@ def stability(
     numbered = None if groups is None else numbered_groups(problem, groups)
     if effort is None and "effort" not in options:
         effort = usual_effort(problem, method)
-    rng, search = generator(random_state), Search(method, effort, random_state, options)
+    rng, search = generator(random_state), HalfSampleSearch(method, effort, random_state, options)
     monitor = Monitor(time_limit)
     # First: it says what is wrong with k, the method or the rules.
-    full = search.on(problem, k)
+    full = search.on_all_rows(problem, k)
     if full.status == Status.INTERRUPTED:
         raise KeyboardInterrupt
     by_rows = search.needs_rows or not problem.loss.by_moments
-    halves = half_samples(problem, rng, n_samples=n_samples, with_rows=by_rows, groups=numbered)
-    with counting(f"{search.name}, k={k}, half-samples", n_samples, verbose) as show:
-        gathered = gather(halves, lambda half: search.in_half(half, k), monitor, show)
+    halves = half_samples(
+        problem, rng, n_subsamples=n_subsamples, with_rows=by_rows, groups=numbered
+    )
+    with show_count(f"{search.name}, k={k}, half-samples", n_subsamples, verbose) as show:
+        gathered = collect_supports(halves, lambda half: search.in_half(half, k), monitor, show)
     check_enough(gathered)
     supports = [np.sort(found) for (found,) in gathered.supports]
     features = Features.of(problem)
     member = features.members(supports)
     frequencies = member.mean(axis=0)
     chosen = most_frequent(features, full.k, frequencies)
-    result = graded(problem, full.k, chosen, features.scores(frequencies), len(supports))
+    result = grade_features(problem, full.k, chosen, features.scores(frequencies), len(supports))
     # What the rules have in every set says nothing of how stable the choice is.
     free = member[:, ~features.is_included]
     order = np.lexsort((-features.gains, -frequencies))
@@ -310,8 +312,8 @@ def stability(
         level=float(level),
         jaccard=mean_jaccard([set(np.flatnonzero(row).tolist()) for row in member]),
         core=_part(features, order[parts[order] == "core"]),
-        exchangeable=_part(features, order[parts[order] == "exchangeable"]),
-        never=_part(features, order[parts[order] == "never"]),
+        unstable=_part(features, order[parts[order] == "exchangeable"]),
+        rare=_part(features, order[parts[order] == "never"]),
         threshold=float(threshold),
         negligible=float(negligible),
         expected_false=_expected_false(free, threshold),
@@ -319,9 +321,9 @@ def stability(
         result=replace(result, seconds=monitor.seconds),
         full=full,
         table=_table(features, order, frequencies, parts, len(supports), level, full, result),
-        n_samples=len(supports),
+        n_subsamples=len(supports),
         status=gathered.status,
-        message=_message(gathered, search.short, n_samples),
+        message=_message(gathered, search.short, n_subsamples),
         method=search.name,
         seconds=monitor.seconds,
     )
@@ -344,7 +346,7 @@ def numbered_groups(problem: Problem, groups: Any) -> Indices:
     return numbers
 
 
-def check_enough(gathered: Gathered) -> None:
+def check_enough(gathered: HalfSampleSupports) -> None:
     """Raise where fewer than two half-samples gave a choice."""
     if len(gathered.supports) >= 2:
         return
@@ -357,7 +359,7 @@ def check_enough(gathered: Gathered) -> None:
     )
 
 
-def _message(gathered: Gathered, short: int, n_samples: int) -> str:
+def _message(gathered: HalfSampleSupports, short: int, n_samples: int) -> str:
     done = len(gathered.supports)
     words = []
     if gathered.status == Status.TIME_LIMIT:
@@ -374,9 +376,9 @@ def _message(gathered: Gathered, short: int, n_samples: int) -> str:
     return "; ".join(words)
 
 
-def _part(features: Features, which: Indices) -> Part:
-    indices = tuple(int(features.problem.origins[features.first[f]]) for f in which)
-    return Part(tuple(features.name(int(f)) for f in which), indices)
+def _part(features: Features, which: Indices) -> FrequencyGroup:
+    indices = tuple(int(features.problem.input_columns[features.first[f]]) for f in which)
+    return FrequencyGroup(tuple(features.name(int(f)) for f in which), indices)
 
 
 def _expected_false(free: Floats, threshold: float) -> float:
@@ -395,12 +397,12 @@ def _table(
     level: float,
     full: Result,
     result: Result,
-) -> Tidy:
+) -> RecordsTable:
     errors = np.sqrt(frequencies * (1.0 - frequencies) / n)
     low, high = wilson(frequencies, n, level)
     in_full, selected = features.members([full.support, result.support]) > 0
-    origins = features.problem.origins
-    return Tidy(
+    origins = features.problem.input_columns
+    return RecordsTable(
         COLUMNS,
         [
             (

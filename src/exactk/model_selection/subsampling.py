@@ -24,7 +24,7 @@ from exactk.solve import (
 )
 from exactk.types import Floats, Indices
 
-__all__ = ["Search", "graded", "usual_effort"]
+__all__ = ["HalfSampleSearch", "grade_features", "usual_effort"]
 
 
 # How hard half-samples are searched at one size. Without effort some end in a set that is not their
@@ -34,7 +34,7 @@ EFFORT = 0.1
 NO_EFFORT = 0.0
 
 
-class Search:
+class HalfSampleSearch:
     """The method with its options, as it chooses on all rows and on each half of them."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Search:
             self.options.setdefault("effort", NO_EFFORT)
         self.short = 0
 
-    def on(self, problem: Problem, k: int) -> Result:
+    def on_all_rows(self, problem: Problem, k: int) -> Result:
         """Choose on all rows."""
         return solve(problem, k, self.method, **self.options)
 
@@ -61,7 +61,7 @@ class Search:
         with warnings.catch_warnings():
             # Of a hundred half-samples; what matters of them is in the message.
             warnings.simplefilter("ignore")
-            result = self.on(half, size)
+            result = self.on_all_rows(half, size)
         if result.status == Status.INTERRUPTED:
             return None
         support = _independent(half, result)
@@ -113,7 +113,9 @@ def _independent(half: Problem, result: Result) -> Indices:
     return np.union1d(result.order[:rank], np.array(rules.include, dtype=np.intp))
 
 
-def graded(problem: Problem, k: int, chosen: list[int], scores: Floats, n_samples: int) -> Result:
+def grade_features(
+    problem: Problem, k: int, chosen: list[int], scores: Floats, n_samples: int
+) -> Result:
     """Return the fit on columns that were chosen already, as `solve` grades it."""
     answer = Answer(chosen, Status.CONVERGED, n_samples, ordered=True, scores=scores)
     return grade(problem, k, answer, "stability")

@@ -15,10 +15,10 @@ from typing import Any
 
 __all__ = [
     "built_library",
-    "few_threads",
+    "limit_threads",
     "one_blas_thread",
     "open_library",
-    "side_by_side",
+    "run_in_threads",
     "threads_allowed",
 ]  # fmt: skip
 
@@ -92,7 +92,7 @@ def one_blas_thread() -> Any:
     return _thread_pools().limit(limits=1, user_api="blas")
 
 
-def few_threads(size: int) -> Any:
+def limit_threads(size: int) -> Any:
     """Return a context for an estimator that is fitted to so many numbers: one thread for few.
 
     Examples
@@ -103,7 +103,7 @@ def few_threads(size: int) -> Any:
     return one_blas_thread() if size <= FEW else nullcontext()
 
 
-def side_by_side(tasks: Iterable[Callable[[], None]]) -> None:
+def run_in_threads(tasks: Iterable[Callable[[], None]]) -> None:
     """Run tasks in as many threads as the process may use.
 
     When one fails, or Ctrl-C ends the wait, those not begun are dropped and those under way are

@@ -13,11 +13,11 @@ __all__ = [
     "INK",
     "SOFT",
     "Display",
-    "dress",
+    "apply_style",
+    "check_result",
     "label",
-    "need_answer",
-    "need_pyplot",
     "plain",
+    "require_pyplot",
     "shorten",
 ]
 
@@ -31,7 +31,7 @@ SIZE = (6.0, 4.0)
 MISSING = 'displays are drawn with matplotlib, which is not installed: pip install "exactk[plots]"'
 
 
-def need_pyplot() -> Any:
+def require_pyplot() -> Any:
     """Return ``matplotlib.pyplot``, or say how to get it.
 
     Examples
@@ -46,7 +46,7 @@ def need_pyplot() -> Any:
     return plt
 
 
-def need_answer(value: Any, what: str, source: str, *parts: str) -> None:
+def check_result(value: Any, what: str, source: str, *parts: str) -> None:
     """Raise unless something has the parts of an answer that a display draws.
 
     Parameters
@@ -115,7 +115,7 @@ class Display(ABC):
         -------
         matplotlib Axes
         """
-        plt = need_pyplot()
+        plt = require_pyplot()
         if ax is not None and not hasattr(ax, "get_figure"):
             raise InputError(
                 f"ax must be matplotlib Axes or None, not {type(ax).__name__}; of the array that "
@@ -126,7 +126,7 @@ class Display(ABC):
             own, ax = plt.subplots(figsize=self.size, layout="constrained")
         try:
             self.draw(ax)
-            dress(ax)
+            apply_style(ax)
         except BaseException:
             # Nobody else knows of this figure, and pyplot would keep it for good.
             if own is not None:
@@ -135,13 +135,13 @@ class Display(ABC):
         self.ax_, self.figure_ = ax, ax.get_figure()
         return ax
 
-    def drawn(self, ax: Any) -> Self:
+    def draw_on(self, ax: Any) -> Self:
         """Draw, and return the display itself: how constructors end."""
         self.plot(ax)
         return self
 
 
-def dress(ax: Any) -> None:
+def apply_style(ax: Any) -> None:
     """Give axes the house style, without a change of matplotlib's settings."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)

@@ -10,8 +10,8 @@ from exactk.plots.base import (
     COLOURS,
     INK,
     Display,
+    check_result,
     label,
-    need_answer,
 )
 
 if TYPE_CHECKING:
@@ -41,17 +41,17 @@ class ExplainDisplay(Display):
     """
 
     def __init__(self, explanation: Explanation) -> None:
-        need_answer(explanation, "an explanation", "exactk.explain", "members", "alternatives")
+        check_result(explanation, "an explanation", "exactk.explain", "members", "alternatives")
         self.explanation = explanation
 
     @classmethod
     def from_explanation(cls, explanation: Explanation, *, ax: Any = None) -> ExplainDisplay:
         """Draw an explanation; its axes are `ax_`."""
-        return cls(explanation).drawn(ax)
+        return cls(explanation).draw_on(ax)
 
     def draw(self, ax: Any) -> None:
         """Draw two bars for each feature, the most useful on top."""
-        table = self.explanation.members
+        table = self.explanation.selected_features
         places = np.arange(len(table))
         dropped = 100.0 * np.array(table["share"])
         price = 100.0 * np.array(table["price_share"])

@@ -12,13 +12,13 @@ from exactk.plots.base import (
     COLOURS,
     SOFT,
     Display,
-    need_answer,
+    check_result,
     plain,
 )
 
 if TYPE_CHECKING:
     from exactk.estimators.selector import TopKSelector
-    from exactk.model_selection.choose_k import SizeChoice
+    from exactk.model_selection.choose_k import AutoKResult
 
 __all__ = ["PathDisplay"]
 
@@ -51,16 +51,16 @@ class PathDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    choice: SizeChoice
+    choice: AutoKResult
 
     def __post_init__(self) -> None:
         """Refuse what is no choice of a size."""
-        need_answer(
+        check_result(
             self.choice, "a choice of size", "exactk.choose_k", "table", "criterion", "scoring", "k"
         )
 
     @classmethod
-    def from_choice(cls, choice: SizeChoice, *, ax: Any = None) -> PathDisplay:
+    def from_choice(cls, choice: AutoKResult, *, ax: Any = None) -> PathDisplay:
         """Draw a choice of size.
 
         Parameters
@@ -74,7 +74,7 @@ class PathDisplay(Display):
         -------
         PathDisplay
         """
-        return cls(choice).drawn(ax)
+        return cls(choice).draw_on(ax)
 
     @classmethod
     def from_selector(cls, selector: TopKSelector, *, ax: Any = None) -> PathDisplay:
@@ -90,7 +90,7 @@ class PathDisplay(Display):
         -------
         PathDisplay
         """
-        need_answer(selector, "a fitted selector", "TopKSelector.fit", "get_support", "k")
+        check_result(selector, "a fitted selector", "TopKSelector.fit", "get_support", "k")
         choice = getattr(selector, "choice_", None)
         if choice is None:
             raise InputError(

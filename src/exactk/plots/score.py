@@ -13,7 +13,7 @@ from exactk.plots.base import (
     INK,
     SOFT,
     Display,
-    need_answer,
+    check_result,
     plain,
 )
 
@@ -31,20 +31,20 @@ FIGURES = (
 # Beyond so many folds not every one of them has its number below.
 FEW_FOLDS = 15
 MOST_BINS = 30
-WANTED = ("a score", "exactk.score_selection", "folds", "scoring", "null", "observed")
+REQUIRED = ("a score", "exactk.score_selection", "folds", "scoring", "null", "observed")
 
 
 class _OfScore(Display):
     """What the pictures of a score share."""
 
     def __init__(self, score: SelectionScore) -> None:
-        need_answer(score, *WANTED)
+        check_result(score, *REQUIRED)
         self.score = score
 
     @classmethod
     def from_score(cls, score: SelectionScore, *, ax: Any = None) -> Self:
         """Draw what `score_selection` found, on these axes or new ones."""
-        return cls(score).drawn(ax)
+        return cls(score).draw_on(ax)
 
 
 class ScoreDisplay(_OfScore):

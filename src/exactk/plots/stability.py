@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exactk.params import Whole
+from exactk.params import Integer
 from exactk.plots.base import (
     COLOURS,
     SOFT,
     Display,
+    check_result,
     label,
-    need_answer,
 )
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class StabilityDisplay(Display):
     """
 
     def __init__(self, stability: Stability, n_features: int = MOST_BARS) -> None:
-        need_answer(stability, "a stability", "exactk.stability", "table", "n_samples", "interval")
-        Whole(1)("n_features", n_features)
+        check_result(stability, "a stability", "exactk.stability", "table", "n_samples", "interval")
+        Integer(1)("n_features", n_features)
         self.stability = stability
         self.n_features = n_features
         # As high as its bars need.
@@ -72,7 +72,7 @@ class StabilityDisplay(Display):
         -------
         StabilityDisplay
         """
-        return cls(stability, n_features).drawn(ax)
+        return cls(stability, n_features).draw_on(ax)
 
     def draw(self, ax: Any) -> None:  # noqa: D102
         found = self.stability
@@ -96,7 +96,7 @@ class StabilityDisplay(Display):
         ax.invert_yaxis()
         ax.set(
             xlim=(0.0, 1.02),
-            xlabel=f"share of {found.n_samples} half-samples",
+            xlabel=f"share of {found.n_subsamples} half-samples",
             title=f"k = {found.k}, stability {found.index:.2f} ({low:.2f} to {high:.2f})",
         )
         ax.legend(loc="lower right")

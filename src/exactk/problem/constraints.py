@@ -12,8 +12,8 @@ import numpy as np
 
 from exactk.errors import (
     InputError,
-    listing,
-    nearest,
+    did_you_mean,
+    join_items,
 )
 from exactk.types import Indices
 
@@ -21,8 +21,8 @@ __all__ = [
     "CONSTRAINTS",
     "Columns",
     "Count",
-    "Family",
     "Group",
+    "Quota",
     "Rules",
     "make_rules",
 ]
@@ -40,7 +40,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Family:
+class Quota:
     """Columns of which at least and at most so many may be chosen, counted as k is."""
 
     name: str
@@ -79,7 +79,7 @@ class Rules:
     exclude: tuple[int, ...] = ()
     groups: tuple[Group, ...] = ()
     count: Count = "groups"
-    families: tuple[Family, ...] = ()
+    quotas: tuple[Quota, ...] = ()
     costs: tuple[float, ...] | None = field(default=None, repr=False)
     budget: float | None = None
     max_correlation: float | None = None
@@ -89,7 +89,7 @@ class Rules:
         """Whether they say no more than what is in and what is out."""
         return not (
             self.groups
-            or self.families
+            or self.quotas
             or self.budget is not None
             or self.max_correlation is not None
         )
@@ -148,7 +148,7 @@ class Columns:
         if isinstance(column, str):
             if column not in self._known:
                 raise InputError(
-                    f"{what}: there is no column {column!r}{nearest(column, list(self._known))}"
+                    f"{what}: there is no column {column!r}{did_you_mean(column, list(self._known))}"
                 )
             return self._known[column]
         if isinstance(column, (bool, np.bool_)) or not isinstance(column, (int, np.integer)):
@@ -218,7 +218,7 @@ def make_rules(
     both = sorted(set(wanted) & set(barred))
     if both:
         raise InputError(
-            f"include and exclude contradict each other: {listing(columns.coded[p] for p in both)} "
+            f"include and exclude contradict each other: {join_items(columns.coded[p] for p in both)} "
             f"is in both"
         )
     rules = Rules(
@@ -226,7 +226,7 @@ def make_rules(
         exclude=barred,
         groups=together,
         count=count,
-        families=_families(columns, families, at_least, at_most, of_group),
+        quotas=_families(columns, families, at_least, at_most, of_group),
         costs=_costs(columns, costs, budget),
         budget=_number("budget", budget, 0.0, MOST_COST),
         max_correlation=_number("max_correlation", max_correlation, 0.0, 1.0),
@@ -316,13 +316,13 @@ def _by_text(what: str, mapping: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a mapping with names that are text, or say which two are the same then."""
     named = {str(name): members for name, members in mapping.items()}
     if len(named) < len(mapping):
-        raise InputError(f"{what} has two of the same name: {listing(map(str, mapping))}")
+        raise InputError(f"{what} has two of the same name: {join_items(map(str, mapping))}")
     return named
 
 
 def _families(
     columns: Columns, families: Any, at_least: Any, at_most: Any, of_group: Mapping[int, Group]
-) -> tuple[Family, ...]:
+) -> tuple[Quota, ...]:
     if families is None:
         for name, bound in (("at_least", at_least), ("at_most", at_most)):
             if bound is not None:
@@ -349,7 +349,7 @@ def _families(
             raise InputError(
                 f"at_least={low} and at_most={high} contradict each other for the family {name!r}"
             )
-        found.append(Family(name, inside, low, high))
+        found.append(Quota(name, inside, low, high))
     return tuple(found)
 
 
@@ -362,7 +362,7 @@ def _bounds(what: str, bound: Any, names: Sequence[str]) -> dict[str, int]:
         given = _by_text(what, bound)
     for name, value in given.items():
         if name not in names:
-            raise InputError(f"{what}: there is no family {name!r}; there are {listing(names)}")
+            raise InputError(f"{what}: there is no family {name!r}; there are {join_items(names)}")
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if not whole or value < 0:
             raise InputError(f"{what} for {name!r} must be a whole number from 0, not {value!r}")
@@ -403,7 +403,7 @@ def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | Non
     ]
     if without:
         raise InputError(
-            f"costs has no number for {listing(without)}; give 0 for columns that cost nothing"
+            f"costs has no number for {join_items(without)}; give 0 for columns that cost nothing"
         )
     return tuple(each.tolist())
 

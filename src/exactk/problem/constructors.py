@@ -19,7 +19,7 @@ from exactk.streaming.moments import stream_moments
 if TYPE_CHECKING:
     from exactk.problem.problem import Problem
 
-__all__ = ["STREAM_LIMIT", "Doors", "check_width", "reading"]
+__all__ = ["STREAM_LIMIT", "Constructors", "check_width", "show_reading"]
 
 # Bytes that the Gram matrix of a stream may take; there is no other way to solve its problem.
 STREAM_LIMIT = 2**32
@@ -38,7 +38,7 @@ def check_width(stream: Stream, memory_limit: int = STREAM_LIMIT) -> None:
         )
 
 
-class Doors(ABC):
+class Constructors(ABC):
     """What makes a `Problem` of files, Dask collections and Spark tables."""
 
     @classmethod
@@ -81,7 +81,7 @@ class Doors(ABC):
         Problem
         """
         check_width(stream, memory_limit)
-        with reading(verbose) as show:
+        with show_reading(verbose) as show:
             moments = stream_moments(stream, task=task, classes=classes, on_rows=show)
         problem = cls.from_moments(moments, ridge=ridge, scale=scale, overwrite=True)
         return replace(problem, stream=stream, memory_limit=memory_limit)
@@ -272,7 +272,7 @@ class Doors(ABC):
 
 
 @contextmanager
-def reading(verbose: int) -> Iterator[OnRows | None]:
+def show_reading(verbose: int) -> Iterator[OnRows | None]:
     """Show how many rows were read until the block ends, if that is wanted."""
     if not verbose:
         yield None

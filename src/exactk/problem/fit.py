@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from exactk.data.targets import weigh_classes
+from exactk.data.targets import apply_class_weights
 from exactk.errors import InputError
 from exactk.losses.base import (
     Criterion,
@@ -29,7 +29,7 @@ from exactk.utils.linalg import orthogonal
 if TYPE_CHECKING:
     from exactk.problem.problem import Problem
 
-__all__ = ["Fit", "Lossy", "check_squared"]
+__all__ = ["Fit", "WithLoss", "check_squared"]
 
 
 # Of a fit that is reported: steps, and the share of the objective that one must gain.
@@ -66,7 +66,7 @@ class Fit:
     interrupted: bool = False
 
 
-class Lossy:
+class WithLoss:
     """A problem's loss, and its ways to get one."""
 
     def with_loss(self, loss: str | Loss = "squared", /, **options: Any) -> Problem:
@@ -128,24 +128,24 @@ class Lossy:
         held = problem.in_memory(verbose=verbose)
         assert held.rows is not None
         assert held.target is not None
-        weights = weigh_classes(class_weight, held.target, held.weights)
+        weights = apply_class_weights(class_weight, held.target, held.weights)
         weighed = problem.from_rows(
             held.rows, held.target, weights, ridge=problem.ridge, scale=problem.scaled,
             memory_limit=problem.memory_limit,
         )  # fmt: skip
         return replace(
-            weighed.like(problem), unweighed=(held.row_weights,),
+            weighed.with_settings_of(problem), unweighed=(held.row_weights,),
             class_weights=(*held.class_weights, class_weight),
         )  # fmt: skip
 
     @property
-    def squared(self) -> Problem:
+    def with_squared_loss(self) -> Problem:
         """The same problem with squared loss."""
         problem = cast("Problem", self)
         return problem if isinstance(problem.loss, Squared) else problem.with_loss()
 
     @cached_property
-    def counted(self) -> Indices:
+    def weighted_rows(self) -> Indices:
         """Rows of weight above zero."""
         problem = cast("Problem", self)
         assert problem.rows is not None
@@ -162,14 +162,14 @@ class Lossy:
                 f"loss {problem.loss.name!r} reads the rows of the table; call "
                 f"problem.in_memory() first"
             )
-        kept, weights = self.counted, problem.weights
+        kept, weights = self.weighted_rows, problem.weights
         w = np.ones(len(kept)) if weights is None else weights[kept]
         target = problem.target.subset(kept)
         problem.loss.check_rows(target, w, kept)
         return problem.loss.bind(target, w)
 
     @cached_property
-    def without_columns(self) -> tuple[Floats, float]:
+    def null_model(self) -> tuple[Floats, float]:
         """Intercepts and loss of a model without any column."""
         return self.criterion.null()
 
@@ -193,7 +193,7 @@ class Lossy:
         problem, criterion = cast("Problem", self), self.criterion
         live = S[problem.x_scale[S] > 0]
         x = (
-            problem.standardised(live)[0][self.counted]
+            problem.standardised(live)[0][self.weighted_rows]
             if live.size
             else np.zeros((len(criterion.T), 0))
         )
@@ -229,8 +229,8 @@ class Lossy:
             intercept=b - coef @ problem.x_mean[S],
             objective=value,
             residual=value - problem.penalty * float((fits.theta[at, :-1] ** 2).sum()),
-            rank=self.squared.refit(S).rank,
-            note=_note(bool(fits.settled[at]), bool(fits.endless[at])),
+            rank=self.with_squared_loss.refit(S).rank,
+            note=_note(bool(fits.converged[at]), bool(fits.separated[at])),
             interrupted=interrupted,
         )
 
@@ -242,11 +242,11 @@ class Lossy:
         and it is near.
         """
         problem, criterion = cast("Problem", self), self.criterion
-        cold = criterion.cold(Z, problem.penalty)
+        cold = criterion.cold_start(Z, problem.penalty)
         if not problem.loss.convex:
             # A model without columns is one of them.
             null = np.zeros_like(cold)
-            null[:, -1] = self.without_columns[0]
+            null[:, -1] = self.null_model[0]
             return np.concatenate([cold, null, *([] if theta is None else [theta[None]])])
         if theta is None or not self.has_sharp_minimum:
             return cold

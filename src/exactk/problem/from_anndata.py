@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from exactk.data.anndata import take_apart
+from exactk.data.anndata import read_anndata
 from exactk.data.gram import GramMode
 from exactk.data.targets import Task
 from exactk.errors import InputError
@@ -15,10 +15,10 @@ from exactk.streaming.anndata import CellStream
 if TYPE_CHECKING:
     from exactk.problem.problem import Problem
 
-__all__ = ["Annotated"]
+__all__ = ["FromAnnData"]
 
 
-class Annotated:
+class FromAnnData:
     """What makes a `Problem` of an AnnData."""
 
     @classmethod
@@ -92,7 +92,7 @@ class Annotated:
         ('CD3E', 'IL7R')
         """
         made = cast("type[Problem]", cls)
-        cells = take_apart(
+        cells = read_anndata(
             adata, target, layer=layer, use_raw=use_raw, names=names, weights=weights
         )
         limit: dict[str, Any] = {} if memory_limit is None else {"memory_limit": memory_limit}

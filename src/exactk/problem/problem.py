@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from exactk.data.accumulate import BENIGN_RATIO
 from exactk.data.dense import DenseRows
-from exactk.data.design_matrix import Rows
-from exactk.data.duplicates import find_copies
+from exactk.data.design_matrix import DesignMatrix
+from exactk.data.duplicates import find_duplicates
 from exactk.data.gram import (
     Gram,
     GramMode,
@@ -27,33 +27,33 @@ from exactk.data.open_table import check_names, open_rows
 from exactk.data.targets import (
     Target,
     Task,
-    code_target,
-    code_weights,
-    weigh_classes,
+    apply_class_weights,
+    encode_target,
+    encode_weights,
 )
 from exactk.data.usable_columns import (
     UnitColumns,
     column_scales,
     usable_columns,
 )
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.losses.base import Loss
 from exactk.losses.registry import task_of
 from exactk.losses.squared import Squared
 from exactk.problem.constraints import Rules
-from exactk.problem.constructors import Doors, reading
-from exactk.problem.fit import Fit, Lossy
-from exactk.problem.from_anndata import Annotated
+from exactk.problem.constructors import Constructors, show_reading
+from exactk.problem.fit import Fit, WithLoss
+from exactk.problem.from_anndata import FromAnnData
 from exactk.problem.validation import (
     check_one_hot,
     check_ridge,
     check_total,
     matching_weights,
 )
-from exactk.problem.with_constraints import Ruled
+from exactk.problem.with_constraints import WithConstraints
 from exactk.streaming.base import Stream
-from exactk.streaming.target_encoding import Coding
-from exactk.streaming.to_memory import check_unchanged, collect_rows
+from exactk.streaming.target_encoding import TargetEncoding
+from exactk.streaming.to_memory import check_unchanged, read_into_memory
 from exactk.types import Floats, Indices
 from exactk.utils.linalg import (
     gram_rounding,
@@ -77,7 +77,7 @@ VISIBLE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(Doors, Annotated, Ruled, Lossy):
+class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
     """The problem (P): pick k columns with the least ``‖HY − HX_S W‖² + ridge·‖W‖²``.
 
     Make one with `from_arrays` or `from_anndata`, of a table too large for that with `from_files`,
@@ -139,7 +139,7 @@ class Problem(Doors, Annotated, Ruled, Lossy):
     cross: Floats
     scatter: Floats
     gram: Gram
-    rows: Rows | None
+    rows: DesignMatrix | None
     target: Target | None
     weights: Floats | None
     memory_limit: int
@@ -147,7 +147,7 @@ class Problem(Doors, Annotated, Ruled, Lossy):
     rules: Rules | None = None
     loss: Loss = field(default_factory=Squared)
     # Weights before those of classes, in a list of one; empty where classes have none.
-    unweighed: tuple[Floats | None, ...] = ()
+    base_weights: tuple[Floats | None, ...] = ()
     # What those of classes were asked to be, one after the other.
     class_weights: tuple[Any, ...] = ()
 
@@ -202,26 +202,26 @@ class Problem(Doors, Annotated, Ruled, Lossy):
         Problem
         """
         rows = open_rows(X, feature_names, sample_weight)
-        weights = code_weights(sample_weight, rows.n_rows)
-        target = code_target(y, task_of(loss, task), matching_weights(weights, y))
+        weights = encode_weights(sample_weight, rows.n_rows)
+        target = encode_target(y, task_of(loss, task), matching_weights(weights, y))
         if target.n_rows != rows.n_rows:
             raise InputError(
                 f"Found input variables with inconsistent numbers of samples: X has "
                 f"{rows.n_rows} rows, y has {target.n_rows}"
             )
-        weighed = weigh_classes(class_weight, target, weights)
+        weighed = apply_class_weights(class_weight, target, weights)
         problem = cls.from_rows(
             rows, target, weighed, ridge=ridge, scale=scale, gram=gram, memory_limit=memory_limit
         ).with_loss(loss)
         if class_weight is not None:
             problem = replace(problem, unweighed=(weights,), class_weights=(class_weight,))
         groups = problem.category_groups
-        return problem.under(Rules(groups=groups)) if groups else problem
+        return problem.with_rules(Rules(groups=groups)) if groups else problem
 
     @classmethod
     def from_rows(
         cls,
-        rows: Rows,
+        rows: DesignMatrix,
         target: Target,
         weights: Floats | None,
         *,
@@ -279,7 +279,7 @@ class Problem(Doors, Annotated, Ruled, Lossy):
         -------
         Problem
         """
-        moments = moments.checked()
+        moments = moments.validate()
         usable = usable_columns(moments)
         x_scale = column_scales(moments, usable, scale)
         matrix = moments.xx if overwrite else moments.xx.copy(order="K")
@@ -317,7 +317,7 @@ class Problem(Doors, Annotated, Ruled, Lossy):
         ridge: float,
         scale: bool,
         names: tuple[str, ...] | None,
-        rows: Rows | None,
+        rows: DesignMatrix | None,
         target: Target,
         weights: Floats | None,
         memory_limit: int,
@@ -335,7 +335,9 @@ class Problem(Doors, Annotated, Ruled, Lossy):
         size = np.zeros(len(x_scale))
         size[usable] = np.sqrt(scatter[usable])
         table = UnitColumns(held, rows, weights, read.x_mean, x_scale, size)
-        copies, originals = find_copies(cross, size, total, table.shadows, table.correlate)
+        copies, originals = find_duplicates(
+            cross, size, total, table.random_projection, table.pairwise_correlation
+        )
         problem = cls(
             n_rows=read.n_rows,
             given_names=names,
@@ -441,19 +443,19 @@ class Problem(Doors, Annotated, Ruled, Lossy):
     @property
     def row_weights(self) -> Floats | None:
         """Weights of the rows as they were given, without those of their classes."""
-        return self.unweighed[0] if self.unweighed else self.weights
+        return self.base_weights[0] if self.base_weights else self.weights
 
     def weights_of(self, rows: Indices) -> Floats | None:
         """Weights of some rows as if there were no others: classes are balanced among these."""
         weights = None if self.row_weights is None else self.row_weights[rows]
         for class_weight in self.class_weights:
             assert self.target is not None
-            weights = weigh_classes(class_weight, self.target.subset(rows), weights)
+            weights = apply_class_weights(class_weight, self.target.subset(rows), weights)
         return weights
 
-    def like(self, other: Problem) -> Problem:
+    def with_settings_of(self, other: Problem) -> Problem:
         """Return the same problem with the rules and the loss of one that has the same columns."""
-        return self.under(other.rules).with_loss(other.loss)
+        return self.with_rules(other.rules).with_loss(other.loss)
 
     def with_ridge(self, ridge: float) -> Problem:
         """Return the same problem with another ridge; the Gram matrix is shared.
@@ -468,9 +470,9 @@ class Problem(Doors, Annotated, Ruled, Lossy):
         return replace(self, ridge=check_ridge(ridge))
 
     @property
-    def coding(self) -> Coding:
+    def target_encoding(self) -> TargetEncoding:
         """How the target of its stream is read: as it was when the problem was made."""
-        return Coding(self.classes is not None, self.n_outputs, self.classes)
+        return TargetEncoding(self.classes is not None, self.n_outputs, self.classes)
 
     def in_memory(self, *, verbose: int = 0) -> Problem:
         """Return the same problem with its rows in memory; itself, if they are there already.
@@ -492,8 +494,10 @@ class Problem(Doors, Annotated, Ruled, Lossy):
                 "this problem was made of moments and has no rows to read; make it of the "
                 "table: Problem.from_arrays, from_files, from_dask or from_spark"
             )
-        with reading(verbose) as show:
-            read = collect_rows(self.stream, self.coding, limit=self.memory_limit, on_rows=show)
+        with show_reading(verbose) as show:
+            read = read_into_memory(
+                self.stream, self.target_encoding, limit=self.memory_limit, on_rows=show
+            )
         check_unchanged(len(read.X), self.n_rows)
         task: Any = self.task
         scores = None if self.target is None else self.target.scores
@@ -586,7 +590,7 @@ class Problem(Doors, Annotated, Ruled, Lossy):
         if readable and (V is None or self._is_doubtful(S, V, B)):
             return least_squares(*self.standardised(S), self.weights, self.penalty)
         if V is None:
-            noise = sum_rounding(self.n_rows) * float((self.lost_x[S] ** 2).sum())
+            noise = sum_rounding(self.n_rows) * float((self.rounding_factor_x[S] ** 2).sum())
             V, rank = solve_dependent(A, B, noise)
         return V * root[:, None], self._left(V, B), rank
 
@@ -596,7 +600,7 @@ class Problem(Doors, Annotated, Ruled, Lossy):
 
     def _is_doubtful(self, S: Indices, V: Floats, B: Floats) -> bool:
         """Whether rounding may be seen in what V leaves: large terms that nearly cancel."""
-        total, lost = self.total * self.lost_y, V * self.lost_x[S][:, None]
+        total, lost = self.total * self.rounding_factor_y, V * self.rounding_factor_x[S][:, None]
         return gram_rounding(lost, total, self.n_rows) > VISIBLE * self._left(V, B)
 
     def reads_rows(self, size: int) -> bool:
@@ -613,7 +617,7 @@ class Problem(Doors, Annotated, Ruled, Lossy):
         return ratio if ratio > UNEVEN else 1.0
 
     @cached_property
-    def lost_x(self) -> Floats:
+    def rounding_factor_x(self) -> Floats:
         """Root of the factor by which a mean enlarges the rounding of sums about zero."""
         offset = np.zeros(self.n_features)
         S = self.usable
@@ -623,7 +627,7 @@ class Problem(Doors, Annotated, Ruled, Lossy):
         return lost
 
     @cached_property
-    def lost_y(self) -> float:
+    def rounding_factor_y(self) -> float:
         """That factor for the sum of squares of the target."""
         offset = np.abs(self.y_mean).max() * np.sqrt(self.weight / self.total)
         return max(1.0 + min(float(offset) ** 2, BENIGN_RATIO), self._spread)
@@ -666,7 +670,7 @@ class Problem(Doors, Annotated, Ruled, Lossy):
             constant = np.setdiff1d(np.arange(self.n_features), self.usable)
             why = (
                 f" ({constant.size} of {self.n_features} are constant: "
-                f"{listing(self.name(j) for j in constant[:6])})"
+                f"{join_items(self.name(j) for j in constant[:6])})"
                 if constant.size
                 else ""
             )

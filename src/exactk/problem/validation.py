@@ -13,7 +13,7 @@ from exactk.data.usable_columns import TINY_SQUARE
 from exactk.errors import (
     ConstantTargetError,
     InputError,
-    listing,
+    join_items,
 )
 from exactk.types import Floats
 
@@ -45,7 +45,7 @@ def check_ridge(ridge: Any) -> float:
 def check_one_hot(moments: Moments, labels: npt.NDArray[Any]) -> None:
     """Raise where the outputs cannot be classes, one a row."""
     if len(set(labels.tolist())) != len(labels):
-        raise InputError(f"classes names a label twice: {listing(map(str, labels.tolist()))}")
+        raise InputError(f"classes names a label twice: {join_items(map(str, labels.tolist()))}")
     share, n = moments.y_mean, moments.weight
     # Of zeros and ones with a single one in each row the scatter follows from the means.
     wanted = n * (np.diag(share) - np.outer(share, share))

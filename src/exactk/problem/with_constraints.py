@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from exactk.data.categories import Category
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.problem.constraints import (
     Columns,
     Count,
@@ -22,10 +22,10 @@ from exactk.types import Indices
 if TYPE_CHECKING:
     from exactk.problem.problem import Problem
 
-__all__ = ["Ruled"]
+__all__ = ["WithConstraints"]
 
 
-class Ruled:
+class WithConstraints:
     """What the columns of a problem are called, and a problem's ways to get rules."""
 
     @property
@@ -49,7 +49,7 @@ class Ruled:
         return () if rows is None else rows.categories
 
     @cached_property
-    def origins(self) -> Indices:
+    def input_columns(self) -> Indices:
         """Index in the user's table of what each column codes; its own where nothing is coded."""
         steps = np.ones(cast("Problem", self).n_features, dtype=np.intp)
         for category in self.categories:
@@ -62,7 +62,7 @@ class Ruled:
     def original_names(self) -> tuple[str, ...]:
         """Names of the columns of the user's table."""
         coded = {category.first: category.name for category in self.categories}
-        first = np.flatnonzero(np.diff(self.origins, prepend=-1))
+        first = np.flatnonzero(np.diff(self.input_columns, prepend=-1))
         problem = cast("Problem", self)
         return tuple(coded.get(j, problem.name(j)) for j in first.tolist())
 
@@ -87,7 +87,9 @@ class Ruled:
         >>> problem.feature_names, problem.table_columns([2])
         (('colour=blue', 'colour=white', 'size'), [1])
         """
-        found: list[int] = np.unique(self.origins[np.asarray(columns, dtype=np.intp)]).tolist()
+        found: list[int] = np.unique(
+            self.input_columns[np.asarray(columns, dtype=np.intp)]
+        ).tolist()
         return found
 
     def with_constraints(
@@ -163,10 +165,10 @@ class Ruled:
             if alone:
                 names = [problem.original_names[j] for j in problem.table_columns(alone)]
                 raise InputError(
-                    f"include: {listing(names)} is constant and says nothing about the target; "
+                    f"include: {join_items(names)} is constant and says nothing about the target; "
                     f"leave it out"
                 )
-        return self.under(rules)
+        return self.with_rules(rules)
 
     def find_columns(self, columns: Any, what: str = "columns") -> tuple[int, ...]:
         """Return the columns of this problem behind names or numbers, sorted.
@@ -192,7 +194,7 @@ class Ruled:
             known.add_group(group.name, group.columns)
         return known.find_all(what, columns)
 
-    def under(self, rules: Rules | None) -> Problem:
+    def with_rules(self, rules: Rules | None) -> Problem:
         """Return the same problem under rules that were made for its columns.
 
         For problems derived from another one, such as its folds: a column that must be in is then
@@ -217,7 +219,7 @@ class Ruled:
 
 
 def _columns(problem: Problem) -> Columns:
-    starts = np.flatnonzero(np.diff(problem.origins)) + 1
+    starts = np.flatnonzero(np.diff(problem.input_columns)) + 1
     parts = [part.tolist() for part in np.split(np.arange(problem.n_features), starts)]
     return Columns(problem.original_names, parts, problem.feature_names)
 

@@ -20,11 +20,11 @@ from exactk.utils.monitor import Monitor
 
 __all__ = [
     "PROVEN",
+    "BestFirstSearch",
     "BoundTree",
-    "Drive",
-    "Explored",
-    "Found",
-    "Part",
+    "FoundSet",
+    "Node",
+    "NodeResult",
     "Stop",
     "Tree",
     "relative_gap",
@@ -35,7 +35,7 @@ __all__ = [
 Stop = npt.NDArray[np.int64]
 
 
-class Found(NamedTuple):
+class FoundSet(NamedTuple):
     """Columns of the problem, sorted, and their objective."""
 
     columns: tuple[int, ...]
@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Node:
     """Some of the sets: none of them has an objective below `bound`.
 
     `state` is known to the tree that made the part.
@@ -54,7 +54,7 @@ class Part:
 
 
 @dataclass(eq=False)
-class Explored:
+class NodeResult:
     """What came of looking at a part.
 
     Attributes
@@ -71,8 +71,8 @@ class Explored:
         columns depend on each other it may not be possible to tell.
     """
 
-    found: list[Found] = field(default_factory=list)
-    left: list[Part] = field(default_factory=list)
+    found: list[FoundSet] = field(default_factory=list)
+    left: list[Node] = field(default_factory=list)
     nodes: int = 0
     is_sure: bool = True
 
@@ -94,17 +94,17 @@ class Tree(Protocol):
     threads: int
     assumptions: tuple[str, ...]
 
-    def root(self) -> list[Part]:
+    def root(self) -> list[Node]:
         """Return parts that together hold all sets."""
         ...
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Let go of what can be made anew when there is more to explore."""
         ...
 
     def explore(
-        self, part: Part, ceiling: float, n_best: int, stop: Stop, *, quick: bool
-    ) -> Explored:
+        self, part: Node, ceiling: float, n_best: int, stop: Stop, *, quick: bool
+    ) -> NodeResult:
         """Look for sets with an objective below the ceiling in a part, for a while.
 
         Parameters
@@ -139,18 +139,18 @@ class BoundTree:
         self.tolerance = 1e-9 * problem.total
         self._bound = bound
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Hold nothing."""
 
-    def root(self) -> list[Part]:
+    def root(self) -> list[Node]:
         """Return all sets as one part."""
-        return [Part(self._bound, None)]
+        return [Node(self._bound, None)]
 
     def explore(
-        self, part: Part, ceiling: float, n_best: int, stop: Stop, *, quick: bool
-    ) -> Explored:
+        self, part: Node, ceiling: float, n_best: int, stop: Stop, *, quick: bool
+    ) -> NodeResult:
         """Leave it at that."""
-        return Explored(is_sure=False)
+        return NodeResult(is_sure=False)
 
 
 # A set within this share of the best possible is the best, as far as anyone can tell.
@@ -170,7 +170,7 @@ def relative_gap(lower: float, upper: float) -> float:
     return max(upper - lower, 0.0) / upper if upper > 0 else 0.0
 
 
-class Drive:
+class BestFirstSearch:
     """The best sets of a tree, and a bound that only rises.
 
     Parameters
@@ -210,15 +210,15 @@ class Drive:
     ) -> None:
         self.problem, self.tree, self.gap, self.n_best = problem, tree, gap, n_best
         self._ceiling = ceiling
-        self.sets: list[Found] = []
+        self.sets: list[FoundSet] = []
         self._known: set[tuple[int, ...]] = set()
-        self._take([Found(tuple(sorted(start)), 0.0) for start in starts])
+        self._take([FoundSet(tuple(sorted(start)), 0.0) for start in starts])
         self.lower, self.nodes, self.is_sure = 0.0, 0, True
         self.status = Status.CONVERGED
         self._numbers = count()
-        self._heap: list[tuple[float, int, Part]] = []
+        self._heap: list[tuple[float, int, Node]] = []
         # Parts that were taken out and have not come back: wherever Ctrl-C falls, none is lost.
-        self._out: dict[int, Part] = {}
+        self._out: dict[int, Node] = {}
         self._begun = False
 
     @property
@@ -243,7 +243,7 @@ class Drive:
         full = len(self.sets) == self.n_best
         return min(self._ceiling, self.sets[-1].objective) if full else self._ceiling
 
-    def go(self, monitor: Monitor, threads: int) -> Status:
+    def run(self, monitor: Monitor, threads: int) -> Status:
         """Explore until nothing is left, the gap is small enough or the time is up.
 
         It may be called again and goes on where it was.
@@ -262,7 +262,7 @@ class Drive:
             self.status = Status.INTERRUPTED
             return self.status
         finally:
-            self.tree.rest()
+            self.tree.release()
         if self.is_proven:
             self.status = Status.OPTIMAL
         elif self._is_open and monitor.expired:
@@ -271,9 +271,9 @@ class Drive:
             self.status = Status.CONVERGED
         return self.status
 
-    def learn(self, sets: Sequence[Sequence[int]] = (), lower: float = 0.0) -> None:
+    def add_known(self, sets: Sequence[Sequence[int]] = (), lower: float = 0.0) -> None:
         """Take over what is known from elsewhere: sets, and a bound that no set is below."""
-        self._take([Found(tuple(sorted(columns)), 0.0) for columns in sets])
+        self._take([FoundSet(tuple(sorted(columns)), 0.0) for columns in sets])
         self._prune()
         self.lower = max(self.lower, min(lower, self.upper))
 
@@ -301,7 +301,7 @@ class Drive:
     def _together(self, monitor: Monitor, threads: int) -> None:
         """Explore several parts side by side."""
         stop = np.zeros(1, dtype=np.int64)
-        running: dict[Future[Explored], Part] = {}
+        running: dict[Future[NodeResult], Node] = {}
         with ThreadPoolExecutor(threads, thread_name_prefix="exactk-proof") as pool:
             try:
                 while (self._is_open and not monitor.expired) or running:
@@ -326,13 +326,13 @@ class Drive:
                         self._merge(part, job.result(), monitor)
                 raise
 
-    def _pop(self) -> Part:
+    def _pop(self) -> Node:
         part = self._heap[0][2]
         self._out[id(part)] = part
         heapq.heappop(self._heap)
         return part
 
-    def _push(self, parts: Sequence[Part]) -> None:
+    def _push(self, parts: Sequence[Node]) -> None:
         for part in parts:
             if part.bound < self.ceiling:
                 heapq.heappush(self._heap, (part.bound, next(self._numbers), part))
@@ -344,7 +344,7 @@ class Drive:
             heapq.heapify(kept)
             self._heap = kept
 
-    def _merge(self, part: Part, explored: Explored, monitor: Monitor) -> None:
+    def _merge(self, part: Node, explored: NodeResult, monitor: Monitor) -> None:
         self.nodes += explored.nodes
         self.is_sure &= explored.is_sure
         before = self.ceiling
@@ -369,7 +369,7 @@ class Drive:
             # Parts above the ceiling were let go.
             self.lower = max(self.lower, min([*parts, self.upper, self._ceiling]))
 
-    def _take(self, found: Sequence[Found]) -> None:
+    def _take(self, found: Sequence[FoundSet]) -> None:
         """Keep new sets among the best, with the objective that the problem itself gives them."""
         for columns, _ in found:
             if columns in self._known:
@@ -377,6 +377,6 @@ class Drive:
             objective = self.problem.objective(columns)
             if objective <= self.ceiling or not self.sets:
                 # Sorted at once: the last one is the ceiling for the next.
-                insort(self.sets, Found(columns, objective), key=lambda one: (one[1], one[0]))
+                insort(self.sets, FoundSet(columns, objective), key=lambda one: (one[1], one[0]))
                 del self.sets[self.n_best :]
             self._known.add(columns)

@@ -7,22 +7,22 @@ from math import inf
 
 import numpy as np
 
-from exactk.params import Number, Whole
+from exactk.params import Integer, Number
 from exactk.problem.problem import Problem
-from exactk.proof.best_first import Drive, Found
-from exactk.proof.incumbent import sets_like
-from exactk.proof.make_tree import open_tree
+from exactk.proof.best_first import BestFirstSearch, FoundSet
+from exactk.proof.incumbent import count_scope
+from exactk.proof.make_tree import make_tree
 from exactk.proof.results import BestSets
-from exactk.proof.run import Terms, assumptions_of
+from exactk.proof.run import ProofLimits, assumptions_of
 from exactk.result import Result, Status
 from exactk.search.feasibility import UndecidedError
-from exactk.search.native_state import serves
+from exactk.search.native_state import has_only_column_rules
 from exactk.search.state import TIE
-from exactk.search.unit_pricing import Blocks
+from exactk.search.unit_pricing import UnitPricing
 from exactk.search.units import Units
 from exactk.solve import solve
 from exactk.utils.monitor import Monitor
-from exactk.utils.progress import showing
+from exactk.utils.progress import show_progress
 
 __all__ = ["best_sets"]
 
@@ -81,9 +81,9 @@ def best_sets(
     2     77.0352    0.0104452  x1, x20, x27
     3     77.6255    0.0181887  x21, x22, x27
     """
-    terms = Terms.checked(problem, time_limit, 0.0, n_jobs, verbose)
+    terms = ProofLimits.checked(problem, time_limit, 0.0, n_jobs, verbose)
     k = problem.check_k(k)
-    Whole(1, MOST_SETS, none="10, or with within up to 1,000")("n_best", n_best)
+    Integer(1, MOST_SETS, none="10, or with within up to 1,000")("n_best", n_best)
     Number("[0, inf)", none="no limit")("within", within)
     clock = Monitor(terms.limit)
     share = terms.share(SEARCH_SHARE)
@@ -93,9 +93,9 @@ def best_sets(
     ranking = _Ranking(problem, known, int(n_best), within)
     if known.status == Status.INTERRUPTED:
         return ranking.listed(clock.seconds)
-    with showing(f"best sets, k={k}", verbose) as show:
+    with show_progress(f"best sets, k={k}", verbose) as show:
         left = None if terms.limit is None else max(terms.limit - clock.seconds, 0.0)
-        ranking.go(Monitor(left, show), terms.threads)
+        ranking.run(Monitor(left, show), terms.threads)
     return ranking.listed(clock.seconds)
 
 
@@ -104,16 +104,16 @@ class _Ranking:
 
     def __init__(self, problem: Problem, known: Result, n_best: int, within: float | None) -> None:
         self.problem, self.known, self.n_best, self.within = problem, known, n_best, within
-        self.drive: Drive | None = None
+        self.drive: BestFirstSearch | None = None
         self.status = Status.INTERRUPTED
         self.slack = TIE * problem.total
 
-    def go(self, monitor: Monitor, threads: int) -> None:
+    def run(self, monitor: Monitor, threads: int) -> None:
         try:
             starts = self._starts()
             # Sets at the ceiling are in; what a tree finds lies below it.
             ceiling = self._most(self.known.objective) + self.slack
-            tree = open_tree(
+            tree = make_tree(
                 self.problem,
                 self.known.k,
                 min(ceiling, self._last(starts)),
@@ -121,9 +121,9 @@ class _Ranking:
             )
             # One more than is listed tells whether there are others within the limit.
             wanted = self.n_best + (self.within is not None)
-            drive = Drive(self.problem, tree, starts, ceiling=ceiling, n_best=wanted)
+            drive = BestFirstSearch(self.problem, tree, starts, ceiling=ceiling, n_best=wanted)
             self.drive = drive
-            ended = drive.go(monitor, threads)
+            ended = drive.run(monitor, threads)
         except KeyboardInterrupt:
             return
         except UndecidedError:
@@ -147,10 +147,10 @@ class _Ranking:
         units = Units(self.problem)
         support = self.known.support.tolist()
         members = units.units_of(support)
-        feasible = None if members is None else sets_like(units, members)
+        feasible = None if members is None else count_scope(units, members)
         if members is None or feasible is None or self.n_best == 1:
             return [support]
-        blocks = Blocks(units)
+        blocks = UnitPricing(units)
         blocks.load(members)
         at, swaps = feasible.totals(members), list[tuple[float, int, int]]()
         for i, unit in enumerate(members):
@@ -161,7 +161,7 @@ class _Ranking:
         near = sorted(swaps)[: self.n_best]
         sets = [[*(m for m in members if m != out), new] for _, out, new in near]
         listed = [units.columns_of(one) for one in sets]
-        if serves(self.problem):
+        if has_only_column_rules(self.problem):
             # Of copies one is a candidate, and lists have candidates alone.
             listed = [one for one in listed if not np.isin(one, self.problem.copies).any()]
         return [support, *listed]
@@ -169,10 +169,10 @@ class _Ranking:
     def listed(self, seconds: float) -> BestSets:
         """Return what is known by now."""
         drive, problem = self.drive, self.problem
-        found: Sequence[Found] = () if drive is None else drive.sets
+        found: Sequence[FoundSet] = () if drive is None else drive.sets
         if not found:
             support = tuple(self.known.support.tolist())
-            found = [Found(support, problem.objective(support))]
+            found = [FoundSet(support, problem.objective(support))]
         most = self._most(found[0].objective)
         kept = [one for one in found if one.objective <= most]
         has_more = self.within is not None and len(kept) > self.n_best
@@ -197,7 +197,7 @@ class _Ranking:
         )
 
 
-def _names(units: Units, one: Found) -> tuple[str, ...]:
+def _names(units: Units, one: FoundSet) -> tuple[str, ...]:
     members = units.units_of(one.columns)
     assert members is not None  # sets are made of units
     return tuple(units.names[u] for u in members)

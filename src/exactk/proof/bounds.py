@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from exactk.types import Floats, Indices
 
-__all__ = ["Relaxed", "Working", "bound_of", "improve_weights", "relax", "relax_uniform"]
+__all__ = ["Relaxed", "WorkingColumns", "bound_of", "improve_weights", "relax", "relax_wide"]
 
 
 # No weight falls below this, so that it soon comes back where s says that it should.
@@ -214,7 +214,7 @@ def _kept(s: Floats, bound: float, m: int, need: float) -> npt.NDArray[np.bool_]
     return kept | (s >= edge)
 
 
-class Working:
+class WorkingColumns:
     """Columns of a wide table that weights may fall on, and their rows of E.
 
     Parameters
@@ -253,8 +253,8 @@ class Working:
         self.weights = np.append(self.weights, np.full(len(columns), LEAST_WEIGHT))
 
 
-def relax_uniform(
-    working: Working,
+def relax_wide(
+    working: WorkingColumns,
     C: Floats,
     delta: Floats,
     need: float,

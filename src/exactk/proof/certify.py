@@ -13,13 +13,13 @@ from exactk.proof.certify_path import certify_path
 from exactk.proof.results import Certificate
 from exactk.proof.run import (
     Proof,
-    Terms,
+    ProofLimits,
     known_result,
 )
 from exactk.result import Result, Status
 from exactk.solve import solve
 from exactk.utils.monitor import Monitor
-from exactk.utils.progress import showing
+from exactk.utils.progress import show_progress
 
 if TYPE_CHECKING:
     from typing import Any
@@ -87,7 +87,7 @@ def certify(
     >>> exactk.certify(problem, [0, 1, 2, 3, 4]).result.support
     array([ 2,  7, 20, 21, 23])
     """
-    terms = Terms.checked(problem, time_limit, gap, n_jobs, verbose)
+    terms = ProofLimits.checked(problem, time_limit, gap, n_jobs, verbose)
     clock = Monitor(terms.limit)
     known = _known(problem, result, terms)
     proof = Proof(problem, known, terms.gap)
@@ -95,13 +95,13 @@ def certify(
         # Whoever stopped the search does not want to wait for a proof.
         proof.status = Status.INTERRUPTED
         return proof.certificate(clock.seconds)
-    with showing(f"proof, k={known.k}", verbose) as show:
+    with show_progress(f"proof, k={known.k}", verbose) as show:
         left = None if terms.limit is None else max(terms.limit - clock.seconds, 0.0)
-        proof.go(Monitor(left, show), terms.threads)
+        proof.run(Monitor(left, show), terms.threads)
     return proof.certificate(clock.seconds)
 
 
-def _known(problem: Problem, result: Any, terms: Terms) -> Result:
+def _known(problem: Problem, result: Any, terms: ProofLimits) -> Result:
     if isinstance(result, (int, np.integer)) and not isinstance(result, bool):
         limit = terms.share(SEARCH_SHARE)
         return solve(problem, int(result), effort=1.0, time_limit=limit, verbose=terms.verbose)

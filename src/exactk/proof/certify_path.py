@@ -9,15 +9,15 @@ from exactk.problem.problem import Problem
 from exactk.proof.results import CertifiedPath
 from exactk.proof.run import (
     Proof,
-    Terms,
+    ProofLimits,
     known_result,
 )
 from exactk.result import Path, Status
-from exactk.search.native_state import make_state, serves
-from exactk.search.path import never_rising
+from exactk.search.native_state import has_only_column_rules, make_state
+from exactk.search.path import make_monotone
 from exactk.solve import solve_path
 from exactk.utils.monitor import Monitor
-from exactk.utils.progress import showing
+from exactk.utils.progress import show_progress
 
 __all__ = ["certify_path"]
 
@@ -75,7 +75,7 @@ def certify_path(
     >>> [round(bound, 2) for bound in certified.table["lower"]]
     [77.52, 48.28, 35.56, 30.38, 28.16, 26.73]
     """
-    terms = Terms.checked(problem, time_limit, gap, n_jobs, verbose)
+    terms = ProofLimits.checked(problem, time_limit, gap, n_jobs, verbose)
     clock = Monitor(terms.limit)
     if isinstance(path, Path):
         results = [known_result(problem, result) for result in path]
@@ -86,7 +86,7 @@ def certify_path(
     if any(result.status == Status.INTERRUPTED for result in results):
         _stop(proofs)
     else:
-        _Rounds(problem, proofs, terms, clock).go()
+        _Scheduler(problem, proofs, terms, clock).run()
     seconds = clock.seconds
     return CertifiedPath([proof.certificate(seconds) for proof in proofs], seconds)
 
@@ -98,18 +98,18 @@ def _stop(proofs: Sequence[Proof]) -> None:
             proof.status = Status.INTERRUPTED
 
 
-class _Rounds:
+class _Scheduler:
     """Turns of the sizes that are open, until none is or the time is up."""
 
     def __init__(
-        self, problem: Problem, proofs: Sequence[Proof], terms: Terms, clock: Monitor
+        self, problem: Problem, proofs: Sequence[Proof], terms: ProofLimits, clock: Monitor
     ) -> None:
         self.problem, self.proofs, self.terms, self.clock = problem, proofs, terms, clock
         rules = problem.rules
-        self._is_monotone = (rules is None or rules.is_simple) and serves(problem)
+        self._is_monotone = (rules is None or rules.is_simple) and has_only_column_rules(problem)
         self._improved = 0
 
-    def go(self) -> None:
+    def run(self) -> None:
         rounds = 0
         try:
             # Large sizes first: what they show holds for the smaller ones.
@@ -134,10 +134,10 @@ class _Rounds:
         seconds = self._seconds(LATER_ROUNDS if rounds else FIRST_ROUND, n_open)
         if self.terms.limit is None:
             seconds = FIRST_SECONDS * 2.0**rounds
-        with showing(f"proof, k={proof.k}", self.terms.verbose) as show:
+        with show_progress(f"proof, k={proof.k}", self.terms.verbose) as show:
             # A first bound that was cut short stays so: it gets a fair share at once.
             first = Monitor(self._seconds(1.0, n_open))
-            ended = proof.go(Monitor(seconds, show), self.terms.threads, first)
+            ended = proof.run(Monitor(seconds, show), self.terms.threads, first)
         if ended == Status.INTERRUPTED:
             raise KeyboardInterrupt
         self._share()
@@ -149,7 +149,7 @@ class _Rounds:
         for larger, smaller in zip(self.proofs[:0:-1], self.proofs[-2::-1], strict=True):
             # Every set of the smaller size is a part of one of the larger size.
             if larger.k == smaller.k + 1 <= len(self.problem.candidates):
-                smaller.learn(larger.lower, larger.tolerance)
+                smaller.add_bound(larger.lower, larger.tolerance)
 
     def _lift(self) -> None:
         """Hand better sets up to the larger sizes: with a column more none is worse."""
@@ -159,7 +159,7 @@ class _Rounds:
         self._improved = improved
         fit = [proof for proof in self.proofs if proof.k <= len(self.problem.candidates)]
         state = make_state(self.problem, fit[-1].k)
-        risen = never_rising(self.problem, state, [proof.best for proof in fit])
+        risen = make_monotone(self.problem, state, [proof.best for proof in fit])
         for proof, support in zip(fit, risen, strict=True):
             if support != proof.best and proof.drive is not None:
-                proof.drive.learn([support])
+                proof.drive.add_known([support])

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from exactk.native.loader import built_library, open_library
 from exactk.problem.problem import Problem
 from exactk.proof.best_first import (
-    Explored,
-    Found,
-    Part,
+    FoundSet,
+    Node,
+    NodeResult,
     Stop,
 )
 from exactk.proof.bounds import Relaxed
@@ -31,12 +31,12 @@ from exactk.types import Floats, Indices
 
 __all__ = [
     "CONDITIONED",
+    "ColumnProblem",
     "ColumnTree",
-    "Setting",
     "Task",
     "library",
     "library_path",
-    "prepare",
+    "make_column_problem",
 ]
 
 
@@ -45,7 +45,7 @@ CONDITIONED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class ColumnProblem:
     """The columns that may be chosen, beside those that must be in.
 
     Attributes
@@ -114,7 +114,9 @@ class Setting:
         return float(np.linalg.eigvalsh(A * np.outer(root, root))[0])
 
 
-def prepare(problem: Problem, k: int, needed: Sequence[int] = ()) -> Setting | None:
+def make_column_problem(
+    problem: Problem, k: int, needed: Sequence[int] = ()
+) -> ColumnProblem | None:
     """Return the setting of a problem whose rules are columns in and out at most.
 
     None where some column is made up by those that must be in, nearly: then rounding may decide.
@@ -147,7 +149,7 @@ def prepare(problem: Problem, k: int, needed: Sequence[int] = ()) -> Setting | N
         grown = float(((size[len(inside) :] + V.sum(axis=0)) ** 2 / left).max(initial=1.0))
     root = 1.0 / np.sqrt(left)
     C = _fewest_outputs(B[:, columns].T * root[:, None])
-    return Setting(problem, inside, columns, k - len(inside), C, root, held, explained, grown)
+    return ColumnProblem(problem, inside, columns, k - len(inside), C, root, held, explained, grown)
 
 
 def _fewest_outputs(C: Floats) -> Floats:
@@ -215,7 +217,7 @@ MOST_DOUBTS = 4096
 QUICK_BUDGET, BUDGET = 20_000_000, 400_000_000
 
 
-class _Branch(NamedTuple):
+class ColumnNode(NamedTuple):
     """A part of the tree: columns that are in, columns that may be, and what bounds them."""
 
     inside: Whole
@@ -247,7 +249,7 @@ class ColumnTree:
 
     def __init__(
         self,
-        setting: Setting,
+        setting: ColumnProblem,
         relaxed: Relaxed,
         E: Floats,
         *,
@@ -264,7 +266,7 @@ class ColumnTree:
         self._A, self._B = np.zeros((d, self._stride)), np.zeros((c, self._stride))
         self._A[:, :d] = E
         self._B[:, :d] = setting.C[relaxed.columns].T
-        self._desks: list[_Desk] = []
+        self._desks: list[_Workspace] = []
         self._lock = Lock()
         room = 8 * library().exactk_proof_room(d, c, setting.m, self._stride, int(doubt == 0))
         self.threads = max(1, setting.problem.memory_limit // room)
@@ -274,20 +276,20 @@ class ColumnTree:
         self._state = make_state(setting.problem, setting.m + len(setting.inside))
         self._descent = Descent(setting.problem)
 
-    def root(self) -> list[Part]:
+    def root(self) -> list[Node]:
         """Return what the relaxation has left, as one part."""
         relaxed = self.relaxed
         bound = self.setting.total - relaxed.explained
         everything = np.arange(len(relaxed.columns), dtype=np.int64)
-        state = _Branch(everything[:0], everything, relaxed.delta, relaxed.weights)
-        return [Part(max(bound, 0.0), state)]
+        state = ColumnNode(everything[:0], everything, relaxed.delta, relaxed.weights)
+        return [Node(max(bound, 0.0), state)]
 
     def explore(
-        self, part: Part, ceiling: float, n_best: int, stop: Stop, *, quick: bool
-    ) -> Explored:
+        self, part: Node, ceiling: float, n_best: int, stop: Stop, *, quick: bool
+    ) -> NodeResult:
         """Look at a part in C; other threads may do so at the same time."""
         with self._lock:
-            desk = self._desks.pop() if self._desks else _Desk(self)
+            desk = self._desks.pop() if self._desks else _Workspace(self)
         try:
             explored = desk.explore(part, self._needed(ceiling, n_best), n_best, stop, quick=quick)
         finally:
@@ -297,24 +299,24 @@ class ColumnTree:
             explored.found += self._guess(min(explored.left, key=lambda left: left.bound), ceiling)
         return explored
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Let go of work space."""
         self._desks.clear()
 
-    def _guess(self, part: Part, ceiling: float) -> list[Found]:
+    def _guess(self, part: Node, ceiling: float) -> list[FoundSet]:
         """The columns of most weight in a part, and where swaps lead from there, if that is new."""
         branch, setting = part.state, self.setting
-        assert isinstance(branch, _Branch)
+        assert isinstance(branch, ColumnNode)
         heaviest = np.argsort(-branch.weights, kind="stable")[: setting.m - len(branch.inside)]
         columns = list(self.columns_of(np.append(branch.inside, branch.free[heaviest])))
         # Columns of the table may be fetched on the way, which one thread does at a time.
         with self._guessing:
-            if not self._descent.is_new(columns) or not self._state.load(columns):
+            if not self._descent.mark_visited(columns) or not self._state.load(columns):
                 return []
             self._descent.run(self._state, ceiling)
             if not self._state.objective < ceiling:
                 return []
-            return [Found(tuple(sorted(self._state.support)), self._state.objective)]
+            return [FoundSet(tuple(sorted(self._state.support)), self._state.objective)]
 
     def _needed(self, ceiling: float, n_best: int) -> float:
         """What a set must explain to be of interest.
@@ -334,7 +336,7 @@ class ColumnTree:
         return tuple(sorted([*self.setting.inside, *chosen.tolist()]))
 
 
-class _Desk:
+class _Workspace:
     """Work space of one thread, and what it has learnt of which bounds pay."""
 
     def __init__(self, tree: ColumnTree) -> None:
@@ -360,11 +362,11 @@ class _Desk:
             setattr(self._task, name, array.ctypes.data)
 
     def explore(
-        self, part: Part, needed: float, n_best: int, stop: Stop, *, quick: bool
-    ) -> Explored:
+        self, part: Node, needed: float, n_best: int, stop: Stop, *, quick: bool
+    ) -> NodeResult:
         tree, task = self.tree, self._task
         state = part.state
-        assert isinstance(state, _Branch)
+        assert isinstance(state, ColumnNode)
         values = np.empty(n_best)
         sets = np.empty((n_best, max(tree.setting.m, 1)), dtype=np.int64)
         task.n_in, task.n_free = len(state.inside), len(state.free)
@@ -377,27 +379,27 @@ class _Desk:
         library().exactk_prove(addressof(task))
         m, total = tree.setting.m, tree.setting.total
         found = [
-            Found(tree.columns_of(sets[i, :m]), total - float(values[i]))
+            FoundSet(tree.columns_of(sets[i, :m]), total - float(values[i]))
             for i in range(task.n_found)
         ]
         # Their objective is told by the rows; until then they count as good.
         doubts = self._arrays["doubts"][: task.n_doubts]
-        found += [Found(tree.columns_of(members), 0.0) for members in doubts]
+        found += [FoundSet(tree.columns_of(members), 0.0) for members in doubts]
         sure = not task.overflow and (not len(doubts) or tree.has_rows)
-        return Explored(found, self._left(part.bound), task.nodes, is_sure=sure)
+        return NodeResult(found, self._left(part.bound), task.nodes, is_sure=sure)
 
-    def _left(self, bound: float) -> list[Part]:
+    def _left(self, bound: float) -> list[Node]:
         """Return the parts that the call did not come to."""
         m, arrays, parts = self.tree.setting.m, self._arrays, []
         for i in range(self._task.n_open):
             n_in, n_free = arrays["open_counts"][i].tolist()
             columns = arrays["open_columns"][i]
             own = self.tree.setting.total - float(arrays["open_bound"][i])
-            state = _Branch(
+            state = ColumnNode(
                 columns[:n_in].copy(),
                 columns[m : m + n_free].copy(),
                 arrays["open_delta"][i, :n_free].copy(),
                 arrays["open_weight"][i, :n_free].copy(),
             )
-            parts.append(Part(max(bound, own), state))
+            parts.append(Node(max(bound, own), state))
         return parts

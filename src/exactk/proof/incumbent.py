@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.problem.problem import Problem
 from exactk.result import Result
 from exactk.search.feasibility import Feasible
 from exactk.search.units import Units
 from exactk.types import Indices
 
-__all__ = ["check_same", "columns_of", "members_of", "sets_like"]
+__all__ = ["check_same", "columns_of", "count_scope", "units_of"]
 
 
 # Objectives of the same columns that differ by no more, as a share of themselves and of the total,
@@ -51,7 +51,7 @@ def columns_of(problem: Problem, chosen: Any, what: str) -> Indices:
         if tuple(problem.name(p) for p in np.sort(columns)) != chosen.feature_names:
             raise InputError(
                 f"the result is of another table: it has the columns "
-                f"{listing(chosen.feature_names)}"
+                f"{join_items(chosen.feature_names)}"
             )
         if chosen.ridge != problem.ridge:
             raise InputError(
@@ -74,21 +74,21 @@ def columns_of(problem: Problem, chosen: Any, what: str) -> Indices:
     return np.array(problem.find_columns(chosen, what), dtype=np.intp)
 
 
-def members_of(problem: Problem, units: Units, columns: Indices) -> list[int]:
+def units_of(problem: Problem, units: Units, columns: Indices) -> list[int]:
     """Return the units that columns are, or say why no method can have chosen them."""
     found = units.units_of(columns.tolist())
-    names = listing(problem.original_names[j] for j in problem.table_columns(columns))
+    names = join_items(problem.original_names[j] for j in problem.table_columns(columns))
     if found is None:
         raise InputError(
             f"{names} cannot have been chosen: constant or excluded columns, or parts of groups, "
             f"are among them"
         )
-    if sets_like(units, found) is None:
+    if count_scope(units, found) is None:
         raise InputError(f"{names} cannot have been chosen: they break constraints of the problem")
     return found
 
 
-def sets_like(units: Units, members: Sequence[int]) -> Feasible | None:
+def count_scope(units: Units, members: Sequence[int]) -> Feasible | None:
     """The sets of the same size that keep the rules, if this one does; copies apart if they are."""
     k = int(units.weights[list(members)].sum())
     both = (Feasible(units, k), Feasible(units, k, apart=False))

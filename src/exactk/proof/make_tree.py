@@ -15,23 +15,23 @@ from exactk.proof.best_first import BoundTree, Tree
 from exactk.proof.bounds import (
     FIRST_WORKING,
     Relaxed,
-    Working,
+    WorkingColumns,
     relax,
-    relax_uniform,
+    relax_wide,
 )
 from exactk.proof.column_tree import (
     CONDITIONED,
+    ColumnProblem,
     ColumnTree,
-    Setting,
     library,
-    prepare,
+    make_column_problem,
 )
 from exactk.proof.unit_tree import UnitTree
-from exactk.search.native_state import serves
+from exactk.search.native_state import has_only_column_rules
 from exactk.search.state import TIE
 from exactk.utils.linalg import row_norms, sum_rounding
 
-__all__ = ["open_tree"]
+__all__ = ["make_tree"]
 
 # Columns from which on those that cannot matter are looked for before anything else.
 WIDE = 400
@@ -54,7 +54,7 @@ MOST_MISSED = 2
 FEW_COLUMNS = 300
 
 
-def open_tree(
+def make_tree(
     problem: Problem, k: int, ceiling: float = inf, stop: Callable[[], bool] = lambda: False
 ) -> Tree:
     """Return the tree of all sets of size k that keep the problem's rules.
@@ -73,7 +73,11 @@ def open_tree(
     -------
     Tree
     """
-    setting = prepare(problem, k) if library() is not None and serves(problem) else None
+    setting = (
+        make_column_problem(problem, k)
+        if library() is not None and has_only_column_rules(problem)
+        else None
+    )
     if setting is None or not 0 < setting.m <= len(setting.columns):
         return _units_or_nothing(problem, k)
     setting, relaxed = _thinned(setting, ceiling, stop)
@@ -99,7 +103,9 @@ def _units_or_nothing(problem: Problem, k: int) -> Tree:
     return BoundTree(problem, 0.0) if many else UnitTree(problem, k)
 
 
-def _thinned(setting: Setting, ceiling: float, stop: Callable[[], bool]) -> tuple[Setting, Relaxed]:
+def _thinned(
+    setting: ColumnProblem, ceiling: float, stop: Callable[[], bool]
+) -> tuple[ColumnProblem, Relaxed]:
     """The columns that may matter: of few all, of many those that a quick bound leaves.
 
     Columns without which no set is below the ceiling are taken in, which makes the bound of the
@@ -108,31 +114,31 @@ def _thinned(setting: Setting, ceiling: float, stop: Callable[[], bool]) -> tupl
     d = len(setting.columns)
     if d <= WIDE or setting.problem.penalty * float((setting.root**2).min()) < LEAST_RIDGE:
         return setting, Relaxed(np.arange(d), np.zeros(d), np.zeros(d), inf)
-    k, wide = setting.m + len(setting.inside), _Wide(setting, ceiling, stop)
+    k, wide = setting.m + len(setting.inside), _WideBound(setting, ceiling, stop)
     while setting.m > 1 and len(wide.relaxed.columns) > setting.m and not stop():
         needed = wide.needed()
-        inner = prepare(setting.problem, k, needed) if needed else None
+        inner = make_column_problem(setting.problem, k, needed) if needed else None
         if inner is None:
             break
         # The earlier bound still holds, less what those that were taken in explain.
         before = wide.relaxed.explained + setting.explained - inner.explained
-        setting, wide = inner, _Wide(inner, ceiling, stop)
+        setting, wide = inner, _WideBound(inner, ceiling, stop)
         explained = min(wide.relaxed.explained, before)
         wide.relaxed = replace(wide.relaxed, explained=explained)
     return setting, wide.relaxed
 
 
-class _Wide:
+class _WideBound:
     """A quick bound of a wide table, with the diagonal that the ridge brings."""
 
-    def __init__(self, setting: Setting, ceiling: float, stop: Callable[[], bool]) -> None:
+    def __init__(self, setting: ColumnProblem, ceiling: float, stop: Callable[[], bool]) -> None:
         problem, m, d = setting.problem, setting.m, len(setting.columns)
         self.setting, self.need, self._stop = setting, setting.total - ceiling, stop
         # Their rows of the Gram matrix are held, and copied when others join.
         most = max(problem.memory_limit // (32 * d), 3 * m)
         size = min(max(FIRST_WORKING, 3 * m), most)
         first = np.argsort(-row_norms(setting.C), kind="stable")[:size]
-        self._working = Working(setting.gram, first, m, most)
+        self._working = WorkingColumns(setting.gram, first, m, most)
         # Rounding may have taken a little of what the ridge put there.
         noise = _noise(setting, np.arange(d)) + d * float(np.finfo(np.float64).eps)
         self._delta = problem.penalty * setting.root**2 * (1.0 - 1e-9) - noise
@@ -140,7 +146,7 @@ class _Wide:
 
     def _bound(self, barred: int | None = None) -> Relaxed:
         C = self.setting.C
-        return relax_uniform(self._working, C, self._delta, self.need, self._stop, barred)
+        return relax_wide(self._working, C, self._delta, self.need, self._stop, barred)
 
     def needed(self) -> list[int]:
         """Columns without which no set is below the ceiling, but for those the rules want in.
@@ -162,15 +168,15 @@ class _Wide:
         return [*known, *found] if found else []
 
 
-def _noise(setting: Setting, kept: npt.NDArray[np.intp]) -> float:
+def _noise(setting: ColumnProblem, kept: npt.NDArray[np.intp]) -> float:
     """How far entries of the Gram matrix of unit diagonal may be off by adding up the rows."""
     problem = setting.problem
     columns = np.append(setting.columns[kept], np.array(setting.inside, dtype=np.intp))
-    lost = float((problem.lost_x[columns] ** 2).max(initial=1.0))
-    return sum_rounding(problem.n_rows) * max(lost, problem.lost_y)
+    lost = float((problem.rounding_factor_x[columns] ** 2).max(initial=1.0))
+    return sum_rounding(problem.n_rows) * max(lost, problem.rounding_factor_y)
 
 
-def _doubt(setting: Setting, kept: npt.NDArray[np.intp]) -> float:
+def _doubt(setting: ColumnProblem, kept: npt.NDArray[np.intp]) -> float:
     """Share of a column below which the Gram matrix does not tell what it explains to `NEAR`."""
     grown = setting.grown
     if setting.inside:
@@ -179,7 +185,7 @@ def _doubt(setting: Setting, kept: npt.NDArray[np.intp]) -> float:
     return max(DOUBT, grown * _noise(setting, kept) / NEAR)
 
 
-def _rounding(setting: Setting, kept: npt.NDArray[np.intp], least: float) -> float:
+def _rounding(setting: ColumnProblem, kept: npt.NDArray[np.intp], least: float) -> float:
     """How far what a set explains may be off, as a share of ‖HY‖².
 
     An error of the Gram matrix, from adding up the rows or from working with it here, enters with
@@ -193,7 +199,7 @@ def _rounding(setting: Setting, kept: npt.NDArray[np.intp], least: float) -> flo
 
 
 def _bounded(
-    setting: Setting, thinned: Relaxed, need: float, stop: Callable[[], bool]
+    setting: ColumnProblem, thinned: Relaxed, need: float, stop: Callable[[], bool]
 ) -> ColumnTree | None:
     """The tree with bounds, or None where columns depend on each other too nearly."""
     kept = thinned.columns

@@ -11,7 +11,7 @@ from typing import Any, Self, overload
 
 from exactk.errors import InputError
 from exactk.result import Path, Result, Status
-from exactk.utils.records_table import Tidy, notebook_html
+from exactk.utils.records_table import RecordsTable, notebook_html
 
 __all__ = [
     "TABLE_COLUMNS",
@@ -148,12 +148,12 @@ class Certificate:
         return (self.k, self.upper, self.lower, self.gap, self.proven, self.result.selected)
 
     @property
-    def table(self) -> Tidy:
+    def table(self) -> RecordsTable:
         """One row: k, objective, lower bound, gap, whether it is proven, and the names.
 
         The columns one by one, with their coefficients, are in ``result.table``.
         """
-        return Tidy(TABLE_COLUMNS, [self.row])
+        return RecordsTable(TABLE_COLUMNS, [self.row])
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return `table` as a frame of pandas, or of ``library="polars"``."""
@@ -291,9 +291,9 @@ class CertifiedPath(Sequence[Certificate]):
         return Path([one.result for one in self._certificates])
 
     @property
-    def table(self) -> Tidy:
+    def table(self) -> RecordsTable:
         """One row a size: k, objective, lower bound, gap, whether it is proven, and the names."""
-        return Tidy(TABLE_COLUMNS, [one.row for one in self._certificates])
+        return RecordsTable(TABLE_COLUMNS, [one.row for one in self._certificates])
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return `table` as a frame of pandas, or of ``library="polars"``."""
@@ -419,7 +419,7 @@ class BestSets:
     assumptions: tuple[str, ...]
 
     @property
-    def table(self) -> Tidy:
+    def table(self) -> RecordsTable:
         """One row a set: rank, objective, excess over the best as a share, and the features."""
         best = self.objectives[0] if self.objectives else 0.0
         rows = [
@@ -429,7 +429,7 @@ class BestSets:
                 zip(self.objectives, self.names, strict=True), start=1
             )
         ]
-        return Tidy(["rank", "objective", "excess", "features"], rows)
+        return RecordsTable(["rank", "objective", "excess", "features"], rows)
 
     def _repr_html_(self) -> str:
         """Return the table and the summary for a notebook."""

@@ -11,22 +11,22 @@ import numpy as np
 
 from exactk.errors import InputError
 from exactk.native.loader import threads_allowed
-from exactk.params import Number, Whole
+from exactk.params import Integer, Number
 from exactk.problem.constraints import Rules
 from exactk.problem.fit import check_squared
 from exactk.problem.problem import Problem
 from exactk.proof.best_first import (
     PROVEN,
-    Drive,
+    BestFirstSearch,
     Tree,
     relative_gap,
 )
 from exactk.proof.incumbent import (
     check_same,
     columns_of,
-    members_of,
+    units_of,
 )
-from exactk.proof.make_tree import open_tree
+from exactk.proof.make_tree import make_tree
 from exactk.proof.results import CONSTRAINED, Certificate
 from exactk.proof.unit_tree import COPIES, UnitTree
 from exactk.result import (
@@ -35,7 +35,7 @@ from exactk.result import (
     Status,
 )
 from exactk.search.feasibility import UndecidedError
-from exactk.search.native_state import serves
+from exactk.search.native_state import has_only_column_rules
 from exactk.search.state import TIE
 from exactk.search.units import Units
 from exactk.solve import (
@@ -45,7 +45,7 @@ from exactk.solve import (
 )
 from exactk.utils.monitor import Monitor
 
-__all__ = ["Proof", "Terms", "assumptions_of", "known_result"]
+__all__ = ["Proof", "ProofLimits", "assumptions_of", "known_result"]
 
 # Share of the time for a bound without rules, and seconds where there is no limit.
 FREE_SHARE, MOST_FREE = 0.3, 10.0
@@ -54,7 +54,7 @@ BY_PROOF = "certify"
 
 
 @dataclass(frozen=True)
-class Terms:
+class ProofLimits:
     """How long a proof may take, how small a gap is enough, and on how many threads."""
 
     limit: float | None
@@ -63,12 +63,14 @@ class Terms:
     verbose: int
 
     @classmethod
-    def checked(cls, problem: Any, time_limit: Any, gap: Any, n_jobs: Any, verbose: int) -> Terms:
+    def checked(
+        cls, problem: Any, time_limit: Any, gap: Any, n_jobs: Any, verbose: int
+    ) -> ProofLimits:
         """Return the terms, or say what is wrong with them or with the problem."""
         check_squared(check_problem(problem), "a proof")
         limit = check_time_limit(time_limit)
         Number("[0, 1]")("gap", gap)
-        if n_jobs is not None and n_jobs != -1 and not Whole(1).allows(n_jobs):
+        if n_jobs is not None and n_jobs != -1 and not Integer(1).allows(n_jobs):
             raise InputError(
                 f"n_jobs must be a whole number of at least 1, or None or -1 (as many threads as "
                 f"the process may use), not {n_jobs!r}"
@@ -107,7 +109,7 @@ def known_result(problem: Problem, chosen: Any) -> Result:
     columns = columns_of(problem, chosen, "result")
     if columns.size == 0:
         raise InputError("result has no columns: there is nothing to prove")
-    members_of(problem, Units(problem), columns)
+    units_of(problem, Units(problem), columns)
     if isinstance(chosen, Result):
         check_same(problem, chosen)
         return chosen
@@ -145,7 +147,7 @@ class Proof:
 
     def __init__(self, problem: Problem, known: Result, gap: float) -> None:
         self.problem, self.known, self.gap, self.k = problem, known, gap, known.k
-        self.drive: Drive | None = None
+        self.drive: BestFirstSearch | None = None
         self.status = Status.TIME_LIMIT
         self._objective = problem.objective(known.support)
         # Any of several copies will do, but two of them are in no set that is bounded, unless they
@@ -158,7 +160,7 @@ class Proof:
         # What a neighbour in size has shown.
         self._floor, self._floor_tolerance = 0.0, 0.0
 
-    def go(self, monitor: Monitor, threads: int, opening: Monitor | None = None) -> Status:
+    def run(self, monitor: Monitor, threads: int, opening: Monitor | None = None) -> Status:
         """Explore until nothing is left, the gap is small enough or the time is up.
 
         Parameters
@@ -172,7 +174,7 @@ class Proof:
             if self.drive is None:
                 self._free_bound(opening or monitor, threads)
                 self.drive = self._begin(opening or monitor)
-            self.status = self.drive.go(monitor, threads)
+            self.status = self.drive.run(monitor, threads)
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
         except UndecidedError:
@@ -180,12 +182,12 @@ class Proof:
             self.status = Status.CONVERGED
         return self.status
 
-    def _begin(self, clock: Monitor) -> Drive:
+    def _begin(self, clock: Monitor) -> BestFirstSearch:
         # Sets that tie with the known one may be left out, but not the known one itself.
         ceiling = self._objective + TIE * self.problem.total
-        tree = open_tree(self.problem, self.k, ceiling, lambda: clock.expired)
-        drive = Drive(self.problem, tree, [self.known.support.tolist()], gap=self.gap)
-        drive.learn(lower=self._floor)
+        tree = make_tree(self.problem, self.k, ceiling, lambda: clock.expired)
+        drive = BestFirstSearch(self.problem, tree, [self.known.support.tolist()], gap=self.gap)
+        drive.add_known(lower=self._floor)
         return drive
 
     def _free_bound(self, clock: Monitor, threads: int) -> None:
@@ -194,19 +196,19 @@ class Proof:
         Whoever keeps more rules is no better, and without them bounds are far better.
         """
         rules = self.problem.rules
-        if rules is None or rules.groups or serves(self.problem):
+        if rules is None or rules.groups or has_only_column_rules(self.problem):
             return
-        free = self.problem.under(Rules(include=rules.include, exclude=rules.exclude))
-        if not serves(free):
+        free = self.problem.with_rules(Rules(include=rules.include, exclude=rules.exclude))
+        if not has_only_column_rules(free):
             return
         ceiling = self._objective + TIE * free.total
         left = None if clock.time_limit is None else clock.time_limit - clock.seconds
         limited = Monitor(MOST_FREE if left is None else max(FREE_SHARE * left, 0.0))
-        drive = Drive(
-            free, open_tree(free, self.k, ceiling, lambda: limited.expired), ceiling=ceiling
+        drive = BestFirstSearch(
+            free, make_tree(free, self.k, ceiling, lambda: limited.expired), ceiling=ceiling
         )
-        drive.go(limited, threads)
-        self.learn(drive.lower, drive.tree.tolerance)
+        drive.run(limited, threads)
+        self.add_bound(drive.lower, drive.tree.tolerance)
         if drive.status == Status.INTERRUPTED:
             raise KeyboardInterrupt
 
@@ -264,12 +266,12 @@ class Proof:
             return False
         return self.drive.is_proven or self.upper - self.lower <= slack
 
-    def learn(self, lower: float, tolerance: float) -> None:
+    def add_bound(self, lower: float, tolerance: float) -> None:
         """Take over a bound that was found elsewhere."""
         if lower > self._floor:
             self._floor, self._floor_tolerance = lower, tolerance
             if self.drive is not None:
-                self.drive.learn(lower=lower)
+                self.drive.add_known(lower=lower)
 
     def certificate(self, seconds: float) -> Certificate:
         """Return what is known by now.

@@ -17,20 +17,20 @@ import numpy as np
 from exactk.native.loader import one_blas_thread
 from exactk.problem.problem import Problem
 from exactk.proof.best_first import (
-    Explored,
-    Found,
-    Part,
+    FoundSet,
+    Node,
+    NodeResult,
     Stop,
 )
-from exactk.proof.unrestricted_fit import Allowed, Fit
+from exactk.proof.unrestricted_fit import Fit, UnrestrictedFit
 from exactk.search.feasibility import Feasible
-from exactk.search.infeasibility import settle
+from exactk.search.infeasibility import find_feasible
 from exactk.search.state import TIE
 from exactk.search.units import Units
 from exactk.types import Floats, Indices
 
 __all__ = [
-    "Narrow",
+    "Propagation",
     "UnitTree",
 ]
 
@@ -39,7 +39,7 @@ __all__ = [
 ROUNDING = 1e-9
 
 
-class Narrow:
+class Propagation:
     """Which units may still come in, and whether enough of them do.
 
     Parameters
@@ -91,12 +91,16 @@ class Narrow:
         """The free units that keep the rules beside those in; None where a rule is broken."""
         feasible = self.feasible
         at = feasible.totals(inside)
-        if at.cost > self._budget or (at.counts > feasible.high).any() or at.clashes[inside].any():
+        if (
+            at.cost > self._budget
+            or (at.counts > feasible.high).any()
+            or at.conflicts[inside].any()
+        ):
             return None
         shares = feasible.shares[:, free]
         fits = (at.counts[:, None] + shares <= feasible.high[:, None]).all(axis=0)
         fits &= at.cost + feasible.costs[free] <= self._budget
-        fits &= at.clashes[free] == 0
+        fits &= at.conflicts[free] == 0
         free = free[fits]
         need = feasible.low - at.counts
         if (need > left).any() or (need > feasible.shares[:, free].sum(axis=1)).any():
@@ -183,7 +187,7 @@ class UnitTree:
         live = [self._live(u) for u in range(len(self.units))]
         used = [live[u] for u in [*self.units.included, *free.tolist()]]
         columns = np.unique(np.concatenate([*used, np.zeros(0, dtype=np.intp)])).astype(np.intp)
-        self.allowed = Allowed(problem, columns)
+        self.allowed = UnrestrictedFit(problem, columns)
         self.places = [np.searchsorted(columns, part).astype(np.intp) for part in live]
         self.tolerance = self.allowed.tolerance
         self.assumptions = self.allowed.assumptions
@@ -209,12 +213,12 @@ class UnitTree:
             free = np.flatnonzero(np.isin(units.singles, columns))
         else:
             if feasible is None:
-                settled = settle(units, self.k)
+                settled = find_feasible(units, self.k)
                 self._is_empty = settled is None
                 feasible = Feasible(units, self.k) if settled is None else settled[0]
             self.feasible = feasible
             free = np.setdiff1d(np.flatnonzero(units.alive), units.included)
-        self.narrow = Narrow(self.feasible)
+        self.narrow = Propagation(self.feasible)
         return free.astype(np.intp)
 
     def _keeps_apart(self) -> bool:
@@ -230,30 +234,30 @@ class UnitTree:
         columns = self.units.columns(unit)
         return columns[self.problem.x_scale[columns] > 0]
 
-    def root(self) -> list[Part]:
+    def root(self) -> list[Node]:
         """Return parts that together hold all sets."""
         if self._is_empty:
             return []
         if self._only is not None:
             # With a ridge it matters which copies make up the number, and not all are looked at.
             shared = self.problem.penalty > 0
-            return [Part(0.0 if shared else self.problem.objective(self._only), None)]
+            return [Node(0.0 if shared else self.problem.objective(self._only), None)]
         node = self.fitted(_Node(list(self.units.included), self._free, 0.0))
-        return [Part(node.bound, replace(node, fit=None))]
+        return [Node(node.bound, replace(node, fit=None))]
 
     def explore(
-        self, part: Part, ceiling: float, n_best: int, stop: Stop, *, quick: bool
-    ) -> Explored:
+        self, part: Node, ceiling: float, n_best: int, stop: Stop, *, quick: bool
+    ) -> NodeResult:
         """Look for sets with an objective below the ceiling in a part, for a while."""
         if self._only is not None:
             sure = self.problem.penalty == 0
-            return Explored([Found(self._only, part.bound)], nodes=1, is_sure=sure)
+            return NodeResult([FoundSet(self._only, part.bound)], nodes=1, is_sure=sure)
         node = part.state
         assert isinstance(node, _Node)
         with one_blas_thread():
-            return _Look(self, ceiling, n_best).go(node, stop, QUICK if quick else LONG)
+            return _Exploration(self, ceiling, n_best).run(node, stop, QUICK if quick else LONG)
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Hold nothing but the fit of all columns."""
 
     def fitted(self, node: _Node) -> _Node:
@@ -265,13 +269,13 @@ class UnitTree:
 
 
 @dataclass(eq=False)
-class _Look:
+class _Exploration:
     """One exploration: what it has found and what it may look at next."""
 
     tree: UnitTree
     ceiling: float
     n_best: int
-    explored: Explored = field(default_factory=Explored)
+    explored: NodeResult = field(default_factory=NodeResult)
     stack: list[_Node] = field(default_factory=list)
     spent: float = 0.0
 
@@ -284,13 +288,13 @@ class _Look:
         """A part whose bound is not below this has no set of interest, but for rounding."""
         return self.ceiling - TIE * self.tree.problem.total
 
-    def go(self, node: _Node, stop: Stop, most: float) -> Explored:
+    def run(self, node: _Node, stop: Stop, most: float) -> NodeResult:
         """Look depth first, until nothing is left or it has taken long enough."""
         self.stack = [node]
         while self.stack and not stop[0] and self.spent < most:
             self.visit(self.stack.pop())
         self.explored.left = [
-            Part(node.bound, replace(node, fit=None))
+            Node(node.bound, replace(node, fit=None))
             for node in self.stack
             if node.bound < self.edge
         ]
@@ -436,7 +440,7 @@ class _Look:
         if objective >= self.ceiling or not self.tree.feasible.keeps(units):
             return
         columns = tuple(sorted(self.tree.units.columns_of(units)))
-        self.explored.found.append(Found(columns, objective))
+        self.explored.found.append(FoundSet(columns, objective))
         heapq.heappush(self._kept, -objective)
         if len(self._kept) > self.n_best:
             heapq.heappop(self._kept)

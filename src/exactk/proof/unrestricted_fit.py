@@ -11,7 +11,7 @@ from exactk.problem.problem import Problem
 from exactk.types import Floats, Indices
 from exactk.utils.linalg import gram_rounding, sum_rounding
 
-__all__ = ["Allowed", "Fit"]
+__all__ = ["Fit", "UnrestrictedFit"]
 
 
 EPS = float(np.finfo(np.float64).eps)
@@ -73,7 +73,7 @@ class Fit:
         return float(np.einsum("ij,ij->", V, inner))
 
 
-class Allowed:
+class UnrestrictedFit:
     """The columns in play, each of unit size, and fits on some of them.
 
     Where the least eigenvalue of the Gram matrix is not small, fits are exact to rounding and are
@@ -126,8 +126,8 @@ class Allowed:
         problem = self.problem
         if problem.rows is None or len(V) == 0:
             return 0.0
-        lost = V * problem.lost_x[self.columns[at]][:, None]
-        return gram_rounding(lost, self.total * problem.lost_y, problem.n_rows)
+        lost = V * problem.rounding_factor_x[self.columns[at]][:, None]
+        return gram_rounding(lost, self.total * problem.rounding_factor_y, problem.n_rows)
 
     def fit(self, at: Indices) -> Fit:
         """Return the fit on the columns at these places."""

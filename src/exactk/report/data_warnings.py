@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from exactk.errors import listing
+from exactk.errors import join_items
 from exactk.problem.problem import Problem
 from exactk.result import Result
 from exactk.types import Floats
 
-__all__ = ["Remark", "class_rows", "look_at", "rows_are_compared"]
+__all__ = ["DataWarning", "class_rows", "find_warnings", "rows_are_compared"]
 
 
 # Names that a remark lists; the count tells of the rest.
@@ -29,13 +29,13 @@ MANY_LEVELS = 10
 # Rows for each coefficient, a rule of thumb of regression.
 ROWS_PER_FEATURE = 10
 # What a single column may leave of the target before one asks where it comes from.
-GIVEN_AWAY = 1e-3
+LEAKAGE = 1e-3
 # Values of a table that are compared row by row.
 READ = 2**23
 
 
 @dataclass(frozen=True)
-class Remark:
+class DataWarning:
     """One thing to know.
 
     Attributes
@@ -59,7 +59,7 @@ class Remark:
         return asdict(self)
 
 
-def look_at(problem: Problem, result: Result) -> list[Remark]:
+def find_warnings(problem: Problem, result: Result) -> list[DataWarning]:
     """Return remarks on the columns, the classes and the rows of a problem and what was chosen.
 
     Parameters
@@ -105,45 +105,45 @@ def class_rows(problem: Problem) -> Floats | None:
         return None
     target = problem.target
     if target is None or target.codes is None:
-        return problem.squared.y_mean * problem.n_rows
+        return problem.with_squared_loss.y_mean * problem.n_rows
     weights = problem.row_weights
     counted = target.codes >= 0 if weights is None else (target.codes >= 0) & (weights > 0)
     found = np.bincount(target.codes[counted], minlength=len(problem.classes))
     return found.astype(np.float64)
 
 
-def _columns(problem: Problem) -> Iterable[Remark]:
+def _columns(problem: Problem) -> Iterable[DataWarning]:
     names = problem.feature_names
     constant = np.setdiff1d(np.arange(problem.n_features), problem.usable)
     if constant.size:
         has = "has" if constant.size == 1 else "have"
-        yield Remark(
+        yield DataWarning(
             "constant",
             f"{_count(constant.size, 'column')} {has} one value only and cannot be chosen: "
-            f"{listing([names[j] for j in constant], SHOWN)}.",
+            f"{join_items([names[j] for j in constant], SHOWN)}.",
         )
     if problem.copies.size:
         pairs = [
             f"{names[copy]!r} of {names[original]!r}"
             for copy, original in zip(problem.copies, problem.originals, strict=True)
         ]
-        yield Remark(
+        yield DataWarning(
             "duplicated",
             f"{_count(len(pairs), 'column')} {'is a copy' if len(pairs) == 1 else 'are copies'} of "
             f"another, up to shift, scale and sign: {_joined(pairs)}. Only the first of such "
             f"columns is chosen; the others would do as well.",
         )
     if problem.categories:
-        yield Remark(
+        yield DataWarning(
             "coded",
             f"{_count(len(problem.categories), 'column')} of text or categories "
             f"{'is' if len(problem.categories) == 1 else 'are'} coded as columns of 0 and 1, which "
             f"enter together and count as one: "
-            f"{listing([category.name for category in problem.categories], SHOWN)}.",
+            f"{join_items([category.name for category in problem.categories], SHOWN)}.",
         )
 
 
-def _many_levels(problem: Problem, result: Result) -> Iterable[Remark]:
+def _many_levels(problem: Problem, result: Result) -> Iterable[DataWarning]:
     chosen = set(result.support.tolist())
     many = [
         f"{category.name!r} ({len(category.levels)})"
@@ -151,7 +151,7 @@ def _many_levels(problem: Problem, result: Result) -> Iterable[Remark]:
         if len(category.levels) >= MANY_LEVELS and not chosen.isdisjoint(category.columns)
     ]
     if many:
-        yield Remark(
+        yield DataWarning(
             "many levels",
             f"Columns of text with many levels are among the chosen: {_joined(many)}. All levels "
             f"of a column count as one feature, so that it has more to fit with, and may be chosen "
@@ -159,7 +159,7 @@ def _many_levels(problem: Problem, result: Result) -> Iterable[Remark]:
         )
 
 
-def _collinear(problem: Problem, result: Result) -> Iterable[Remark]:
+def _collinear(problem: Problem, result: Result) -> Iterable[DataWarning]:
     support = result.support
     live = support[np.isin(support, problem.usable)]
     if len(live) < 2:
@@ -172,7 +172,7 @@ def _collinear(problem: Problem, result: Result) -> Iterable[Remark]:
     inflated = inflated[inflation[inflated] > INFLATED]
     if inflated.size:
         worst = [f"{problem.name(live[i])!r} ({inflation[i]:.0f})" for i in inflated]
-        yield Remark(
+        yield DataWarning(
             "collinear",
             f"Of the chosen {_count(inflated.size, 'column')} can nearly be computed from the "
             f"others (variance inflation above {INFLATED:.0f}): {_joined(worst)}. Each is of use "
@@ -181,28 +181,28 @@ def _collinear(problem: Problem, result: Result) -> Iterable[Remark]:
         )
 
 
-def _classes(problem: Problem) -> Iterable[Remark]:
+def _classes(problem: Problem) -> Iterable[DataWarning]:
     counts, classes = class_rows(problem), problem.classes
     if counts is None or classes is None:
         return
     there = counts[counts > 0]
     empty = [str(label) for label, count in zip(classes, counts, strict=True) if count == 0]
     if empty:
-        yield Remark(
+        yield DataWarning(
             "empty",
             f"{_count(len(empty), 'class', 'classes')} {'has' if len(empty) == 1 else 'have'} no "
-            f"rows: {listing(empty, SHOWN)}. Nothing here is about "
+            f"rows: {join_items(empty, SHOWN)}. Nothing here is about "
             f"{'it' if len(empty) == 1 else 'them'}.",
         )
     ratio = float(there.max() / there.min())
     if ratio >= IMBALANCE:
         way = (
             "The classes are weighted; balanced accuracy would score them alike, too."
-            if problem.unweighed
+            if problem.base_weights
             else "Balanced class weights make all classes count the same, and balanced accuracy "
             "scores them so."
         )
-        yield Remark(
+        yield DataWarning(
             "imbalanced",
             f"The largest class has {ratio:.3g} times the rows of the smallest: a fit gains most "
             f"on large classes, and accuracy hides what becomes of small ones. {way}",
@@ -210,7 +210,7 @@ def _classes(problem: Problem) -> Iterable[Remark]:
     tiny = np.flatnonzero((counts > 0) & (counts < FEW_ROWS))
     if tiny.size:
         shown = [f"{str(classes[i])!r} ({counts[i]:g})" for i in tiny]
-        yield Remark(
+        yield DataWarning(
             "tiny",
             f"{_count(tiny.size, 'class', 'classes')} {'has' if tiny.size == 1 else 'have'} fewer "
             f"than {FEW_ROWS} rows: {_joined(shown)}. What is said of them rests on these few.",
@@ -218,23 +218,23 @@ def _classes(problem: Problem) -> Iterable[Remark]:
         )
 
 
-def _rows(problem: Problem, result: Result) -> Iterable[Remark]:
+def _rows(problem: Problem, result: Result) -> Iterable[DataWarning]:
     k, n = len(result.support), problem.n_rows
     if n < ROWS_PER_FEATURE * k:
-        yield Remark(
+        yield DataWarning(
             "few rows",
             f"{n} rows for {_count(k, 'column')} are fewer than {ROWS_PER_FEATURE} for each: other "
             f"rows may well ask for other columns. See how stable the choice is.",
         )
     if problem.n_features > n:
-        yield Remark(
+        yield DataWarning(
             "wide",
             f"There are more columns ({problem.n_features:,}) than rows ({n:,}), so that some fit "
             f"by chance. Trust the score on rows held out, not the fit.",
         )
     first, alone = _best_alone(problem)
-    if alone < GIVEN_AWAY:
-        yield Remark(
+    if alone < LEAKAGE:
+        yield DataWarning(
             "given away",
             f"{problem.name(first)!r} explains {1 - alone:.2%} of the target by itself. Is it "
             f"computed from the target, or known only after it? Then leave it out.",
@@ -245,7 +245,7 @@ def _rows(problem: Problem, result: Result) -> Iterable[Remark]:
 
 def _best_alone(problem: Problem) -> tuple[int, float]:
     """The column that explains most by itself, and the share that it leaves."""
-    squared, usable = problem.squared, problem.usable
+    squared, usable = problem.with_squared_loss, problem.usable
     if usable.size == 0:
         return 0, 1.0
     gains = (squared.cross[:, usable] ** 2).sum(axis=0) / squared.scatter[usable]
@@ -253,7 +253,7 @@ def _best_alone(problem: Problem) -> tuple[int, float]:
     return int(usable[best]), 1.0 - float(gains[best]) / squared.total
 
 
-def _read_rows(problem: Problem, result: Result) -> Iterable[Remark]:
+def _read_rows(problem: Problem, result: Result) -> Iterable[DataWarning]:
     rows = problem.rows
     if rows is None:
         return
@@ -261,18 +261,18 @@ def _read_rows(problem: Problem, result: Result) -> Iterable[Remark]:
         j for j in result.support.tolist() if _is_row_number(rows.columns(np.array([j]))[:, 0])
     ]
     if numbers:
-        named = listing([problem.name(j) for j in numbers], SHOWN)
-        yield Remark(
+        named = join_items([problem.name(j) for j in numbers], SHOWN)
+        yield DataWarning(
             "row number",
             f"{named} counts the rows one by one. A table that is sorted by the "
             f"target is then explained by the order of its rows; leave such a column out.",
             serious=True,
         )
     if rows_are_compared(problem):
-        values = rows.columns(np.arange(problem.n_features))[problem.counted]
+        values = rows.columns(np.arange(problem.n_features))[problem.weighted_rows]
         repeated = len(values) - len(np.unique(values, axis=0))
         if repeated:
-            yield Remark(
+            yield DataWarning(
                 "repeated rows",
                 f"{_count(repeated, 'row')} {'is' if repeated == 1 else 'are'} equal to another in "
                 f"every feature. Where equal rows are the same sample, put them into one group of "

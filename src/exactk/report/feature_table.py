@@ -13,10 +13,10 @@ from exactk.report.figure_data import plain
 from exactk.result import Result
 
 __all__ = [
-    "dropped",
-    "explained",
+    "drop_losses",
+    "explain_by_moments",
+    "feature_rows",
     "from_explanation",
-    "member_rows",
     "near_part",
     "stability_part",
 ]
@@ -31,7 +31,7 @@ NEAREST = 10
 PATIENCE = 20.0
 
 
-def explained(
+def explain_by_moments(
     problem: Problem, result: Result, seed: int | None, seconds: float | None
 ) -> Explanation:
     """Explain a choice by its moments; raises for losses that need rows."""
@@ -43,10 +43,10 @@ def explained(
 
 def from_explanation(explanation: Explanation) -> Losses:
     """Return what each chosen feature is worth, and its best substitute."""
-    return {row["feature"]: row for row in explanation.members}
+    return {row["feature"]: row for row in explanation.selected_features}
 
 
-def member_rows(
+def feature_rows(
     problem: Problem, result: Result, losses: Losses, found: Stability | None
 ) -> list[dict[str, Any]]:
     """Return one row a chosen feature, in order of entry."""
@@ -85,7 +85,7 @@ def near_part(explanation: Explanation) -> dict[str, Any]:
         ],
         "outside": [
             {name: row[name] for name in ("feature", "share", "instead_of")}
-            for row in explanation.outside[:NEAREST]
+            for row in explanation.runners_up[:NEAREST]
         ],
         "pairs": explanation.pairs.to_dicts(),
     }
@@ -98,11 +98,11 @@ def stability_part(found: Stability, effort: float | None) -> dict[str, Any]:
         "index": plain(found.index),
         "interval": [plain(end) for end in found.interval],
         "level": found.level,
-        "n_samples": found.n_samples,
+        "n_samples": found.n_subsamples,
         "threshold": found.threshold,
         "negligible": found.negligible,
         "core": list(found.core.names),
-        "exchangeable": list(found.exchangeable.names),
+        "exchangeable": list(found.unstable.names),
         "frequencies": [
             {name: row[name] for name in ("feature", "frequency", "low", "high", "part")}
             for row in found.table
@@ -112,7 +112,7 @@ def stability_part(found: Stability, effort: float | None) -> dict[str, Any]:
     }
 
 
-def dropped(problem: Problem, result: Result) -> Losses:
+def drop_losses(problem: Problem, result: Result) -> Losses:
     """Return what each feature is worth by a loss that needs rows: fits without it."""
     rows: Losses = {}
     for name in result.selected:

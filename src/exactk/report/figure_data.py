@@ -63,7 +63,7 @@ def coefficients(problem: Problem, columns: Indices, coef: Floats) -> list[dict[
     return [
         {
             "column": problem.name(j),
-            "feature": problem.original_names[problem.origins[j]],
+            "feature": problem.original_names[problem.input_columns[j]],
             "raw": [plain(value) for value in coef[:, i]],
             "standardised": [plain(value) for value in coef[:, i] * spread[i]],
         }
@@ -139,7 +139,7 @@ def _by_class(problem: Problem, columns: Indices) -> tuple[Floats, Floats | None
     if rows is not None and target is not None and target.codes is not None:
         # As the rows are, whatever classes weigh in the choice.
         return _weighted(problem, columns, np.eye(problem.n_outputs)[target.codes])
-    squared = problem.squared
+    squared = problem.with_squared_loss
     scale = _scale(squared, columns)
     offsets = squared.cross[:, columns] / scale / (squared.y_mean * squared.weight)[:, None]
     return squared.x_mean[columns] + offsets, None
@@ -147,10 +147,10 @@ def _by_class(problem: Problem, columns: Indices) -> tuple[Floats, Floats | None
 
 def _whole(problem: Problem, columns: Indices) -> tuple[Floats, Floats]:
     """Means and deviations of columns over all rows as they are, whatever their classes weigh."""
-    if problem.unweighed and problem.rows is not None:
+    if problem.base_weights and problem.rows is not None:
         means, sds = _weighted(problem, columns, np.ones((problem.rows.n_rows, 1)))
         return means[0], sds[0]
-    squared, counted = problem.squared, problem.n_rows
+    squared, counted = problem.with_squared_loss, problem.n_rows
     variances = squared.scatter[columns] / squared.weight * (counted / (counted - 1.0))
     return squared.x_mean[columns], np.sqrt(variances) / _scale(squared, columns)
 
@@ -185,7 +185,7 @@ def _weighted(problem: Problem, columns: Indices, member: Floats) -> tuple[Float
 
 
 def _by_output(problem: Problem, columns: Indices) -> Floats:
-    x, y = problem.squared.standardised(columns)
+    x, y = problem.with_squared_loss.standardised(columns)
     w = np.ones(len(x)) if problem.weights is None else problem.weights
     size = np.outer(np.sqrt(w @ y**2), np.sqrt(w @ x**2))
     with np.errstate(divide="ignore", invalid="ignore"):

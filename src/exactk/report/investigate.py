@@ -13,25 +13,25 @@ from exactk.errors import InputError
 from exactk.evaluation.compare import Comparison
 from exactk.methods.base import Method
 from exactk.model_selection.choose_k import (
-    SizeChoice,
+    AutoKResult,
     choose_k,
     largest_size,
 )
 from exactk.model_selection.frequencies import Frequencies, frequencies_by_size
 from exactk.model_selection.path_runner import Clock
-from exactk.model_selection.ridge import resolve_ridge
+from exactk.model_selection.ridge import find_ridge
 from exactk.model_selection.stability import stability
 from exactk.model_selection.subsampling import usual_effort
 from exactk.problem.problem import Problem
 from exactk.proof.certify import certify as prove
 from exactk.proof.results import Certificate
 from exactk.report import figure_data
-from exactk.report.data_warnings import look_at
+from exactk.report.data_warnings import find_warnings
 from exactk.report.feature_table import (
-    dropped,
-    explained,
+    drop_losses,
+    explain_by_moments,
+    feature_rows,
     from_explanation,
-    member_rows,
     near_part,
     stability_part,
 )
@@ -41,22 +41,22 @@ from exactk.report.scores import (
     scored_sizes,
     sizes_part,
 )
-from exactk.report.selection_report import Dossier
+from exactk.report.selection_report import SelectionReport
 from exactk.report.serialize import (
-    told_certificate,
-    told_choice,
-    told_map,
-    told_question,
+    certificate_to_dict,
+    frequency_map_to_dict,
+    question_to_dict,
+    selection_to_dict,
 )
 from exactk.report.settings import (
+    PartRunner,
     Settings,
-    Work,
     versions,
 )
 from exactk.report.validation import (
     check_against,
-    plain_about,
-    settled,
+    plain_description,
+    validate_settings,
 )
 from exactk.result import Result, Status
 from exactk.solve import solve
@@ -90,7 +90,7 @@ def investigate(
     estimator: Any = None,
     scoring: Any = None,
     certify: float = 60.0,
-    n_samples: int = 100,
+    n_subsamples: int = 100,
     n_permutations: int = 100,
     effort: float | None = None,
     time_limit: float | None = None,
@@ -101,7 +101,7 @@ def investigate(
     sample_weight: Any = None,
     task: Any = "auto",
     **options: Any,
-) -> Dossier:
+) -> SelectionReport:
     """Choose features and find out all that one may ask about the choice.
 
     Which they are and what each is worth; what could stand in for them; whether there is any
@@ -179,17 +179,17 @@ def investigate(
     number: Any = None if k == "auto" else k
     if ridge is None:
         ridge = X.ridge if isinstance(X, Problem) else "auto"
-    asked = settled(
+    asked = validate_settings(
         Settings(
             number, k_max, criterion, rule, cv, groups, method, dict(options), ridge, certify,
-            n_samples, n_permutations, methods, estimator, scoring, random_state, verbose,
+            n_subsamples, n_permutations, methods, estimator, scoring, random_state, verbose,
         ),
         effort, time_limit,
     )  # fmt: skip
-    said = plain_about(about)
+    said = plain_description(about)
     named = _name_of(y) if target is None else str(target)
     problem = _problem(X, y, sample_weight, task, asked)
-    work = Work(Clock(time_limit), PARTS)
+    work = PartRunner(Clock(time_limit), PARTS)
     result, choice, certificate = _choice(problem, asked, work)
     problem = problem.with_ridge(result.ridge)
     found = _parts(problem, result, choice, certificate, asked, work)
@@ -198,13 +198,15 @@ def investigate(
         "version": 1,
         "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "versions": versions(),
-        "asked": told_question(problem, asked, result, named, said),
-        "choice": told_choice(result, problem),
+        "asked": question_to_dict(problem, asked, result, named, said),
+        "choice": selection_to_dict(result, problem),
         **found,
-        "remarks": [remark.to_dict() for remark in work.surely(lambda: look_at(problem, result))],
+        "remarks": [
+            remark.to_dict() for remark in work.retry_once(lambda: find_warnings(problem, result))
+        ],
         "absent": work.absent,
     }
-    return Dossier(result, record, work.stopped)
+    return SelectionReport(result, record, work.stopped)
 
 
 def _name_of(y: Any) -> str:
@@ -235,15 +237,15 @@ def _problem(X: Any, y: Any, sample_weight: Any, task: Any, asked: Settings) -> 
 
 
 def _choice(
-    problem: Problem, asked: Settings, work: Work
-) -> tuple[Result, SizeChoice | None, Certificate | None]:
+    problem: Problem, asked: Settings, work: PartRunner
+) -> tuple[Result, AutoKResult | None, Certificate | None]:
     """The features, how many by choice or by demand, proven if that can be done in time."""
     choice = None
     if asked.k is None:
         choice = _sizes(problem, asked, asked.k_max, work, asked.ridge)
         result = choice.result
     else:
-        ridge = resolve_ridge(asked.ridge, problem, asked.k, random_state=asked.random_state)
+        ridge = find_ridge(asked.ridge, problem, asked.k, random_state=asked.random_state)
         result = solve(
             problem.with_ridge(ridge), asked.k, asked.method, time_limit=work.seconds(),
             verbose=asked.verbose, **asked.options,
@@ -253,14 +255,16 @@ def _choice(
     if result.status == Status.INTERRUPTED:
         # Whoever stops a search may want what it has found, but nothing more.
         work.stopped = True
-    certificate = work.do("certificate", lambda: _proof(problem, result, asked, work))
+    certificate = work.run_part("certificate", lambda: _proof(problem, result, asked, work))
     if certificate is not None and asked.minimises:
         # What others choose by is not the objective: theirs stays, and the page says what is lower.
         result = certificate.result
     return result, choice, certificate
 
 
-def _proof(problem: Problem, result: Result, asked: Settings, work: Work) -> Certificate | None:
+def _proof(
+    problem: Problem, result: Result, asked: Settings, work: PartRunner
+) -> Certificate | None:
     if asked.certify == 0:
         raise InputError("a proof was not asked for")
     share = work.seconds()
@@ -274,13 +278,13 @@ def _sizes(
     problem: Problem,
     asked: Settings,
     k_max: int | None,
-    work: Work,
+    work: PartRunner,
     ridge: str | float | None = None,
-) -> SizeChoice:
+) -> AutoKResult:
     return choose_k(
         problem, k_max, criterion=asked.criterion, method=asked.method, **asked.by_folds,
         ridge=ridge, time_limit=work.seconds(), verbose=asked.verbose,
-        **{"random_state": asked.random_state, **asked.light_options(problem)},
+        **{"random_state": asked.random_state, **asked.fast_options(problem)},
     )  # fmt: skip
 
 
@@ -295,69 +299,73 @@ def _shown_sizes(problem: Problem, asked: Settings, result: Result) -> int:
 def _parts(
     problem: Problem,
     result: Result,
-    choice: SizeChoice | None,
+    choice: AutoKResult | None,
     certificate: Certificate | None,
     asked: Settings,
-    work: Work,
+    work: PartRunner,
 ) -> dict[str, Any]:
     """Everything that can be asked of the choice."""
     seed, k_max = asked.random_state, _shown_sizes(problem, asked, result)
-    why = work.do("explanation", lambda: explained(problem, result, seed, work.seconds()))
-    stable = work.do("stability", lambda: _stability(problem, result, asked, work))
+    why = work.run_part(
+        "explanation", lambda: explain_by_moments(problem, result, seed, work.seconds())
+    )
+    stable = work.run_part("stability", lambda: _stability(problem, result, asked, work))
     if choice is None:
-        choice = work.do("sizes", lambda: _sizes(problem, asked, k_max, work))
-    score = work.do("score", lambda: score_part(problem, asked, work))
+        choice = work.run_part("sizes", lambda: _sizes(problem, asked, k_max, work))
+    score = work.run_part("score", lambda: score_part(problem, asked, work))
     splits = None if score is None else score.splits
-    scored = work.do("scores", lambda: scored_sizes(problem, k_max, asked, work.seconds(), splits))
-    mapped = work.do("frequencies", lambda: _frequencies(problem, k_max, asked, work))
-    compared = work.do("comparison", lambda: _comparison(problem, result, asked, work))
+    scored = work.run_part(
+        "scores", lambda: scored_sizes(problem, k_max, asked, work.seconds(), splits)
+    )
+    mapped = work.run_part("frequencies", lambda: _frequencies(problem, k_max, asked, work))
+    compared = work.run_part("comparison", lambda: _comparison(problem, result, asked, work))
     losses = (
-        work.do("losses", lambda: dropped(problem, result))
+        work.run_part("losses", lambda: drop_losses(problem, result))
         if why is None
         else from_explanation(why)
     )
     return {
-        "features": work.surely(lambda: member_rows(problem, result, losses or {}, stable)),
-        "coefficients": work.surely(
+        "features": work.retry_once(lambda: feature_rows(problem, result, losses or {}, stable)),
+        "coefficients": work.retry_once(
             lambda: figure_data.coefficients(problem, result.support, result.coef)
         ),
         "near": None if why is None else near_part(why),
-        "certificate": None if certificate is None else told_certificate(certificate, result),
+        "certificate": None if certificate is None else certificate_to_dict(certificate, result),
         "stability": None
         if stable is None
         else stability_part(stable, usual_effort(problem, asked.method)),
         "sizes": None if choice is None else sizes_part(choice, scored, result),
-        "frequencies": None if mapped is None else told_map(mapped),
+        "frequencies": None if mapped is None else frequency_map_to_dict(mapped),
         "score": None if score is None else score.to_dict(),
         "comparison": None if compared is None else compared.to_dict(),
-        "correlations": work.surely(lambda: figure_data.correlations(problem, result.order)),
-        "means": work.surely(lambda: figure_data.group_means(problem, result.order)),
+        "correlations": work.retry_once(lambda: figure_data.correlations(problem, result.order)),
+        "means": work.retry_once(lambda: figure_data.group_means(problem, result.order)),
     }
 
 
-def _stability(problem: Problem, result: Result, asked: Settings, work: Work) -> Any:
-    if asked.n_samples == 0:
+def _stability(problem: Problem, result: Result, asked: Settings, work: PartRunner) -> Any:
+    if asked.n_subsamples == 0:
         raise InputError("half-samples were not asked for")
     return stability(
-        problem, result.k, n_samples=asked.n_samples, method=asked.method, groups=asked.groups,
+        problem, result.k, n_subsamples=asked.n_subsamples, method=asked.method, groups=asked.groups,
         random_state=asked.random_state, time_limit=work.seconds(), verbose=asked.verbose,
         **asked.half_options,
     )  # fmt: skip
 
 
-def _frequencies(problem: Problem, k_max: int, asked: Settings, work: Work) -> Frequencies:
-    if asked.n_samples == 0:
+def _frequencies(problem: Problem, k_max: int, asked: Settings, work: PartRunner) -> Frequencies:
+    if asked.n_subsamples == 0:
         raise InputError("half-samples were not asked for")
     share = work.seconds()
     return frequencies_by_size(
-        problem, k_max, n_samples=max(asked.n_samples // 2, 2), method=asked.method,
+        problem, k_max, n_subsamples=max(asked.n_subsamples // 2, 2), method=asked.method,
         groups=asked.groups, random_state=asked.random_state,
         time_limit=PATIENCE if share is None else min(share, PATIENCE), verbose=asked.verbose,
         **asked.half_options,
     )  # fmt: skip
 
 
-def _comparison(problem: Problem, result: Result, asked: Settings, work: Work) -> Comparison:
+def _comparison(problem: Problem, result: Result, asked: Settings, work: PartRunner) -> Comparison:
     if not asked.methods:
         raise InputError("a comparison was not asked for")
     return comparison_part(problem, result, asked, work)

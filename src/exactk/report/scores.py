@@ -7,10 +7,10 @@ from typing import Any
 from exactk.estimators.selector import TopKSelector
 from exactk.evaluation.compare import Comparison, compare
 from exactk.evaluation.nested_cv import SelectionScore, score_selection
-from exactk.model_selection.choose_k import SizeChoice, choose_k
+from exactk.model_selection.choose_k import AutoKResult, choose_k
 from exactk.problem.problem import Problem
 from exactk.report.figure_data import plain
-from exactk.report.settings import Settings, Work
+from exactk.report.settings import PartRunner, Settings
 from exactk.result import Result
 
 __all__ = ["comparison_part", "score_part", "scored_sizes", "sizes_part"]
@@ -21,7 +21,7 @@ PATIENCE = 5.0
 
 def scored_sizes(
     problem: Problem, k_max: int, asked: Settings, seconds: float | None, splits: Any = None
-) -> SizeChoice:
+) -> AutoKResult:
     """Return the score on rows held out at every size, on the folds of the score if there is one.
 
     Figures of one page that tell of the same size should come from the same rows.
@@ -42,7 +42,7 @@ def _light(asked: Settings) -> dict[str, Any]:
     return {"effort": 0.0} if asked.method == "exchange" else {}
 
 
-def sizes_part(choice: SizeChoice, scored: SizeChoice | None, result: Result) -> dict[str, Any]:
+def sizes_part(choice: AutoKResult, scored: AutoKResult | None, result: Result) -> dict[str, Any]:
     """Return one row a size: objective, error and score on rows held out, and who came and went."""
     scores = {} if scored is None else {row["k"]: row for row in scored.table}
     rows: list[dict[str, Any]] = []
@@ -83,12 +83,12 @@ def sizes_part(choice: SizeChoice, scored: SizeChoice | None, result: Result) ->
     }
 
 
-def score_part(problem: Problem, asked: Settings, work: Work) -> SelectionScore:
+def score_part(problem: Problem, asked: Settings, work: PartRunner) -> SelectionScore:
     """Return what selection and estimator are worth on rows that neither has seen."""
     # A selection for all rows, one a fold, and one for each shuffled target.
     pieces = asked.n_permutations + 7
     seconds = work.seconds(pieces)
-    if seconds is None and asked.k is None and asked.is_dear(problem):
+    if seconds is None and asked.k is None and asked.is_expensive(problem):
         seconds = PATIENCE
     selector = TopKSelector(
         "auto" if asked.k is None else asked.k, method=asked.own_method(problem), k_max=asked.k_max,
@@ -103,7 +103,9 @@ def score_part(problem: Problem, asked: Settings, work: Work) -> SelectionScore:
     )  # fmt: skip
 
 
-def comparison_part(problem: Problem, result: Result, asked: Settings, work: Work) -> Comparison:
+def comparison_part(
+    problem: Problem, result: Result, asked: Settings, work: PartRunner
+) -> Comparison:
     """Return the same number of features by other methods, on the same folds."""
     methods = [asked.own_method(problem), *asked.methods]
     return compare(

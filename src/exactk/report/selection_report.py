@@ -10,19 +10,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from exactk.report.page.page import choice_page, write_choice_page
+from exactk.report.page.page import selection_page, write_selection_page
 from exactk.result import Result
-from exactk.utils.formatting import visible
-from exactk.utils.records_table import Tidy, notebook_html
+from exactk.utils.formatting import escape_controls
+from exactk.utils.records_table import RecordsTable, notebook_html
 
-__all__ = ["Dossier"]
+__all__ = ["SelectionReport"]
 
 # What a notebook shows of each feature.
 SHOWN = ("rank", "feature", "share", "substitute", "price_share", "frequency", "part")
 
 
 @dataclass(frozen=True, eq=False)
-class Dossier:
+class SelectionReport:
     """What `exactk.investigate` found: a choice, and all that one may ask about it.
 
     Attributes
@@ -62,31 +62,33 @@ class Dossier:
         asked, chosen = self.record["asked"], self.result.selected
         return (
             f"Dossier({len(chosen)} of {asked['n_features']} features for {asked['target']!r}: "
-            f"{visible(', '.join(chosen))})"
+            f"{escape_controls(', '.join(chosen))})"
         )
 
     def _repr_html_(self) -> str:
         """Return the features and the remarks for a notebook; the page is for a browser."""
         known = [name for name in SHOWN if any(row[name] is not None for row in self.features)]
         features = notebook_html(self.features[known], repr(self))
-        remarks = "".join(f"<p>{escape(text)}</p>" for text in self.remarks["text"])
+        remarks = "".join(f"<p>{escape(text)}</p>" for text in self.warnings["text"])
         return f"{features}{remarks}<p>The whole page: <code>.save('report.html')</code></p>"
 
     @property
-    def features(self) -> Tidy:
+    def features(self) -> RecordsTable:
         """One row a chosen feature, in order of entry, with what is known of each."""
         rows = self.record["features"]
         names = [name for name in rows[0] if name != "columns"]
-        return Tidy(names, [[row[name] for name in names] for row in rows])
+        return RecordsTable(names, [[row[name] for name in names] for row in rows])
 
     @property
-    def remarks(self) -> Tidy:
+    def warnings(self) -> RecordsTable:
         """What to know of the table, the serious first."""
         names = ("kind", "serious", "text")
-        return Tidy(names, [[row[name] for name in names] for row in self.record["remarks"]])
+        return RecordsTable(
+            names, [[row[name] for name in names] for row in self.record["remarks"]]
+        )
 
     @property
-    def absent(self) -> dict[str, str]:
+    def missing_parts(self) -> dict[str, str]:
         """Parts that are not there, and why."""
         return dict(self.record["absent"])
 
@@ -104,7 +106,7 @@ class Dossier:
 
     def to_html(self) -> str:
         """Return the page: one document that needs nothing else."""
-        return choice_page(self.record)
+        return selection_page(self.record)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the page to a file and return its path.
@@ -113,4 +115,4 @@ class Dossier:
         ----------
         path : str or path
         """
-        return write_choice_page(self.record, Path(path))
+        return write_selection_page(self.record, Path(path))

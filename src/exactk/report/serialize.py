@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exactk.errors import listing
+from exactk.errors import join_items
 from exactk.model_selection.frequencies import Frequencies
 from exactk.problem.problem import Problem
 from exactk.proof.results import CONSTRAINED, Certificate
@@ -14,7 +14,13 @@ from exactk.report.figure_data import plain
 from exactk.report.settings import Settings
 from exactk.result import Result
 
-__all__ = ["told_certificate", "told_choice", "told_map", "told_question", "told_rules"]
+__all__ = [
+    "certificate_to_dict",
+    "frequency_map_to_dict",
+    "question_to_dict",
+    "rules_to_dict",
+    "selection_to_dict",
+]
 
 # Features of the map of frequencies over sizes.
 MAPPED = 30
@@ -22,18 +28,18 @@ MAPPED = 30
 MOST_NAMES = 12
 
 
-def told_map(found: Frequencies) -> dict[str, Any]:
+def frequency_map_to_dict(found: Frequencies) -> dict[str, Any]:
     """Return how often features are chosen at each size, those that are chosen most."""
     return {
         "sizes": found.sizes,
         "names": list(found.names[:MAPPED]),
         "values": found.values[:, :MAPPED].tolist(),
         "indices": [plain(index) for index in found.indices],
-        "n_samples": found.n_samples,
+        "n_samples": found.n_subsamples,
     }
 
 
-def told_certificate(found: Certificate, result: Result) -> dict[str, Any]:
+def certificate_to_dict(found: Certificate, result: Result) -> dict[str, Any]:
     """Return what is proven, and a better set than that of the record where one was found."""
     told = {name: value for name, value in found.to_dict().items() if name != "result"}
     differs = found.improved and set(found.result.selected) != set(result.selected)
@@ -44,7 +50,7 @@ def told_certificate(found: Certificate, result: Result) -> dict[str, Any]:
     }
 
 
-def told_choice(result: Result, problem: Problem) -> dict[str, Any]:
+def selection_to_dict(result: Result, problem: Problem) -> dict[str, Any]:
     """Return what was chosen, and how the search ended."""
     return {
         "k": result.k,
@@ -76,7 +82,7 @@ def _parameters(asked: Settings) -> dict[str, Any]:
     return {**asked.method.get_params(), **asked.options}
 
 
-def told_rules(problem: Problem) -> dict[str, str]:
+def rules_to_dict(problem: Problem) -> dict[str, str]:
     """Return the constraints of a problem in words, those of its categories left out.
 
     Examples
@@ -92,15 +98,15 @@ def told_rules(problem: Problem) -> dict[str, str]:
         return {}
 
     def names(columns: Sequence[int]) -> str:
-        found = dict.fromkeys(problem.original_names[problem.origins[j]] for j in columns)
-        return listing(found, MOST_NAMES)
+        found = dict.fromkeys(problem.original_names[problem.input_columns[j]] for j in columns)
+        return join_items(found, MOST_NAMES)
 
     coded = {group.name for group in problem.category_groups}
     groups = [f"{one.name}: {names(one.columns)}" for one in rules.groups if one.name not in coded]
     families = [
         f"{one.at_least} to {'any number' if one.at_most is None else one.at_most} of {one.name}: "
         f"{names(one.columns)}"
-        for one in rules.families
+        for one in rules.quotas
     ]
     said = {
         "include": names(rules.include),
@@ -113,7 +119,7 @@ def told_rules(problem: Problem) -> dict[str, str]:
     return {name: text for name, text in said.items() if text}
 
 
-def told_question(
+def question_to_dict(
     problem: Problem,
     asked: Settings,
     result: Result,
@@ -129,7 +135,7 @@ def told_question(
         "checksum": None,
         **about,
         # By the words of who set them, where these are known.
-        "constraints": about.get("constraints") or told_rules(problem),
+        "constraints": about.get("constraints") or rules_to_dict(problem),
         "target": target,
         "task": problem.task,
         "loss": problem.loss.name,

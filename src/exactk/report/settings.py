@@ -19,7 +19,7 @@ from exactk.model_selection.path_runner import Clock
 from exactk.problem.problem import Problem
 from exactk.result import Status
 
-__all__ = ["Settings", "Work", "versions"]
+__all__ = ["PartRunner", "Settings", "versions"]
 
 Found = TypeVar("Found")
 
@@ -60,7 +60,7 @@ class Settings:
     options: dict[str, Any]
     ridge: str | float
     certify: float
-    n_samples: int
+    n_subsamples: int
     n_permutations: int
     methods: Sequence[Any]
     estimator: Any
@@ -99,14 +99,14 @@ class Settings:
         method = self.method
         return method if isinstance(method, str) else type(method).__name__.lower()
 
-    def is_dear(self, problem: Problem) -> bool:
+    def is_expensive(self, problem: Problem) -> bool:
         """Whether a search is dear: columns of text and constraints are searched by units."""
         dear = problem.rules is not None and not problem.rules.is_simple
         return dear and self.method == "exchange"
 
-    def light_options(self, problem: Problem) -> dict[str, Any]:
+    def fast_options(self, problem: Problem) -> dict[str, Any]:
         """Options for what is searched again and again: greedy and swaps alone where it is dear."""
-        return {"effort": 0.0, **self.options} if self.is_dear(problem) else self.options
+        return {"effort": 0.0, **self.options} if self.is_expensive(problem) else self.options
 
     def own_method(self, problem: Problem | None = None) -> Method:
         """Return the method with all of its parameters, as an object of its own.
@@ -114,14 +114,14 @@ class Settings:
         With a problem it is as light as `light_options` has it.
         """
         if isinstance(self.method, str):
-            light = self.options if problem is None else self.light_options(problem)
+            light = self.options if problem is None else self.fast_options(problem)
             return create(self.method, **light)
         copy: Method = clone(self.method)
         return copy.set_params(**self.options)
 
 
 @dataclass
-class Work:
+class PartRunner:
     """The parts of an investigation as they are done: what is left of the time, what is absent.
 
     Attributes
@@ -145,7 +145,7 @@ class Work:
         share = self.clock.share(max(self.left, 1))
         return None if share is None else share / parts
 
-    def do(self, part: str, call: Callable[[], Found]) -> Found | None:
+    def run_part(self, part: str, call: Callable[[], Found]) -> Found | None:
         """Do one part; None where it cannot be had, or the user has had enough."""
         found = None
         if self.stopped:
@@ -166,7 +166,7 @@ class Work:
         self.left -= 1
         return found
 
-    def surely(self, call: Callable[[], Found]) -> Found:
+    def retry_once(self, call: Callable[[], Found]) -> Found:
         """Do what takes a moment, once more if it was stopped: nothing found before is lost."""
         try:
             return call()

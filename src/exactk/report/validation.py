@@ -11,19 +11,19 @@ from exactk.errors import InputError
 from exactk.evaluation.competitors import named_methods
 from exactk.methods.base import Method
 from exactk.methods.registry import check_options
-from exactk.model_selection.choose_k import check_sizing, largest_size
+from exactk.model_selection.choose_k import check_size_options, largest_size
 from exactk.model_selection.cross_validation import is_number, row_groups
 from exactk.model_selection.path_runner import read_method
 from exactk.model_selection.scoring import read_estimator, read_scoring
-from exactk.params import Number, Whole
+from exactk.params import Integer, Number
 from exactk.problem.problem import Problem
 from exactk.report.settings import Settings
 from exactk.solve import check_time_limit
 
-__all__ = ["check_against", "check_rivals", "plain_about", "settled"]
+__all__ = ["check_against", "check_baselines", "plain_description", "validate_settings"]
 
 
-def settled(asked: Settings, effort: float | None, time_limit: float | None) -> Settings:
+def validate_settings(asked: Settings, effort: float | None, time_limit: float | None) -> Settings:
     """Return the settings as plain values, effort and seed among the options, all of them checked.
 
     Parameters
@@ -35,7 +35,7 @@ def settled(asked: Settings, effort: float | None, time_limit: float | None) -> 
     """
     _check_numbers(asked)
     check_time_limit(time_limit)
-    rivals = check_rivals(asked.method, asked.methods)
+    rivals = check_baselines(asked.method, asked.methods)
     kind, options = read_method(asked.method, effort, asked.random_state, asked.options)
     if isinstance(asked.method, str) and time_limit and "effort" in kind.option_names():
         # None would be "until the time is up", and others are to have theirs.
@@ -63,7 +63,7 @@ def check_against(asked: Settings, problem: Problem) -> None:
     if asked.groups is not None and problem.rows is not None:
         row_groups(asked.groups, problem.rows.n_rows)
     if asked.cv is not None and is_number(asked.cv):
-        Whole(2, problem.n_rows, none="five folds")("cv", asked.cv)
+        Integer(2, problem.n_rows, none="five folds")("cv", asked.cv)
     # What the default cannot do is said in its place on the page.
     several = problem.task == "classification" and problem.classes is None
     by_name = asked.estimator is not None and several
@@ -72,7 +72,7 @@ def check_against(asked: Settings, problem: Problem) -> None:
         read_scoring(asked.scoring, made)
 
 
-def plain_about(about: Mapping[str, Any] | None) -> dict[str, Any]:
+def plain_description(about: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what is said of the table as plain text, constraints by name.
 
     Examples
@@ -97,20 +97,20 @@ def plain_about(about: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _check_numbers(asked: Settings) -> None:
-    Whole(1, none="chosen")("k", asked.k)
-    check_sizing(asked.criterion, asked.rule, asked.k_max, asked.cv)
+    Integer(1, none="chosen")("k", asked.k)
+    check_size_options(asked.criterion, asked.rule, asked.k_max, asked.cv)
     if asked.k is not None and asked.k_max is not None and asked.k_max < asked.k:
         raise InputError(f"k_max={asked.k_max} is less than k={asked.k}; ask for more sizes")
     Number("[0, inf]")("certify", asked.certify)
-    Whole(0)("n_samples", asked.n_samples)
-    if asked.n_samples == 1:
+    Integer(0)("n_samples", asked.n_subsamples)
+    if asked.n_subsamples == 1:
         raise InputError("n_samples must be 0 or at least 2, not 1")
-    Whole(0)("n_permutations", asked.n_permutations)
+    Integer(0)("n_permutations", asked.n_permutations)
     # Many parts are made of the same seed, which a generator would not give them twice.
-    Whole(0, none="a fixed seed")("random_state", asked.random_state)
+    Integer(0, none="a fixed seed")("random_state", asked.random_state)
 
 
-def check_rivals(method: Any, methods: Any) -> tuple[Any, ...]:
+def check_baselines(method: Any, methods: Any) -> tuple[Any, ...]:
     """Return what a method is compared with, or say what is wrong with it.
 
     Examples

@@ -45,7 +45,7 @@ def grow(state: State, size: int) -> bool:
 
 def trusted_objective(state: State, incumbent: float) -> float:
     """Return the objective of a state that was refreshed, or is above the incumbent."""
-    if state.objective < incumbent and state.is_tight:
+    if state.objective < incumbent and state.is_ill_conditioned:
         # The problem goes back to the rows where the Gram matrix has lost digits.
         return state.problem.objective(state.support)
     return state.objective
@@ -106,7 +106,7 @@ class Descent:
         self._ends = np.zeros(KNOWN_ENDS, dtype=np.uint64)
         self._n_ends = 0
 
-    def is_new(self, support: Sequence[int]) -> bool:
+    def mark_visited(self, support: Sequence[int]) -> bool:
         """Whether no descent has started or ended here yet; it counts as started from now on."""
         key = int(self._marks[support].sum())
         new = key not in self._started

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError
-from exactk.search.units import Clashes, Units
+from exactk.search.units import CorrelationConflicts, Units
 from exactk.types import Bools, Floats
 
 __all__ = ["Feasible", "InfeasibleError", "UndecidedError"]
@@ -45,7 +45,7 @@ class _Totals:
     size: int
     cost: float
     counts: Counts
-    clashes: Counts
+    conflicts: Counts
 
 
 class Feasible:
@@ -68,13 +68,13 @@ class Feasible:
         self.units, self.k, self.seconds = units, k, seconds
         self.weights, self.costs = units.weights, units.costs
         self.budget = np.inf if rules.budget is None else rules.budget * (1 + ROUNDING) + 1e-300
-        self.clashes = Clashes(units, rules.max_correlation, apart=apart)
+        self.clashes = CorrelationConflicts(units, rules.max_correlation, apart=apart)
         # More than k is as good as k + 1, and numbers of any length are short then.
-        self.low = np.array([min(f.at_least, k + 1) for f in rules.families], dtype=np.int64)
-        most = [k if f.at_most is None else min(f.at_most, k) for f in rules.families]
+        self.low = np.array([min(f.at_least, k + 1) for f in rules.quotas], dtype=np.int64)
+        most = [k if f.at_most is None else min(f.at_most, k) for f in rules.quotas]
         self.high = np.array(most, dtype=np.int64)
-        self.shares = np.zeros((len(rules.families), len(units)), dtype=np.int64)
-        for f, family in enumerate(rules.families):
+        self.shares = np.zeros((len(rules.quotas), len(units)), dtype=np.int64)
+        for f, family in enumerate(rules.quotas):
             inside = np.zeros(units.problem.n_features, dtype=bool)
             inside[list(family.columns)] = True
             self.shares[f] = np.where(units.spread(inside), self.weights, 0)
@@ -104,7 +104,7 @@ class Feasible:
             and at.cost <= self.budget
             and (at.counts >= self.low).all()
             and (at.counts <= self.high).all()
-            and not at.clashes[list(chosen)].any()
+            and not at.conflicts[list(chosen)].any()
             and set(self.units.included) <= set(chosen)
             and self.units.alive[list(chosen)].all()
         )
@@ -118,7 +118,7 @@ class Feasible:
             count = left[f] + self.shares[f]
             fits &= (count >= self.low[f]) & (count <= self.high[f])
         if self.clashes.is_active:
-            fits &= at.clashes - self.clashes.of(out) == 0
+            fits &= at.conflicts - self.clashes.of(out) == 0
         fits[list(chosen)] = False
         return fits
 
@@ -128,7 +128,7 @@ class Feasible:
         fits = self.units.alive & (at.size + self.weights <= self.k)
         fits &= at.cost + self.costs <= self.budget
         fits &= (at.counts[:, None] + self.shares <= self.high[:, None]).all(axis=0)
-        fits &= at.clashes == 0
+        fits &= at.conflicts == 0
         fits[list(chosen)] = False
         return fits
 

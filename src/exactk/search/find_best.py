@@ -8,12 +8,12 @@ import numpy as np
 
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
-from exactk.search.local_search import Rounds
-from exactk.search.native_state import make_state, serves
-from exactk.search.path import Sizes, never_rising
+from exactk.search.local_search import LocalSearch
+from exactk.search.native_state import has_only_column_rules, make_state
+from exactk.search.path import PathSearch, make_monotone
 from exactk.search.unit_search import UnitSearch, unit_path
-from exactk.search.wide_search import WideRounds, WideSizes
-from exactk.search.working_set import Foresight, working_set
+from exactk.search.wide_search import WidePathSearch, WideSearch
+from exactk.search.working_set import GreedyPrefetch, working_set
 from exactk.utils.monitor import Monitor
 
 __all__ = ["best_path", "best_support", "good_supports"]
@@ -44,23 +44,23 @@ def best_support(
     -------
     Answer
     """
-    if not serves(problem):
+    if not has_only_column_rules(problem):
         units = UnitSearch(problem, k, rng, monitor)
-        status = units.go(starts, effort)
+        status = units.run(starts, effort)
         return Answer(units.support, status, units.swaps + len(units.best), tuple(units.trace))
     state, working = make_state(problem, k), working_set(problem, k)
-    found = Foresight(problem, k).grow(state, k)
+    found = GreedyPrefetch(problem, k).grow(state, k)
     greedy = state.support
     if not found:
         return Answer(greedy, Status.RANK_DEFICIENT, len(greedy), ordered=True)
-    if _is_settled(problem, k):
+    if _is_trivial(problem, k):
         return Answer(greedy, Status.OPTIMAL, k, (state.objective,), ordered=True)
-    search: Rounds | WideRounds
+    search: LocalSearch | WideSearch
     if working is None:
-        search = Rounds(state, k, rng, monitor)
+        search = LocalSearch(state, k, rng, monitor)
     else:
-        search = WideRounds(state, k, working, rng, monitor)
-    status = search.go([greedy, *starts], effort)
+        search = WideSearch(state, k, working, rng, monitor)
+    status = search.run([greedy, *starts], effort)
     unchanged = search.best == tuple(sorted(greedy))
     best = greedy if unchanged else search.best
     return Answer(best, status, search.swaps + k, tuple(search.trace), ordered=unchanged)
@@ -86,14 +86,18 @@ def good_supports(
     KeyboardInterrupt
         The user has stopped it: the other search is to end, too.
     """
-    state = make_state(problem, k) if serves(problem) and working_set(problem, k) is None else None
-    if state is None or not Foresight(problem, k).grow(state, k) or _is_settled(problem, k):
+    state = (
+        make_state(problem, k)
+        if has_only_column_rules(problem) and working_set(problem, k) is None
+        else None
+    )
+    if state is None or not GreedyPrefetch(problem, k).grow(state, k) or _is_trivial(problem, k):
         answer = best_support(problem, k, effort, rng, monitor, starts)
         if answer.status == Status.INTERRUPTED:
             raise KeyboardInterrupt
         return [list(answer.support)]
-    search = Rounds(state, k, rng, monitor)
-    if search.go([state.support, *starts], effort) == Status.INTERRUPTED:
+    search = LocalSearch(state, k, rng, monitor)
+    if search.run([state.support, *starts], effort) == Status.INTERRUPTED:
         raise KeyboardInterrupt
     return [list(key) for key in sorted(search.elite, key=lambda key: (search.elite[key], key))]
 
@@ -102,7 +106,7 @@ def _n_fixed(problem: Problem) -> int:
     return 0 if problem.rules is None else len(problem.rules.include)
 
 
-def _is_settled(problem: Problem, k: int) -> bool:
+def _is_trivial(problem: Problem, k: int) -> bool:
     """Whether greedy selection is the best there is: all must be in, or all but one column."""
     return k - _n_fixed(problem) in (0, 1) or k == len(problem.candidates)
 
@@ -125,40 +129,42 @@ def best_path(
     Answer or None
         None for a size at which no set keeps the rules.
     """
-    if not serves(problem):
+    if not has_only_column_rules(problem):
         yield from unit_path(problem, k_max, effort, rng, monitor)
         return
     state, working = make_state(problem, max(k_max, _n_fixed(problem))), working_set(problem, k_max)
-    foresight, prefixes = Foresight(problem, k_max), []
+    foresight, prefixes = GreedyPrefetch(problem, k_max), []
     if state.size > k_max:
         yield from [None] * k_max
         return
     if state.size:
         prefixes.append(problem.objective(state.support))
     while state.size < k_max and foresight.grow(state, state.size + 1):
-        exact = state.objective if not state.is_tight else problem.objective(state.support)
+        exact = (
+            state.objective if not state.is_ill_conditioned else problem.objective(state.support)
+        )
         prefixes.append(exact)
     first = state.size - len(prefixes) + 1
     greedy, rank = state.support, state.size
-    sizes: Sizes | WideSizes
+    sizes: PathSearch | WidePathSearch
     if working is None:
-        sizes = Sizes(state, greedy, prefixes, rng, monitor)
+        sizes = PathSearch(state, greedy, prefixes, rng, monitor)
     else:
-        sizes = WideSizes(state, working, greedy, prefixes, rng, monitor)
+        sizes = WidePathSearch(state, working, greedy, prefixes, rng, monitor)
     ended = Status.CONVERGED
     try:
-        sizes.go(effort)
+        sizes.run(effort)
     except KeyboardInterrupt:
         ended = Status.INTERRUPTED
     if ended == Status.CONVERGED and monitor.expired:
         ended = Status.TIME_LIMIT
-    supports, traces = never_rising(problem, state, sizes.bests), sizes.traces
+    supports, traces = make_monotone(problem, state, sizes.bests), sizes.traces
     for k in range(1, k_max + 1):
         if k < first:
             yield None
         elif k > rank:
             yield Answer(supports[-1], Status.RANK_DEFICIENT, rank)
         else:
-            status = Status.OPTIMAL if _is_settled(problem, k) else ended
+            status = Status.OPTIMAL if _is_trivial(problem, k) else ended
             trace = tuple(traces[k - first])
             yield Answer(supports[k - first], status, sizes.swaps + k, trace)

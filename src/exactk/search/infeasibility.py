@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from exactk.errors import listing
+from exactk.errors import join_items
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
 from exactk.search.feasibility import (
@@ -16,13 +16,15 @@ from exactk.search.feasibility import (
 )
 from exactk.search.units import Units
 
-__all__ = ["check_feasible", "possible_sizes", "settle"]
+__all__ = ["check_feasible", "find_feasible", "possible_sizes"]
 
 # Seconds for each of the many sizes of a path, and for each constraint that may be to blame.
 EACH_SECONDS = 1.0
 
 
-def settle(units: Units, k: int, seconds: float = SECONDS) -> tuple[Feasible, list[int]] | None:
+def find_feasible(
+    units: Units, k: int, seconds: float = SECONDS
+) -> tuple[Feasible, list[int]] | None:
     """Return the sets that keep the rules at a size, and one of them; None if there is none.
 
     Copies of a column are kept apart if that can be, and otherwise make up the number.
@@ -64,13 +66,13 @@ def check_feasible(problem: Problem, k: int, seconds: float | None = None) -> No
     if problem.rules is None:
         return
     limit = SECONDS if seconds is None else min(SECONDS, seconds)
-    if settle(Units(problem), k, limit) is not None:
+    if find_feasible(Units(problem), k, limit) is not None:
         return
     rules, blamed = problem.rules, []
     units = Units(problem)
     n_included = int(units.weights[units.included].sum())
     if n_included > k:
-        names = listing(units.names[u] for u in units.included)
+        names = join_items(units.names[u] for u in units.included)
         raise InfeasibleError(
             f"k={k} is less than include asks for: {names} count {n_included}; ask for at least "
             f"k={n_included}, or include fewer"
@@ -79,7 +81,7 @@ def check_feasible(problem: Problem, k: int, seconds: float | None = None) -> No
     for part in _parts(problem):
         without = part.drop(rules)
         # What can be left out without a way opening has no part in the conflict.
-        if _can(problem.under(without), k, each):
+        if _can(problem.with_rules(without), k, each):
             blamed.append(part.text)
         else:
             rules = without
@@ -111,7 +113,7 @@ def possible_sizes(problem: Problem, k_max: int) -> list[int]:
 def _can(problem: Problem, k: int, seconds: float) -> bool:
     """Whether a set of a size was found in time."""
     try:
-        return settle(Units(problem), k, seconds) is not None
+        return find_feasible(Units(problem), k, seconds) is not None
     except UndecidedError:
         return False
 
@@ -147,7 +149,7 @@ def _parts(problem: Problem) -> list[_Part]:
         parts.append(_Part(f"max_correlation={rules.max_correlation:g}", "max_correlation"))
     if rules.budget is not None:
         parts.append(_Part(f"budget={rules.budget:g}", "budget"))
-    for family in rules.families:
+    for family in rules.quotas:
         # Each bound by itself: the one may be in the way and the other not.
         if family.at_most is not None:
             text = f"at most {family.at_most} of {family.name!r}"
@@ -160,5 +162,5 @@ def _parts(problem: Problem) -> list[_Part]:
         parts.append(_Part(f"include {units.names[unit]!r}", "include", columns))
     if rules.exclude:
         names = [problem.name(p) for p in rules.exclude]
-        parts.append(_Part(f"exclude {listing(names)}", "exclude"))
+        parts.append(_Part(f"exclude {join_items(names)}", "exclude"))
     return parts

@@ -17,7 +17,7 @@ from exactk.search.descent import (
 from exactk.search.state import State
 from exactk.utils.monitor import Monitor
 
-__all__ = ["Rounds"]
+__all__ = ["LocalSearch"]
 
 # The settings behind effort=1; benchmarks/effort.py shows what they reach and what more buys.
 BEAM_WIDTH = 5
@@ -28,7 +28,7 @@ KICKED_OF = 12
 ELITE = 30
 
 
-class Rounds:
+class LocalSearch:
     """The best supports of one problem and size, and the rounds that look for better ones.
 
     Parameters
@@ -85,10 +85,10 @@ class Rounds:
         """Swaps taken so far."""
         return self.state.swaps
 
-    def go(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
+    def run(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
         """Descend from the starts, the first a good one, then search until something ends it."""
         try:
-            self.seed(starts[0])
+            self.add_start(starts[0])
             self.descend()
             for start in starts[1:]:
                 self.descend_from(start)
@@ -97,21 +97,21 @@ class Rounds:
                 for support in beam:
                     if len(support) == self.k:
                         self.descend_from(support)
-                self.rounds(effort)
+                self.perturb(effort)
         except KeyboardInterrupt:
             if not self.best:
                 raise
             return Status.INTERRUPTED
         return Status.TIME_LIMIT if self.monitor.expired else Status.CONVERGED
 
-    def seed(self, start: Sequence[int]) -> None:
+    def add_start(self, start: Sequence[int]) -> None:
         """Note a support as it is, and load it: whatever else is found must be better."""
         if self.state.load(start):
             self.keep(self.state)
         else:
             self.offer(start, self.problem.objective(start))
 
-    def rounds(self, effort: float) -> None:
+    def perturb(self, effort: float) -> None:
         """Look for better supports until a number of moves has brought nothing."""
         # Small supports have few neighbours to try; beyond k = 8 more moves gain little.
         patience = effort * min(MOVES_PER_SQUARE * self.k**2, MOST_MOVES)
@@ -133,7 +133,7 @@ class Rounds:
 
     def descend_from(self, start: Sequence[int]) -> None:
         """Swap down from a support, unless that way is known."""
-        if self.descent.is_new(start) and self.state.load(start):
+        if self.descent.mark_visited(start) and self.state.load(start):
             self.descend()
 
     def descend(self) -> None:

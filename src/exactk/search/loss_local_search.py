@@ -19,14 +19,14 @@ from exactk.search.loss_pricing import (
     ALL_SWAPS,
     TIE,
     LossTable,
-    Model,
+    QuadraticModel,
     Support,
 )
-from exactk.search.newton_pricing import NewtonModel
+from exactk.search.newton_pricing import SecondOrderModel
 from exactk.types import Bools, Floats, Indices
 from exactk.utils.monitor import Monitor
 
-__all__ = ["LossSearch"]
+__all__ = ["LossLocalSearch"]
 
 _Trial = tuple[list[int], Floats]
 
@@ -54,7 +54,7 @@ MODEL_EFFORT = 0.1
 STARTS, DESCENTS = 12, 2
 
 
-class LossSearch:
+class LossLocalSearch:
     """The best support of one size by a loss, and the rounds that look for better ones.
 
     Parameters
@@ -75,7 +75,7 @@ class LossSearch:
         self, table: LossTable, k: int, rng: np.random.Generator, monitor: Monitor
     ) -> None:
         self.table, self.k, self.rng, self.monitor = table, k, rng, monitor
-        self.slack = TIE * max(abs(table.problem.without_columns[1]), np.finfo(float).tiny)
+        self.slack = TIE * max(abs(table.problem.null_model[1]), np.finfo(float).tiny)
         self.best: Support | None = None
         self.trace: list[float] = []
         self.swaps = 0
@@ -105,7 +105,7 @@ class LossSearch:
         trace, steps = tuple(self.trace), self.swaps + self.k
         return Answer(self.support, status, steps, trace, theta=self.best.theta)
 
-    def go(self, starts: Sequence[Sequence[int]], effort: float, *, grown: bool = False) -> Status:
+    def run(self, starts: Sequence[Sequence[int]], effort: float, *, grown: bool = False) -> Status:
         """Descend from the starts (places in the table), then from parts of what was found.
 
         Parameters
@@ -118,14 +118,14 @@ class LossSearch:
         try:
             # The first is that of the least effort: what more of it finds can only be better.
             self.descend(self.grow(self.fitted(starts[0]), self.k))
-            self.settle()
+            self.polish()
             if effort > 0 and self._by_likelihood and not (grown or self.monitor.expired):
                 # What squared loss would choose may be far from what a likelihood would.
                 self.descend(self.grow(self.fitted(self.table.fixed), self.k))
             self.descend_from(starts[1:])
             if effort > 0:
                 self._rounds(effort)
-            self.settle()
+            self.polish()
         except KeyboardInterrupt:
             if self.best is None:
                 raise
@@ -158,7 +158,7 @@ class LossSearch:
             self.swaps += 1
         return support
 
-    def settle(self) -> None:
+    def polish(self) -> None:
         """Hold the best support against the whole list, and what is then found, until none is."""
         while self.best is not None and self.best.members not in self._ends:
             if self.monitor.expired:
@@ -167,7 +167,7 @@ class LossSearch:
 
     def best_swap(self, support: Support, *, thorough: bool = True) -> Support | None:
         """Return the best neighbour among those with the best prices; None if none is better."""
-        gains = Model(self.table, support).swaps()
+        gains = QuadraticModel(self.table, support).swaps()
         pairs: list[tuple[int, int]] = []
         if self._has_second_order(support):
             better, priced = self._best_foreseen(support, gains, thorough)
@@ -190,7 +190,7 @@ class LossSearch:
             return False
         if self.table.compiled(self.k) is not None:
             return criterion.is_small(support.theta)
-        return criterion.holds_entries(support.theta)
+        return criterion.fits_in_memory(support.theta)
 
     def _best_foreseen(
         self, support: Support, plain: Floats, thorough: bool
@@ -204,7 +204,7 @@ class LossSearch:
         columns = np.unique(_highest(plain, max(POOL, most)) % plain.shape[1])
         if len(columns) == 0:
             return None, priced
-        model = NewtonModel(self.table, support, columns)
+        model = SecondOrderModel(self.table, support, columns)
         prices = model.swaps()
         priced[:, columns] = prices > -inf
         slots, at = np.divmod(_highest(prices, most), len(columns))
@@ -293,7 +293,7 @@ class LossSearch:
             best = self.best
             if best is not None and len(best.members) == size and self.monitor.expired:
                 return best
-            gains = Model(self.table, support).additions()
+            gains = QuadraticModel(self.table, support).additions()
             gains[[*out, *support.members]] = -inf
             priced = _highest(gains, self._additions).tolist()
             if not priced:
@@ -316,7 +316,7 @@ class LossSearch:
             self.best = support
             self.trace.append(support.value)
 
-    def remodel(self, support: Support) -> None:
+    def search_model(self, support: Support) -> None:
         """Search the quadratic model at a fit as a squared problem, and go on from what is good.
 
         The model of a robust loss bounds it from above, but for rows that are fitted nearly
@@ -337,7 +337,7 @@ class LossSearch:
         size = float(problem.scatter[problem.usable].mean())
         problem = problem.with_ridge(table.penalty / size)
         if table.fixed:
-            problem = problem.under(Rules(include=table.fixed))
+            problem = problem.with_rules(Rules(include=table.fixed))
         found = good_supports(
             problem, self.k, MODEL_EFFORT, self.rng, self.monitor, [list(support.members)]
         )
@@ -364,14 +364,14 @@ class LossSearch:
             assert self.best is not None
             before = self.best.value
             if self._by_likelihood or rounds % 2:
-                self._kick(self.best)
+                self._perturb(self.best)
             else:
-                self.remodel(self.best)
+                self.search_model(self.best)
             rounds, since = rounds + 1, 0 if self.best.value < before - self.slack else since + 1
             end = min(rounds + patience - since, MOST_PATIENCES * patience)
             self.monitor.report(rounds, None if end == inf else ceil(end), self.best.value)
 
-    def _kick(self, best: Support) -> None:
+    def _perturb(self, best: Support) -> None:
         free = [i for i, p in enumerate(best.members) if p not in self.table.fixed]
         if not free:
             return

@@ -23,7 +23,15 @@ from exactk.search.state import price_swaps
 from exactk.types import Floats, Indices
 from exactk.utils.linalg import DEPENDENT
 
-__all__ = ["ALL_SWAPS", "TIE", "LossTable", "Model", "Support", "entry_order_by_loss", "unheard"]
+__all__ = [
+    "ALL_SWAPS",
+    "TIE",
+    "LossTable",
+    "QuadraticModel",
+    "Support",
+    "entry_order_by_loss",
+    "ignore_overflow",
+]
 
 
 # With so many swaps or fewer all of them are fitted before a support counts as an end.
@@ -40,7 +48,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def unheard(function: Callable[P, R]) -> Callable[P, R]:
+def ignore_overflow(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function silent about numbers that overflow.
 
     A poor fit, or one on columns that nearly depend on each other, may lead to them; prices that
@@ -90,14 +98,16 @@ class LossTable:
             # What must be in is so even where it is constant.
             columns = np.union1d(problem.candidates, np.array(include, dtype=np.intp))
         self.columns = columns
-        size = 8 * len(problem.counted) * len(self.columns)
+        size = 8 * len(problem.weighted_rows) * len(self.columns)
         if size > problem.memory_limit:
             raise InputError(
                 f"loss {problem.loss.name!r} reads the whole table as float64, "
                 f"{size / 2**30:.1f} GiB, more than memory_limit={problem.memory_limit:,}; raise "
                 f"memory_limit in Problem.from_arrays, or take loss='squared'"
             )
-        self.X = np.ascontiguousarray(problem.standardised(self.columns)[0][problem.counted].T)
+        self.X = np.ascontiguousarray(
+            problem.standardised(self.columns)[0][problem.weighted_rows].T
+        )
         self.fixed = tuple(np.searchsorted(self.columns, np.sort(include)).tolist())
         self.penalty = problem.penalty
         self._compiled = self.criterion.compiled(self.X, self.penalty)
@@ -135,7 +145,7 @@ class LossTable:
         if compiled is not None:
             if theta is None:
                 m, k = chosen.shape
-                theta = self.criterion.cold(np.empty((m, k + 1, 0)), self.penalty)
+                theta = self.criterion.cold_start(np.empty((m, k + 1, 0)), self.penalty)
             return compiled.fits(chosen, theta, steps=steps, tol=tol, ceiling=ceiling)
         each = 8 * (chosen.shape[1] + 1) * self.X.shape[1]
         at_once = max(1, SIDE_BY_SIDE // each)
@@ -143,7 +153,9 @@ class LossTable:
         for i in range(0, len(chosen), at_once):
             Z = design(self.X[chosen[i : i + at_once]])
             start = (
-                self.criterion.cold(Z, self.penalty) if theta is None else theta[i : i + at_once]
+                self.criterion.cold_start(Z, self.penalty)
+                if theta is None
+                else theta[i : i + at_once]
             )
             parts.append(
                 self.criterion.fits(Z, self.penalty, start, steps=steps, tol=tol, ceiling=ceiling)
@@ -158,7 +170,7 @@ class LossTable:
         F: Floats = self.X[list(members)].T @ theta[:-1] + theta[-1]
         return F
 
-    @unheard
+    @ignore_overflow
     def value(self, members: Sequence[int], theta: Floats) -> float:
         """Return the objective at given coefficients."""
         loss = float(self.criterion.value(self.predict(members, theta)[None])[0])
@@ -177,7 +189,7 @@ class LossTable:
         return np.maximum(out - omega.sum() * mean**2, 0.0)
 
 
-class Model:
+class QuadraticModel:
     """The quadratic model of the loss at a fit, and what it says of moves.
 
     Parameters
@@ -196,7 +208,7 @@ class Model:
         Their coefficients.
     """
 
-    @unheard
+    @ignore_overflow
     def __init__(self, table: LossTable, support: Support) -> None:
         self.table, self.support = table, support
         S = np.array(support.members, dtype=np.intp)
@@ -222,7 +234,7 @@ class Model:
         self.D = self.diagonal - np.einsum("ij,ij->j", self.T, self.AS)
         self.D[S] = 0.0
 
-    @unheard
+    @ignore_overflow
     def additions(self) -> Floats:
         """Return how much adding each column would lower the loss; -inf where it cannot."""
         square = np.einsum("ij,ij->j", self.C, self.C)
@@ -234,7 +246,7 @@ class Model:
         G_ii = np.maximum(np.diagonal(self.G), np.finfo(float).tiny)
         return np.einsum("ij,ij->i", self.V, self.V) / G_ii
 
-    @unheard
+    @ignore_overflow
     def swaps(self) -> Floats:
         """Return how much each member out (k) and each column in (m) would lower the loss."""
         S = list(self.support.members)
@@ -257,7 +269,7 @@ def entry_order_by_loss(problem: Problem, support: Indices, theta: Floats | None
     if theta is not None and problem.has_sharp_minimum and len(theta) == len(S) + 1:
         start = theta[None]
     fits = table.fits([members], start, steps=300, tol=1e-6)
-    model = Model(table, Support(members, fits.theta[0], float(fits.values[0])))
+    model = QuadraticModel(table, Support(members, fits.theta[0], float(fits.values[0])))
     B = model.A @ model.V
     explained = float(np.einsum("ij,ij->", model.V, B))
     # Of columns that nearly depend on each other it may be anything.

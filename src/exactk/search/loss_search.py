@@ -12,7 +12,7 @@ from exactk.errors import InputError
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
 from exactk.search.find_best import best_path, good_supports
-from exactk.search.loss_local_search import LossSearch
+from exactk.search.loss_local_search import LossLocalSearch
 from exactk.search.loss_pricing import LossTable, Support
 from exactk.search.path import PATH_SHARE
 from exactk.types import Floats
@@ -24,7 +24,7 @@ __all__ = [
     "best_path_by_loss",
     "enumerate_by_loss",
     "greedy_by_loss",
-    "needs_fits",
+    "requires_rows",
 ]
 
 
@@ -39,7 +39,7 @@ ENUMERATED_STEPS, ENUMERATED = 600, 1e-9
 NEARLY = 1e-10
 
 
-def needs_fits(problem: Problem) -> bool:
+def requires_rows(problem: Problem) -> bool:
     """Whether a problem is searched here: by a loss that needs rows, column by column.
 
     Under rules about groups, families, costs or correlations `exactk.search.unit_search` searches
@@ -66,10 +66,10 @@ def best_by_loss(
         As in `exactk.search.find_best.best_support`.
     """
     table = LossTable(problem)
-    search = LossSearch(table, k, rng, monitor)
-    if _is_settled(search):
+    search = LossLocalSearch(table, k, rng, monitor)
+    if _is_trivial(search):
         return _only_choice(search)
-    squared = problem.squared
+    squared = problem.with_squared_loss
     seeds = good_supports(squared, k, 0.0, rng, monitor)[:1]
     try:
         if effort > 0:
@@ -79,7 +79,7 @@ def best_by_loss(
         return search.answer(Status.INTERRUPTED)
     starts = [seeds[0], *starts, *seeds[1:]]
     try:
-        status = search.go([_places(table, start) for start in starts], effort)
+        status = search.run([_places(table, start) for start in starts], effort)
     except KeyboardInterrupt:
         # Not one fit was made: what squared loss would choose is better than nothing.
         if len(seeds[0]) < k:
@@ -93,12 +93,12 @@ def _places(table: LossTable, columns: Sequence[int]) -> list[int]:
     return places
 
 
-def _is_settled(search: LossSearch) -> bool:
+def _is_trivial(search: LossLocalSearch) -> bool:
     """Whether there is nothing to choose."""
     return search.k >= len(search.table) or search.k == len(search.table.fixed)
 
 
-def _only_choice(search: LossSearch) -> Answer:
+def _only_choice(search: LossLocalSearch) -> Answer:
     """All columns, or those that must be in."""
     table, k = search.table, search.k
     columns = table.columns if k >= len(table) else table.columns[list(table.fixed)]
@@ -116,15 +116,17 @@ def best_path_by_loss(
     So the loss never rises with the size.
     """
     table = LossTable(problem)
-    squared = best_path(problem.squared, k_max, min(effort, 1.0) * SEED_EFFORT, rng, monitor)
+    squared = best_path(
+        problem.with_squared_loss, k_max, min(effort, 1.0) * SEED_EFFORT, rng, monitor
+    )
     before: Support | None = None
     ended = Status.CONVERGED
     for k, seed in enumerate(squared, start=1):
         if seed is None:
             yield None
             continue
-        search = LossSearch(table, k, rng, monitor)
-        if _is_settled(search):
+        search = LossLocalSearch(table, k, rng, monitor)
+        if _is_trivial(search):
             if before is not None and len(before.members) < k == len(table):
                 search.grow(before, k)
             yield _only_choice(search)
@@ -143,7 +145,7 @@ def best_path_by_loss(
         if search.best is not None:
             starts.append(list(search.best.members))
         if ended != Status.INTERRUPTED:
-            ended = search.go(starts, effort * PATH_SHARE / k_max, grown=before is not None)
+            ended = search.run(starts, effort * PATH_SHARE / k_max, grown=before is not None)
         elif search.best is None:
             search.fitted(starts[0])
         before = search.best
@@ -153,7 +155,7 @@ def best_path_by_loss(
 def greedy_by_loss(problem: Problem, k_max: int, monitor: Monitor) -> Iterator[Answer | None]:
     """Forward selection: the best of the best priced additions, one after the other."""
     table = LossTable(problem)
-    search = LossSearch(table, len(table.fixed), np.random.default_rng(0), monitor)
+    search = LossLocalSearch(table, len(table.fixed), np.random.default_rng(0), monitor)
     support = search.fitted(table.fixed)
     order, trace = [*table.fixed], [support.value]
     yield from [None] * min(len(order) - 1, k_max)
@@ -183,8 +185,8 @@ def enumerate_by_loss(problem: Problem, k: int, most: int, monitor: Monitor) -> 
     monitor : Monitor
     """
     table = LossTable(problem)
-    search = LossSearch(table, k, np.random.default_rng(0), monitor)
-    if _is_settled(search):
+    search = LossLocalSearch(table, k, np.random.default_rng(0), monitor)
+    if _is_trivial(search):
         return _only_choice(search)
     free = [p for p in range(len(table)) if p not in table.fixed]
     left = k - len(table.fixed)
@@ -198,7 +200,7 @@ def enumerate_by_loss(problem: Problem, k: int, most: int, monitor: Monitor) -> 
     status = Status.OPTIMAL if problem.loss.convex else Status.CONVERGED
     best: tuple[int, ...] = ()
     least, done = inf, 0
-    doubts = _Doubts(table, k)
+    doubts = _DependentSets(table, k)
     subsets = ([*table.fixed, *chosen] for chosen in combinations(free, left))
     try:
         while batch := list(islice(subsets, BATCH)):
@@ -224,7 +226,7 @@ def enumerate_by_loss(problem: Problem, k: int, most: int, monitor: Monitor) -> 
     return Answer(table.columns[list(best)].tolist(), status, done)
 
 
-class _Doubts:
+class _DependentSets:
     """Which sets depend on each other so nearly that only a fit of their own can price them.
 
     The fits of many sets solve normal equations; the one that is reported has orthogonal

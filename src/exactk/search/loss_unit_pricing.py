@@ -11,15 +11,15 @@ from exactk.search.loss_pricing import (
     ALL_SWAPS,
     TIE,
     LossTable,
-    Model,
+    QuadraticModel,
     Support,
 )
-from exactk.search.unit_pricing import Blocks, UnitMove
+from exactk.search.unit_pricing import UnitMove, UnitPricing
 from exactk.search.units import Units
 from exactk.types import Bools
 from exactk.utils.linalg import DEPENDENT
 
-__all__ = ["LossBlocks", "make_blocks"]
+__all__ = ["LossUnitPricing", "make_unit_pricing"]
 
 
 # Swaps that are fitted before the best of them is taken, by price, where not all are.
@@ -27,7 +27,7 @@ FITTED = 24
 STEPS, TOLERANCE = 300, 1e-6
 
 
-class LossBlocks(Blocks):
+class LossUnitPricing(UnitPricing):
     """`Blocks` whose objective is that of a loss, and whose prices are those of its model.
 
     Parameters
@@ -39,13 +39,13 @@ class LossBlocks(Blocks):
     def __init__(self, units: Units) -> None:
         self.table = LossTable(units.problem, np.arange(units.problem.n_features))
         super().__init__(units)
-        self.slack = TIE * abs(units.problem.without_columns[1])
+        self.slack = TIE * abs(units.problem.null_model[1])
 
     def load(self, members: Sequence[int]) -> None:
         """Hold these units: fit the loss on their columns, and take its model there."""
         S = self._hold(members).tolist()
         fits = self.table.fits([S], steps=STEPS, tol=TOLERANCE)
-        model = Model(self.table, Support(tuple(S), fits.theta[0], float(fits.values[0])))
+        model = QuadraticModel(self.table, Support(tuple(S), fits.theta[0], float(fits.values[0])))
         self._G, self._AS, self._V, self._T = model.G, model.AS, model.V, model.T
         self.C, self.D, self.objective = model.C, model.D, model.support.value
         # A model has a pseudo-inverse in effect; what depends is seen by its fit.
@@ -54,7 +54,7 @@ class LossBlocks(Blocks):
         self._weigh(model)
         self._gains = None
 
-    def _weigh(self, model: Model) -> None:
+    def _weigh(self, model: QuadraticModel) -> None:
         """Give the groups the products of their columns under the weights of the model."""
         for alike in self._alike:
             X = self.table.X[alike.columns] - model.mean[alike.columns][:, :, None]
@@ -84,7 +84,7 @@ class LossBlocks(Blocks):
         return float(fits.values[0])
 
 
-def make_blocks(problem: Problem) -> Blocks:
+def make_unit_pricing(problem: Problem) -> UnitPricing:
     """Return what prices the units of a problem, by its loss."""
     units = Units(problem)
-    return Blocks(units) if problem.loss.by_moments else LossBlocks(units)
+    return UnitPricing(units) if problem.loss.by_moments else LossUnitPricing(units)

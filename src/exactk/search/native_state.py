@@ -22,10 +22,10 @@ from exactk.search.state import (
 
 __all__ = [
     "NativeState",
+    "has_only_column_rules",
     "library",
     "library_path",
     "make_state",
-    "serves",
 ]
 
 
@@ -126,7 +126,7 @@ class NativeState(State):
         self.objective = self._fields.objective
         return independent
 
-    def _border(self, p: int) -> None:
+    def _append_column(self, p: int) -> None:
         self._library.exactk_border(self._address, p)
         self.size, self.objective = self.size + 1, self._fields.objective
 
@@ -168,7 +168,7 @@ class NativeState(State):
         return Outcome.PAUSED
 
 
-def serves(problem: Problem) -> bool:
+def has_only_column_rules(problem: Problem) -> bool:
     """Whether a state can keep the problem's rules: columns in and out, and no more.
 
     Those that must be in must not be constant, as they may be in a fold, nor depend on each

@@ -18,18 +18,18 @@ from exactk.losses.softmax_native import SecondOrder
 from exactk.search.loss_pricing import (
     LossTable,
     Support,
-    unheard,
+    ignore_overflow,
 )
 from exactk.types import Floats, Indices
 
-__all__ = ["NewtonModel"]
+__all__ = ["SecondOrderModel"]
 
 
 # What is left of a block beside its own size, at least.
 LEAST = 1e-9
 
 
-class NewtonModel:
+class SecondOrderModel:
     """Second-order prices of swaps, and fits from the coefficients that they lead to.
 
     Parameters
@@ -41,7 +41,7 @@ class NewtonModel:
         Places of the columns that may come in.
     """
 
-    @unheard
+    @ignore_overflow
     def __init__(self, table: LossTable, support: Support, columns: Indices) -> None:
         self.table, self.support, self.columns = table, support, columns
         self.theta = np.ascontiguousarray(support.theta)
@@ -73,8 +73,8 @@ class NewtonModel:
         (q, r), m = self.theta.shape, len(columns)
         members = list(self.support.members)
         Z = np.vstack([table.X[members], np.ones(table.X.shape[1])])
-        seen = criterion.see(table.predict(members, self.theta))[1]
-        force, h = criterion.slope(seen)
+        seen = criterion.forward(table.predict(members, self.theta))[1]
+        force, h = criterion.derivatives(seen)
         ridge = np.full(q, table.penalty)
         ridge[-1] = 0.0
         first, second = criterion.pairs
@@ -87,7 +87,7 @@ class NewtonModel:
         H = half_hessian(h, products(Z), criterion, ridge)
         return H, table.X[columns] @ force, across.reshape(m, q * r, r), own
 
-    @unheard
+    @ignore_overflow
     def swaps(self) -> Floats:
         """Return how much each member out (k) and each of the columns in (m) lowers the loss."""
         if self._compiled is not None:
@@ -157,7 +157,7 @@ class NewtonModel:
         self._kept[i] = C, E, float(v @ force)
         return self._kept[i]
 
-    @unheard
+    @ignore_overflow
     def _start(self, i: int, at: int) -> Floats:
         """Return the coefficients with member i out and column number `at` in, as its last."""
         q, r = self.theta.shape

@@ -8,11 +8,11 @@ import numpy as np
 
 from exactk.problem.problem import Problem
 from exactk.search.descent import Descent, grow
-from exactk.search.local_search import Rounds
+from exactk.search.local_search import LocalSearch
 from exactk.search.state import State
 from exactk.utils.monitor import Monitor
 
-__all__ = ["Sizes", "never_rising"]
+__all__ = ["PathSearch", "make_monotone"]
 
 Support = tuple[int, ...]
 
@@ -20,7 +20,7 @@ Support = tuple[int, ...]
 PATH_SHARE = 2.0
 
 
-class Sizes:
+class PathSearch:
     """The best supports of every size, each a neighbour's start.
 
     Parameters
@@ -50,7 +50,7 @@ class Sizes:
         self._passed_on: set[tuple[int, Support]] = set()
         descent = Descent(state.problem)
         sizes = range(self.first, self.rank + 1)
-        self._searches = [Rounds(state, k, rng, monitor, descent) for k in sizes]
+        self._searches = [LocalSearch(state, k, rng, monitor, descent) for k in sizes]
         for k, objective in enumerate(prefixes, start=self.first):
             self.offer(self.greedy[:k], objective)
 
@@ -78,16 +78,16 @@ class Sizes:
         """Note a support of any size."""
         self._searches[len(support) - self.first].offer(support, objective)
 
-    def go(self, effort: float) -> None:
+    def run(self, effort: float) -> None:
         """Search all sizes; Ctrl-C is passed on, and what was found until then is kept."""
         for search in self._searches:
             if not self.monitor.expired:
-                search.seed(search.best)
+                search.add_start(search.best)
                 search.descend()
         self._sweep()
         if effort > 0:
             for search in self._searches[1:]:
-                search.rounds(effort * PATH_SHARE / self.rank)
+                search.perturb(effort * PATH_SHARE / self.rank)
             self._sweep()
 
     def _sweep(self) -> None:
@@ -120,7 +120,7 @@ class Sizes:
         self._searches[k - self.first].descend_from(state.support)
 
 
-def never_rising(problem: Problem, state: State, bests: Sequence[Support]) -> list[Support]:
+def make_monotone(problem: Problem, state: State, bests: Sequence[Support]) -> list[Support]:
     """Make sure, however a search ended, that a column more is never worse.
 
     Parameters

@@ -13,12 +13,12 @@ import numpy.typing as npt
 from exactk.problem.problem import Problem
 from exactk.result import Status
 from exactk.search.feasibility import InfeasibleError, UndecidedError
-from exactk.search.infeasibility import settle
+from exactk.search.infeasibility import find_feasible
 from exactk.search.units import Units
 from exactk.types import Floats, Indices
 from exactk.utils.monitor import Monitor
 
-__all__ = ["Features", "Gathered", "gather", "most_frequent", "size_in"]
+__all__ = ["Features", "HalfSampleSupports", "collect_supports", "most_frequent", "size_in"]
 
 # Supports of a half-sample, one for each size that is asked for; None if it was interrupted.
 Choose = Callable[[Problem], "list[Indices] | None"]
@@ -77,7 +77,7 @@ class Features:
         column, rules = int(self.first[feature]), self.problem.rules
         if rules is not None and column in rules.together:
             return rules.together[column].name
-        return self._names[self.problem.origins[column]]
+        return self._names[self.problem.input_columns[column]]
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ class Features:
         # A column that must be in may be constant, and then explains nothing.
         columns = np.flatnonzero((self.of_column >= 0) & (problem.scatter > 0))
         alone = (problem.cross[:, columns] ** 2).sum(axis=0)
-        alone /= problem.scatter[columns] + problem.squared.penalty
+        alone /= problem.scatter[columns] + problem.with_squared_loss.penalty
         np.maximum.at(gains, self.of_column[columns], alone)
         return gains
 
@@ -125,7 +125,7 @@ class Features:
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class HalfSampleSupports:
     """What was chosen in half-samples.
 
     Attributes
@@ -143,12 +143,12 @@ class Gathered:
     status: Status
 
 
-def gather(
+def collect_supports(
     halves: Iterable[Problem | None],
     choose: Choose,
     monitor: Monitor,
     shown: Callable[[int], None] | None = None,
-) -> Gathered:
+) -> HalfSampleSupports:
     """Choose in one half-sample after the other until there are no more, or the time is up.
 
     Two are made whatever the time limit is: there is no frequency of less.
@@ -169,7 +169,7 @@ def gather(
                 break
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    return Gathered(supports, unfit, status)
+    return HalfSampleSupports(supports, unfit, status)
 
 
 def _chosen(half: Problem, choose: Choose) -> list[Indices] | None:
@@ -215,7 +215,7 @@ def most_frequent(features: Features, k: int, frequencies: Floats) -> list[int]:
     units = Units(problem)
     of_unit = [int(features.of_column[units.columns(u)[0]]) for u in range(len(units))]
     values = np.array([frequencies[f] + TIE * gains[f] / size if f >= 0 else 0.0 for f in of_unit])
-    settled = settle(units, k)
+    settled = find_feasible(units, k)
     if settled is None:
         raise InfeasibleError(f"no set of k={k} keeps all constraints")
     feasible, found = settled

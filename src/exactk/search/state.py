@@ -34,7 +34,7 @@ Marks = npt.NDArray[np.uint64]
 # answer must not hang on the order in which sums were rounded.
 TIE = 1e-11
 # A member of which less than 1/TIGHT is left beside the others makes a support tight.
-TIGHT = 1e3
+ILL_CONDITIONED = 1e3
 # Swap candidates priced first; the others only where their bound is above what these reach.
 FIRST_PRICED = 128
 # Columns priced together where all of them are: work space for them fits the cache.
@@ -112,10 +112,10 @@ class State:
         return members
 
     @property
-    def is_tight(self) -> bool:
+    def is_ill_conditioned(self) -> bool:
         """Whether some member nearly depends on the others, so that rounding may matter."""
         k, S = self.size, self._S[: self.size]
-        return bool((np.diagonal(self._G)[:k] * self.diagonal[S] > TIGHT).any())
+        return bool((np.diagonal(self._G)[:k] * self.diagonal[S] > ILL_CONDITIONED).any())
 
     def load(self, support: Iterable[int]) -> bool:
         """Hold exactly these columns; whether they are independent (else it is not usable)."""
@@ -181,9 +181,9 @@ class State:
         self.moves += 1
         self._AS[k] = self.problem.gram.column(p)
         self._AS[k, p] += self._penalty
-        self._border(p)
+        self._append_column(p)
 
-    def _border(self, p: int) -> None:
+    def _append_column(self, p: int) -> None:
         """Take in column p, whose part of A stands in row `size` of AS."""
         k, AS = self.size, self._AS
         D_p, C_p = float(self.D[p]), self.C[:, p].copy()

@@ -18,21 +18,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.data.design_matrix import Rows
+from exactk.data.design_matrix import DesignMatrix
 from exactk.data.gram import FIRST_COLUMNS
 from exactk.data.moments import Moments
 from exactk.data.targets import Target
 from exactk.data.usable_columns import TINY_SQUARE
 from exactk.errors import InputError
 from exactk.problem.problem import Problem
-from exactk.streaming.split import SplitFold
+from exactk.streaming.split import SplitReducer
 from exactk.streaming.to_memory import TooLargeError
 from exactk.types import Bools, Floats, Indices
 
 __all__ = [
     "LEAST_PLACES",
     "BlockMoments",
-    "Places",
+    "SortedRows",
     "check_rows",
     "count_places",
     "half_samples",
@@ -68,7 +68,7 @@ def _are_whole(weights: Floats) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class SortedRows:
     """The rows of a problem in the order of their keys, class after class.
 
     Attributes
@@ -83,14 +83,14 @@ class Places:
         Whether any row is there more than once.
     """
 
-    rows: Rows
+    rows: DesignMatrix
     target: Target
     weights: Floats | None
     strata: list[Indices]
     repeated: bool
 
     @classmethod
-    def of(cls, problem: Problem) -> Places:
+    def of(cls, problem: Problem) -> SortedRows:
         """Put the rows of a problem in memory into order."""
         rows, target, weights = problem.rows, problem.target, problem.weights
         assert rows is not None
@@ -103,7 +103,7 @@ class Places:
         repeated = counts is not None and bool((counts > 1).any())
         return cls(rows, target, None if whole else weights, _by_class(places, target), repeated)
 
-    def deal(self, n_parts: int, rng: np.random.Generator) -> list[Indices]:
+    def stratified_split(self, n_parts: int, rng: np.random.Generator) -> list[Indices]:
         """Shuffle the rows of each class and deal them out; a row that is there twice may be split.
 
         Returns
@@ -115,7 +115,7 @@ class Places:
         order = np.concatenate(shuffled)
         return [np.sort(order[part::n_parts]) for part in range(n_parts)]
 
-    def taken(self, drawn: Indices) -> tuple[Rows, Target, Floats | None]:
+    def taken(self, drawn: Indices) -> tuple[DesignMatrix, Target, Floats | None]:
         """Return the table, the target and the weights of rows that were drawn."""
         part, weights = drawn, None
         if self.repeated:
@@ -135,7 +135,7 @@ def _by_class(places: Indices, target: Target) -> list[Indices]:
     return [places[codes == codes[at]] for at in np.sort(first)]
 
 
-def _row_keys(problem: Problem, rows: Rows, target: Target) -> Floats:
+def _row_keys(problem: Problem, rows: DesignMatrix, target: Target) -> Floats:
     """Return for each row its share in ‖B‖², of the columns that have most of it."""
     columns = np.setdiff1d(problem.usable, problem.copies)
     if columns.size == 0:
@@ -190,7 +190,7 @@ def half_samples(
     problem: Problem,
     rng: np.random.Generator,
     *,
-    n_samples: int,
+    n_subsamples: int,
     with_rows: bool = False,
     groups: Indices | None = None,
 ) -> Iterator[Problem | None]:
@@ -225,13 +225,13 @@ def half_samples(
     """
     check_rows(problem)
     if groups is not None:
-        halves = _group_halves(problem, rng, n_samples, with_rows, groups)
+        halves = _group_halves(problem, rng, n_subsamples, with_rows, groups)
     elif (held := _held(problem, with_rows)) is None:
         halves = _stream_halves(problem, rng)
     else:
-        halves = _table_halves(held, rng, n_samples, with_rows)
-    for half in islice(halves, n_samples):
-        yield None if half is None else half.like(problem)
+        halves = _table_halves(held, rng, n_subsamples, with_rows)
+    for half in islice(halves, n_subsamples):
+        yield None if half is None else half.with_settings_of(problem)
 
 
 def _held(problem: Problem, with_rows: bool) -> Problem | None:
@@ -251,12 +251,12 @@ def _held(problem: Problem, with_rows: bool) -> Problem | None:
 def _table_halves(
     problem: Problem, rng: np.random.Generator, n_samples: int, with_rows: bool
 ) -> Iterator[Problem | None]:
-    places, n_blocks = Places.of(problem), _block_count(problem)
+    places, n_blocks = SortedRows.of(problem), _block_count(problem)
     if count_places(problem) < BLOCK_ROWS or n_blocks is None:
         while True:
-            for drawn in places.deal(2, rng):
+            for drawn in places.stratified_split(2, rng):
                 yield _of_rows(problem, *places.taken(drawn))
-    blocks = places.deal(n_blocks, rng)
+    blocks = places.stratified_split(n_blocks, rng)
     if not with_rows and _merging_pays(places.rows, n_blocks, n_samples):
         moments = BlockMoments.of([_moments(*places.taken(block)) for block in blocks])
         yield from _block_halves(problem, moments, rng)
@@ -305,7 +305,7 @@ def _group_halves(
             yield _of_rows(problem, *_taken(problem, drawn))
 
 
-def _taken(problem: Problem, drawn: Indices) -> tuple[Rows, Target, Floats | None]:
+def _taken(problem: Problem, drawn: Indices) -> tuple[DesignMatrix, Target, Floats | None]:
     assert problem.rows is not None
     assert problem.target is not None
     weights = None if problem.weights is None else problem.weights[drawn]
@@ -319,7 +319,7 @@ def _block_count(problem: Problem) -> int | None:
     return n_blocks if n_blocks >= LEAST_BLOCKS else None
 
 
-def _merging_pays(rows: Rows, n_blocks: int, n_samples: int) -> bool:
+def _merging_pays(rows: DesignMatrix, n_blocks: int, n_samples: int) -> bool:
     """Whether to add up moments of blocks, rather than to read half of the rows each time."""
     adding = n_blocks / 2 * 8 * rows.n_features**2 / BYTES
     reading = rows.pass_cost + min(rows.gram_cost, FIRST_COLUMNS * rows.pass_cost) / 2
@@ -334,7 +334,7 @@ def _first_half(n_blocks: int, rng: np.random.Generator) -> Bools:
 
 
 def _of_rows(
-    problem: Problem, rows: Rows, target: Target, weights: Floats | None
+    problem: Problem, rows: DesignMatrix, target: Target, weights: Floats | None
 ) -> Problem | None:
     coded = target.values if target.codes is None else target.codes
     assert coded is not None
@@ -346,7 +346,7 @@ def _of_rows(
     )  # fmt: skip
 
 
-def _moments(rows: Rows, target: Target, weights: Floats | None) -> Moments:
+def _moments(rows: DesignMatrix, target: Target, weights: Floats | None) -> Moments:
     return rows.moments(target, weights)
 
 
@@ -367,7 +367,9 @@ def _stream_moments(
     """Return the moments of blocks of rows of a stream; raise if fewer than `least` have rows."""
     stream = problem.stream
     assert stream is not None
-    fold = SplitFold(stream.feature_names, problem.coding, n_blocks, int(rng.integers(2**62)))
+    fold = SplitReducer(
+        stream.feature_names, problem.target_encoding, n_blocks, int(rng.integers(2**62))
+    )
     found = [part for part in stream.reduce(fold) if part is not None]
     if len(found) < least:
         raise InputError(

@@ -27,7 +27,7 @@ from exactk.search.units import Units
 from exactk.types import Bools, Floats, Indices
 from exactk.utils.linalg import DEPENDENT, SINGULAR
 
-__all__ = ["Blocks", "UnitMove"]
+__all__ = ["UnitMove", "UnitPricing"]
 
 
 class UnitMove(NamedTuple):
@@ -39,7 +39,7 @@ class UnitMove(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Alike:
+class _SameSizeGroups:
     """Groups with the same number of columns that are not constant."""
 
     units: Indices
@@ -47,7 +47,7 @@ class _Alike:
     inner: Floats
 
 
-class Blocks:
+class UnitPricing:
     """A set of units with what prices its moves.
 
     Parameters
@@ -79,13 +79,13 @@ class Blocks:
         columns = self.units.columns(unit)
         return columns[self._diagonal[columns] > 0]
 
-    def _sorted_by_size(self) -> Iterator[_Alike]:
+    def _sorted_by_size(self) -> Iterator[_SameSizeGroups]:
         first = len(self.units.singles)
         live = {u: self.live(u) for u in range(first, len(self.units))}
         for size in sorted({len(columns) for columns in live.values()} - {0}):
             which = [u for u, columns in live.items() if len(columns) == size]
             inner = [self.problem.gram.block(live[u]) for u in which]
-            yield _Alike(
+            yield _SameSizeGroups(
                 np.array(which, dtype=np.intp),
                 np.array([live[u] for u in which], dtype=np.intp),
                 np.array(inner) + self.problem.penalty * np.eye(size),
@@ -200,7 +200,7 @@ class Blocks:
                 best = UnitMove(float(gains[unit]), self.members[i], unit)
         return best
 
-    def _without(self, numbers: Sequence[int]) -> Blocks:
+    def _without(self, numbers: Sequence[int]) -> UnitPricing:
         rest = copy(self)
         rest.load([unit for i, unit in enumerate(self.members) if i not in numbers])
         return rest

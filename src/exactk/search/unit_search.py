@@ -18,12 +18,12 @@ from exactk.search.feasibility import (
 )
 from exactk.search.infeasibility import (
     check_feasible,
+    find_feasible,
     possible_sizes,
-    settle,
 )
-from exactk.search.loss_unit_pricing import make_blocks
+from exactk.search.loss_unit_pricing import make_unit_pricing
 from exactk.search.path import PATH_SHARE
-from exactk.search.unit_pricing import Blocks
+from exactk.search.unit_pricing import UnitPricing
 from exactk.search.units import Units
 from exactk.types import Floats
 from exactk.utils.monitor import Monitor
@@ -44,7 +44,7 @@ LEAST_SECONDS = 0.2
 FEW_COLUMNS = 4096
 
 
-def grow_units(blocks: Blocks, feasible: Feasible, start: Sequence[int]) -> list[int]:
+def grow_units(blocks: UnitPricing, feasible: Feasible, start: Sequence[int]) -> list[int]:
     """Add the best unit that leaves the set completable, until it has its size.
 
     Parameters
@@ -130,11 +130,11 @@ class UnitSearch:
         k: int,
         rng: np.random.Generator,
         monitor: Monitor,
-        blocks: Blocks | None = None,
+        blocks: UnitPricing | None = None,
     ) -> None:
-        self.blocks = make_blocks(problem) if blocks is None else blocks
+        self.blocks = make_unit_pricing(problem) if blocks is None else blocks
         self.units, self.problem, self.k = self.blocks.units, problem, k
-        self.feasible, self._witness = _settled(problem, self.units, k, _seconds(monitor))
+        self.feasible, self._witness = _find_feasible_set(problem, self.units, k, _seconds(monitor))
         self.rng, self.monitor = rng, monitor
         self.best: list[int] = []
         self.objective = inf
@@ -148,7 +148,7 @@ class UnitSearch:
         """Columns of the best set."""
         return self.units.columns_of(self.best)
 
-    def go(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
+    def run(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
         """Search from the greedy set, from others, and then from parts of what was found."""
         few = self.problem.n_features <= FEW_COLUMNS
         try:
@@ -266,11 +266,11 @@ class UnitSearch:
             self.descend_from(drawn)
 
 
-def _settled(
+def _find_feasible_set(
     problem: Problem, units: Units, k: int, seconds: float = SECONDS
 ) -> tuple[Feasible, list[int]]:
     """The sets of a size that keep the rules and one of them; an error if there is none."""
-    found = settle(units, k, seconds)
+    found = find_feasible(units, k, seconds)
     if found is None:
         check_feasible(problem, k, seconds)
         raise AssertionError("the same question had two answers")
@@ -286,7 +286,7 @@ def _seconds(monitor: Monitor) -> float:
 
 def unit_entry_order(problem: Problem, support: Sequence[int]) -> list[int]:
     """Return the columns of whole units in the order in which greedy selection takes the units."""
-    blocks = make_blocks(problem)
+    blocks = make_unit_pricing(problem)
     units = blocks.units
     left = units.units_of(support)
     assert left is not None  # what keeps the rules is made of whole units
@@ -300,8 +300,8 @@ def unit_entry_order(problem: Problem, support: Sequence[int]) -> list[int]:
 
 def greedy_units(problem: Problem, k: int) -> Answer:
     """Forward selection by units that keeps the rules."""
-    blocks = make_blocks(problem)
-    feasible, chosen = _settled(problem, blocks.units, k)
+    blocks = make_unit_pricing(problem)
+    feasible, chosen = _find_feasible_set(problem, blocks.units, k)
     # Where it cannot be told what a step leads to, any set that keeps the rules has to do.
     with suppress(UndecidedError):
         chosen = grow_units(blocks, feasible, blocks.units.included)
@@ -315,7 +315,7 @@ def unit_path(
     problem: Problem, k_max: int, effort: float, rng: np.random.Generator, monitor: Monitor
 ) -> Iterator[Answer | None]:
     """Search every size that the rules allow, each from the size before as well."""
-    blocks, possible = make_blocks(problem), possible_sizes(problem, k_max)
+    blocks, possible = make_unit_pricing(problem), possible_sizes(problem, k_max)
     before: list[int] = []
     ended = Status.CONVERGED
     for k in range(1, k_max + 1):
@@ -327,7 +327,7 @@ def unit_path(
             search.grow_from(before)
         # An interrupt ends the path: what is left is grown from what there is.
         share = 0.0 if ended == Status.INTERRUPTED else effort * PATH_SHARE / len(possible)
-        status = search.go([], share)
+        status = search.run([], share)
         ended = status if ended != Status.INTERRUPTED else ended
         before = search.best
         yield Answer(search.support, ended, search.swaps + len(before), tuple(search.trace))

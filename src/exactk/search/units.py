@@ -12,7 +12,7 @@ from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
 from exactk.types import Bools, Indices
 
-__all__ = ["Clashes", "Units"]
+__all__ = ["CorrelationConflicts", "Units"]
 
 
 # Correlations are sums: one that is this little above the limit is at the limit.
@@ -63,7 +63,7 @@ class Units:
     @cached_property
     def names(self) -> list[str]:
         """Names of the units, as the user knows them."""
-        originals, origins = self.problem.original_names, self.problem.origins
+        originals, origins = self.problem.original_names, self.problem.input_columns
         return [originals[origins[p]] for p in self.singles] + self._group_names
 
     def _single_columns(self, grouped: Indices) -> Indices:
@@ -131,7 +131,7 @@ def _flags(problem: Problem, columns: Sequence[int] | Indices) -> Bools:
     return flags
 
 
-class Clashes:
+class CorrelationConflicts:
     """Which units are too strongly correlated to be chosen together.
 
     Parameters

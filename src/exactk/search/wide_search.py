@@ -9,15 +9,15 @@ import numpy as np
 
 from exactk.result import Status
 from exactk.search.descent import Descent, trusted_objective
-from exactk.search.local_search import MOST_PATIENCES, Rounds
+from exactk.search.local_search import MOST_PATIENCES, LocalSearch
 from exactk.search.native_state import make_state
-from exactk.search.path import Sizes, Support
+from exactk.search.path import PathSearch, Support
 from exactk.search.state import State
 from exactk.search.working_set import WorkingSet, highest
 from exactk.types import Indices
 from exactk.utils.monitor import Monitor
 
-__all__ = ["WideRounds", "WideSizes"]
+__all__ = ["WidePathSearch", "WideSearch"]
 
 
 # The rounds of a set spend at most this effort; then another set has its turn.
@@ -40,7 +40,7 @@ def _descended(
     return state.support, trusted_objective(state, incumbent)
 
 
-class WideRounds:
+class WideSearch:
     """As `Rounds`, where the search takes place in working sets.
 
     The end is a support that no swap with any column of the table improves, as it is for
@@ -71,7 +71,7 @@ class WideRounds:
         self._elite: dict[Support, float] = {}
         self._doubted: Support = ()
 
-    def go(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
+    def run(self, starts: Sequence[Sequence[int]], effort: float) -> Status:
         """Descend from the starts, the first a good one, then search until something ends it."""
         try:
             return self._go(starts, effort)
@@ -94,7 +94,7 @@ class WideRounds:
             if status != Status.CONVERGED:
                 return status
             others = []
-            lacking = self._is_lacking()
+            lacking = self._has_room()
             # As in `Rounds`: a gain gives new patience, and that has an end.
             left, most = effort if self.objective < before else left - share, most - share
             # No more effort, or a perfect fit, which nothing can better.
@@ -137,20 +137,20 @@ class WideRounds:
         ways = [self.best, *(start for start in others if working.has(start))]
         small = make_state(working.small, self.k)
         small.moves = self._moves
-        search = Rounds(small, self.k, self.rng, self.monitor)
+        search = LocalSearch(small, self.k, self.rng, self.monitor)
         for support, objective in ((self.best, self.objective), *self._elite.items()):
             if working.has(support):
-                search.offer(working.inside(support), objective)
-        status = search.go([working.inside(way) for way in ways], effort)
+                search.offer(working.to_local(support), objective)
+        status = search.run([working.to_local(way) for way in ways], effort)
         self._moves, self.swaps = small.moves, self.swaps + small.swaps
-        self._elite = {tuple(working.outside(key)): f for key, f in search.elite.items()}
+        self._elite = {tuple(working.to_global(key)): f for key, f in search.elite.items()}
         # What was best in between is part of the trace.
         least = self.objective - self.state.slack
         self.trace += [objective for objective in search.trace[:-1] if objective < least]
-        self._offer(working.outside(search.best), search.objective)
+        self._offer(working.to_global(search.best), search.objective)
         return status
 
-    def _is_lacking(self) -> bool:
+    def _has_room(self) -> bool:
         """Whether some column, of all there are, still improves the best support by a swap."""
         if not self.state.load(self.best):
             return False
@@ -173,7 +173,7 @@ class WideRounds:
         self.swaps += state.swaps - before
 
 
-class WideSizes:
+class WidePathSearch:
     """As `Sizes`, where the search takes place in working sets that all sizes share.
 
     Parameters
@@ -211,7 +211,7 @@ class WideSizes:
         self.traces = [[objective] for objective in prefixes]
         self.swaps = 0
 
-    def go(self, effort: float) -> None:
+    def run(self, effort: float) -> None:
         """Search all sizes; Ctrl-C is passed on, and what was found until then is kept."""
         # What is of use to a size is of use to its neighbours: some will do at first.
         lacking = np.unique(np.linspace(0, len(self.bests) - 1, FIRST_SIZES).astype(np.intp))
@@ -223,17 +223,19 @@ class WideSizes:
     def _search(self, effort: float) -> None:
         working = self.working
         small = make_state(working.small, len(self.greedy))
-        sizes = Sizes(small, working.inside(self.greedy), self.prefixes, self.rng, self.monitor)
+        sizes = PathSearch(
+            small, working.to_local(self.greedy), self.prefixes, self.rng, self.monitor
+        )
         for best, objective in zip(self.bests, self.objectives, strict=True):
             if working.has(best):
-                sizes.offer(working.inside(best), objective)
+                sizes.offer(working.to_local(best), objective)
         try:
-            sizes.go(effort)
+            sizes.run(effort)
         finally:
             # An interrupt leaves what was found until then.
             self.swaps += small.swaps
             for best, objective in zip(sizes.bests, sizes.objectives, strict=True):
-                self._offer(working.outside(best), objective)
+                self._offer(working.to_global(best), objective)
 
     def _offer(self, support: Sequence[int], objective: float) -> None:
         i = len(support) - self.first

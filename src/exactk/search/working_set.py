@@ -26,7 +26,7 @@ from exactk.search.native_state import make_state
 from exactk.search.state import State
 from exactk.types import Floats, Indices
 
-__all__ = ["Foresight", "WorkingSet", "highest", "restricted", "working_set"]
+__all__ = ["GreedyPrefetch", "WorkingSet", "highest", "subproblem", "working_set"]
 
 
 # Columns of a set, where memory allows; with fewer than this many for each to be chosen, or with
@@ -40,7 +40,7 @@ FORESEEN_FOR_EACH, FORESEEN_LEAST = 8, 256
 WORTH_STEPS, MOST_POOR = 3, 2
 
 
-def restricted(problem: Problem, columns: Indices) -> Problem:
+def subproblem(problem: Problem, columns: Indices) -> Problem:
     """Return the problem of some candidates alone, copied out of the table.
 
     Parameters
@@ -65,7 +65,7 @@ def restricted(problem: Problem, columns: Indices) -> Problem:
     """
     gram = problem.gram
     assert isinstance(gram, ColumnGram)
-    small = gram.restricted(columns)
+    small = gram.subproblem(columns)
     rules = problem.rules
     if rules is not None:
         rules = Rules(include=tuple(np.searchsorted(columns, rules.include).tolist()))
@@ -132,7 +132,7 @@ class WorkingSet:
     def small(self) -> Problem:
         """The problem of these columns alone, read from the table when it is first asked for."""
         if self._small is None:
-            self._small = restricted(self.problem, self.columns)
+            self._small = subproblem(self.problem, self.columns)
         return self._small
 
     def fill(self, groups: Iterable[Sequence[int] | Indices]) -> None:
@@ -157,12 +157,12 @@ class WorkingSet:
         """Whether a column, or all of several, are in the set."""
         return bool(np.isin(support, self.columns).all())
 
-    def inside(self, support: Sequence[int]) -> list[int]:
+    def to_local(self, support: Sequence[int]) -> list[int]:
         """Return the numbers that columns of the table have in the small problem."""
         numbers: list[int] = np.searchsorted(self.columns, support).tolist()
         return numbers
 
-    def outside(self, support: Sequence[int]) -> list[int]:
+    def to_global(self, support: Sequence[int]) -> list[int]:
         """Return the columns of the table behind those of the small problem."""
         members: list[int] = self.columns[list(support)].tolist()
         return members
@@ -171,15 +171,15 @@ class WorkingSet:
 def working_set(problem: Problem, k: int) -> WorkingSet | None:
     """Return a set to search in, or None where the problem itself is small enough."""
     gram = problem.gram
-    if not isinstance(gram, ColumnGram) or gram.affordable:
+    if not isinstance(gram, ColumnGram) or gram.full_gram_is_affordable:
         return None
-    size = min(SET_COLUMNS, gram.restricted_room())
+    size = min(SET_COLUMNS, gram.subproblem_capacity())
     if size < LEAST_FOR_EACH * k or len(problem.candidates) < LEAST_RATIO * size:
         return None
     return WorkingSet(problem, size)
 
 
-class Foresight:
+class GreedyPrefetch:
     """Greedy selection over all columns that fetches Gram columns together.
 
     What greedy selection will take is guessed by running it on a working set, and the Gram
@@ -201,10 +201,10 @@ class Foresight:
         self._guessed_at, self._poor = -size, 0
         if isinstance(problem.gram, ColumnGram):
             gram = problem.gram
-            wanted = max(FORESEEN_LEAST, FORESEEN_FOR_EACH * size, gram.free_products)
-            room = min(wanted, SET_COLUMNS, gram.restricted_room(), len(problem.candidates))
+            wanted = max(FORESEEN_LEAST, FORESEEN_FOR_EACH * size, gram.n_cheap_products)
+            room = min(wanted, SET_COLUMNS, gram.subproblem_capacity(), len(problem.candidates))
             if room >= LEAST_FOR_EACH * size:
-                self._room, self._cost = room, gram.restricted_cost(room)
+                self._room, self._cost = room, gram.subproblem_cost(room)
 
     def grow(self, state: State, size: int) -> bool:
         """Add the best column until there are `size`; False if no independent one is left.
@@ -225,7 +225,7 @@ class Foresight:
         gram = self._gram
         if not isinstance(gram, ColumnGram) or self._poor >= MOST_POOR:
             return False
-        return (self._target - state.size) * gram.batch_saves > self._cost
+        return (self._target - state.size) * gram.batch_saving > self._cost
 
     def _fetch(self, state: State, column: int) -> None:
         """Fetch a column, and with it those that will probably follow."""
@@ -236,8 +236,8 @@ class Foresight:
             working.fill([state.support, highest(state.gains(), working.size)])
         ahead = make_state(working.small, self._target)
         follow: list[int] = []
-        if ahead.load(working.inside(state.support)):
+        if ahead.load(working.to_local(state.support)):
             # A guess that was wrong early is followed by one that looks twice as far, no further.
             grow(ahead, min(self._target, state.size + 2 * served))
-            follow = working.outside(ahead.support[state.size :])
+            follow = working.to_global(ahead.support[state.size :])
         self._gram.prefetch(np.array([column, *follow], dtype=np.intp))

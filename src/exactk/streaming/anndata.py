@@ -9,20 +9,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from exactk.data.anndata import Cells
-from exactk.data.targets import code_target, is_missing
+from exactk.data.anndata import AnnDataParts
+from exactk.data.targets import encode_target, is_missing
 from exactk.errors import InputError
 from exactk.streaming.arrow import rows_per_block
 from exactk.streaming.base import (
     Block,
-    Coded,
-    Fold,
+    EncodedLabels,
+    Location,
     OnRows,
     Part,
-    Place,
+    Reducer,
     Stream,
     fold_part,
-    opened,
+    unwrap,
 )
 from exactk.streaming.partitions import kind_of
 from exactk.types import Floats
@@ -55,7 +55,7 @@ class CellStream(Stream):
     # Labels are what `obs` says they are: they are never read again as text.
     widen = False
 
-    def __init__(self, cells: Cells, task: str = "auto", source: str = "adata") -> None:
+    def __init__(self, cells: AnnDataParts, task: str = "auto", source: str = "adata") -> None:
         y = np.asarray(cells.y)
         self.n_rows = int(cells.X.shape[0])
         if y.ndim not in (1, 2) or len(y) != self.n_rows:
@@ -85,9 +85,9 @@ class CellStream(Stream):
         """How to give it more memory, for messages."""
         return f"{super().raise_limit}, read the cells into memory with adata.to_memory()"
 
-    def reduce(self, fold: Fold[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
+    def reduce(self, fold: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
         whole = fold_part(fold, self._blocks(on_rows))
-        return opened(whole)
+        return unwrap(whole)
 
     def _blocks(self, on_rows: OnRows | None) -> Iterator[Block]:
         assert self.n_rows is not None
@@ -95,7 +95,7 @@ class CellStream(Stream):
         for start in range(0, self.n_rows, step):
             rows = slice(start, min(start + step, self.n_rows))
             weights = None if self._weights is None else self._weights[rows]
-            place = Place(self._source, 0, start)
+            place = Location(self._source, 0, start)
             yield Block(self._features(rows), self._target(rows), weights, place)
             if on_rows is not None:
                 on_rows(rows.stop, self.n_rows)
@@ -109,13 +109,13 @@ class CellStream(Stream):
         # A copy: whoever gets a block may overwrite it, and X may be in memory.
         return np.array(X, dtype=np.float64, order="F")
 
-    def _target(self, rows: slice) -> npt.NDArray[Any] | Coded:
+    def _target(self, rows: slice) -> npt.NDArray[Any] | EncodedLabels:
         if self.y_kind != "text":
             part: npt.NDArray[Any] = self._y[rows]
             return part
         # Only labels that occur: others may be of cells that weigh nothing.
         used, codes = np.unique(self._y[rows], return_inverse=True)
-        return Coded(codes.astype(np.intp), [self._labels[code] for code in used])
+        return EncodedLabels(codes.astype(np.intp), [self._labels[code] for code in used])
 
 
 def _sorted_labels(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
@@ -123,7 +123,7 @@ def _sorted_labels(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[n
     # A part of a table may have one label only, which a whole one may not.
     if len(set(y.tolist())) == 1 and not is_missing(y[0]):
         return y[:1], np.zeros(len(y), dtype=np.intp)
-    coded = code_target(y, "classification")
+    coded = encode_target(y, "classification")
     assert coded.classes is not None
     assert coded.codes is not None
     return coded.classes, coded.codes

@@ -14,17 +14,17 @@ import numpy.typing as npt
 from exactk.data.arrow import (
     check_roles,
     choose_features,
+    decode_column,
     is_number,
     is_text,
     named_features,
-    plain,
     plain_type,
 )
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.streaming.base import (
     Block,
-    Coded,
-    Place,
+    EncodedLabels,
+    Location,
 )
 from exactk.types import Floats
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "Layout",
     "MissingError",
+    "Roles",
     "blocks_of",
     "cut",
     "fill",
     "finish_block",
-    "lay_out",
     "named_features",
+    "resolve_roles",
     "rows_per_block",
     "target_kind",
     "to_block",
@@ -62,7 +62,7 @@ class MissingError(InputError):
 
 
 @dataclass(frozen=True)
-class Layout:
+class Roles:
     """Which columns of a table are what.
 
     Attributes
@@ -91,7 +91,7 @@ def rows_per_block(n_features: int) -> int:
     return min(MOST_ROWS, max(FEWEST_ROWS, BLOCK_BYTES // (8 * max(1, n_features))))
 
 
-def lay_out(
+def resolve_roles(
     schema: pa.Schema,
     target: str | Sequence[str],
     *,
@@ -99,7 +99,7 @@ def lay_out(
     drop: Sequence[str] = (),
     weights: str | None = None,
     task: str = "auto",
-) -> Layout:
+) -> Roles:
     """Settle which columns of a table are what, and check their types.
 
     Parameters
@@ -138,12 +138,12 @@ def lay_out(
     repeated = [name for name, count in Counter(known).items() if count > 1]
     if repeated:
         raise InputError(
-            f"the table has more than one column named {listing(repeated)}; rename them"
+            f"the table has more than one column named {join_items(repeated)}; rename them"
         )
     check_roles(known, targets, weights, drop)
     features = choose_features(schema, columns, {*targets, weights, *drop})
     _refuse_wrong_types(schema, features, weights)
-    return Layout(features, targets, weights, _kind_of_targets(schema, targets, task))
+    return Roles(features, targets, weights, _kind_of_targets(schema, targets, task))
 
 
 def _refuse_wrong_types(schema: pa.Schema, features: Sequence[str], weights: str | None) -> None:
@@ -154,7 +154,7 @@ def _refuse_wrong_types(schema: pa.Schema, features: Sequence[str], weights: str
         shown = ", ".join(sorted({str(kinds[name]) for name in wrong})[:3])
         count = "1 feature column is" if len(wrong) == 1 else f"{len(wrong)} feature columns are"
         raise InputError(
-            f"{count} not numeric ({shown}): {listing(wrong)}; drop them, or recode"
+            f"{count} not numeric ({shown}): {join_items(wrong)}; drop them, or recode"
             f"{_why_not(kinds[name] for name in wrong)}"
         )
     if weights is not None and not is_number(plain_type(kinds[weights])):
@@ -207,7 +207,7 @@ def _kind_of_targets(schema: pa.Schema, targets: Sequence[str], task: str) -> st
     return kinds[0]
 
 
-def blocks_of(batches: Iterable[pa.RecordBatch], layout: Layout, place: Place) -> Iterator[Block]:
+def blocks_of(batches: Iterable[pa.RecordBatch], layout: Roles, place: Location) -> Iterator[Block]:
     """Make blocks of a useful size of the batches of one part of a table, whatever their sizes.
 
     Parameters
@@ -219,7 +219,7 @@ def blocks_of(batches: Iterable[pa.RecordBatch], layout: Layout, place: Place) -
     """
     first = place.first_row
     for group in cut(batches, repeat(rows_per_block(len(layout.features)))):
-        block = to_block(group, layout, Place(place.source, place.part, first))
+        block = to_block(group, layout, Location(place.source, place.part, first))
         first += len(block.X)
         yield block
 
@@ -252,7 +252,7 @@ def cut(batches: Iterable[pa.RecordBatch], sizes: Iterable[int]) -> Iterator[lis
 
 
 def to_block(
-    batches: pa.RecordBatch | Sequence[pa.RecordBatch], layout: Layout, place: Place
+    batches: pa.RecordBatch | Sequence[pa.RecordBatch], layout: Roles, place: Location
 ) -> Block:
     """Make one block of one or several batches.
 
@@ -287,8 +287,8 @@ def fill(
     blocks: Sequence[Floats],
     pieces: Sequence[pa.RecordBatch],
     columns: Iterable[int],
-    layout: Layout,
-    place: Place,
+    layout: Roles,
+    place: Location,
 ) -> None:
     """Copy some of the features into their columns of the blocks that the rows go to, in turn."""
     spans = _spans([len(X) for X in blocks], [piece.num_rows for piece in pieces])
@@ -308,7 +308,7 @@ def _spread(
     pieces: Sequence[pa.RecordBatch],
     spans: Sequence[Sequence[tuple[int, slice, slice]]],
     name: str,
-    place: Place,
+    place: Location,
 ) -> None:
     """Copy one feature into its column of several blocks."""
     start = 0
@@ -336,7 +336,7 @@ def _spans(blocks: Sequence[int], pieces: Sequence[int]) -> list[list[tuple[int,
 
 
 def finish_block(
-    X: Floats, pieces: Sequence[pa.RecordBatch], layout: Layout, place: Place
+    X: Floats, pieces: Sequence[pa.RecordBatch], layout: Roles, place: Location
 ) -> Block:
     """Put the target and the weights of the same rows beside the features."""
     weights = None
@@ -346,7 +346,7 @@ def finish_block(
     return Block(X, _target(pieces, layout, place, len(X)), weights, place)
 
 
-def _fill(out: Floats, pieces: Sequence[pa.RecordBatch], name: str, place: Place) -> None:
+def _fill(out: Floats, pieces: Sequence[pa.RecordBatch], name: str, place: Location) -> None:
     """Copy one column of numbers."""
     start = 0
     for piece in pieces:
@@ -355,8 +355,8 @@ def _fill(out: Floats, pieces: Sequence[pa.RecordBatch], name: str, place: Place
         start = stop
 
 
-def _numbers(column: Any, name: str, place: Place, start: int) -> npt.NDArray[Any]:
-    column = plain(column)
+def _numbers(column: Any, name: str, place: Location, start: int) -> npt.NDArray[Any]:
+    column = decode_column(column)
     if not is_number(column.type):
         raise InputError(
             f"column {name!r} of {place.source} is {column.type}; it must hold numbers"
@@ -366,7 +366,7 @@ def _numbers(column: Any, name: str, place: Place, start: int) -> npt.NDArray[An
     return values
 
 
-def _refuse_nulls(column: Any, name: str, place: Place, start: int) -> None:
+def _refuse_nulls(column: Any, name: str, place: Location, start: int) -> None:
     if column.null_count:
         row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
         error = MissingError(
@@ -378,8 +378,8 @@ def _refuse_nulls(column: Any, name: str, place: Place, start: int) -> None:
 
 
 def _target(
-    pieces: Sequence[pa.RecordBatch], layout: Layout, place: Place, n_rows: int
-) -> npt.NDArray[Any] | Coded:
+    pieces: Sequence[pa.RecordBatch], layout: Roles, place: Location, n_rows: int
+) -> npt.NDArray[Any] | EncodedLabels:
     if layout.y_kind == "text":
         return _labels(pieces, layout.targets[0], place)
     if layout.y_kind == "float":
@@ -401,7 +401,7 @@ def _target(
     return np.concatenate(parts)
 
 
-def _labels(pieces: Sequence[pa.RecordBatch], name: str, place: Place) -> Coded:
+def _labels(pieces: Sequence[pa.RecordBatch], name: str, place: Location) -> EncodedLabels:
     """Codes and labels of a column of text; only labels that occur are listed."""
     import pyarrow as pa
 
@@ -415,7 +415,7 @@ def _labels(pieces: Sequence[pa.RecordBatch], name: str, place: Place) -> Coded:
             )
         # A null may also stand in the dictionary, where it is not counted.
         if not pa.types.is_dictionary(column.type) or column.dictionary.null_count:
-            column = plain(column)
+            column = decode_column(column)
         _refuse_nulls(column, name, place, start)
         if pa.types.is_string_view(column.type):
             column = column.cast(pa.large_string())
@@ -429,4 +429,4 @@ def _labels(pieces: Sequence[pa.RecordBatch], name: str, place: Place) -> Coded:
         to[used] = [known.setdefault(label, len(known)) for label in labels]
         codes.append(to[held])
         start += piece.num_rows
-    return Coded(np.concatenate(codes), list(known))
+    return EncodedLabels(np.concatenate(codes), list(known))

@@ -20,15 +20,15 @@ from exactk.types import Floats, Indices
 
 __all__ = [
     "Block",
-    "Coded",
-    "Fold",
+    "EncodedLabels",
+    "Location",
     "OnRows",
-    "Place",
-    "Refused",
+    "PartitionError",
+    "Reducer",
     "Stream",
     "fold_part",
     "merge_parts",
-    "opened",
+    "unwrap",
 ]
 
 # Told how many rows were read, and of how many if that is known.
@@ -39,7 +39,7 @@ Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """Where a block of rows lies.
 
     Attributes
@@ -69,7 +69,7 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class EncodedLabels:
     """A column of labels: which of a short list each row has."""
 
     codes: Indices
@@ -92,12 +92,12 @@ class Block:
     """
 
     X: Floats
-    y: npt.NDArray[Any] | Coded
+    y: npt.NDArray[Any] | EncodedLabels
     weights: Floats | None
-    place: Place
+    place: Location
 
 
-class Fold(ABC, Generic[State, Part]):
+class Reducer(ABC, Generic[State, Part]):
     """A computation over blocks: pickled, sent to where the rows are, and merged.
 
     ``begin`` makes a state, ``add`` changes it block by block, ``close`` makes of it what is sent
@@ -130,7 +130,7 @@ class Fold(ABC, Generic[State, Part]):
 
 
 @dataclass(frozen=True, eq=False)
-class Refused:
+class PartitionError:
     """Bad input found by a worker, on its way home: a cluster would retry what is raised."""
 
     error: InputError
@@ -155,7 +155,7 @@ class Stream(ABC):
         The method of `Problem` that takes such tables, and their memory limit.
     """
 
-    door: ClassVar[str] = "from_stream"
+    hint: ClassVar[str] = "from_stream"
     feature_names: tuple[str, ...]
     target: str | None = None
     y_kind: str = "float"
@@ -170,10 +170,10 @@ class Stream(ABC):
     @property
     def raise_limit(self) -> str:
         """How to give it more memory, for messages."""
-        return f"raise it, as in Problem.{self.door}(memory_limit=...)"
+        return f"raise it, as in Problem.{self.hint}(memory_limit=...)"
 
     @abstractmethod
-    def reduce(self, fold: Fold[Any, Part], on_rows: OnRows | None = None) -> Part:
+    def reduce(self, fold: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:
         """Pass over the table once.
 
         Parameters
@@ -194,7 +194,7 @@ class Stream(ABC):
         """
 
 
-def fold_part(fold: Fold[Any, Part], blocks: Iterable[Block]) -> Part | Refused | None:
+def fold_part(fold: Reducer[Any, Part], blocks: Iterable[Block]) -> Part | PartitionError | None:
     """Fold the blocks of one part of a table; bad input is returned and not raised."""
     state, place = fold.begin(), (0, 0)
     try:
@@ -203,38 +203,38 @@ def fold_part(fold: Fold[Any, Part], blocks: Iterable[Block]) -> Part | Refused 
             fold.add(state, block)
         return fold.close(state)
     except InputError as error:
-        return Refused(error, place)
+        return PartitionError(error, place)
 
 
 def merge_parts(
-    fold: Fold[Any, Part], parts: Iterable[Part | Refused | None]
-) -> Part | Refused | None:
+    fold: Reducer[Any, Part], parts: Iterable[Part | PartitionError | None]
+) -> Part | PartitionError | None:
     """Merge what parts have come to; of those refused the first in the table is kept."""
-    whole: Part | Refused | None = None
+    whole: Part | PartitionError | None = None
     for part in parts:
         if part is None:
             continue
-        if isinstance(part, Refused):
-            if not isinstance(whole, Refused) or part.place < whole.place:
+        if isinstance(part, PartitionError):
+            if not isinstance(whole, PartitionError) or part.place < whole.place:
                 whole = part
         elif whole is None:
             whole = part
-        elif not isinstance(whole, Refused):
+        elif not isinstance(whole, PartitionError):
             whole = _merged(fold, whole, part)
     return whole
 
 
-def _merged(fold: Fold[Any, Part], one: Part, other: Part) -> Part | Refused:
+def _merged(fold: Reducer[Any, Part], one: Part, other: Part) -> Part | PartitionError:
     try:
         return fold.merge(one, other)
     except InputError as error:
         # Labels of two kinds, for example: no single place is to blame.
-        return Refused(error, (0, 0))
+        return PartitionError(error, (0, 0))
 
 
-def opened(whole: Part | Refused | None) -> Part:
+def unwrap(whole: Part | PartitionError | None) -> Part:
     """Return what a pass has come to, or raise what it was refused for."""
-    if isinstance(whole, Refused):
+    if isinstance(whole, PartitionError):
         raise whole.error
     if whole is None:
         raise InputError("the table has no rows of non-zero weight")

@@ -8,23 +8,23 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from exactk.data.arrow import is_number, is_text
-from exactk.data.files import needs_pyarrow, unreadable
-from exactk.errors import InputError, listing
+from exactk.data.files import read_error, require_pyarrow
+from exactk.errors import InputError, join_items
 from exactk.streaming.arrow import cut
-from exactk.streaming.base import Place
+from exactk.streaming.base import Location
 from exactk.streaming.csv import typed_batches
 from exactk.streaming.files import folder_columns, refuse_repeated
 from exactk.streaming.folders import Paths, find_files
 from exactk.streaming.formats import (
     TableFile,
     arrow_batches,
-    examine,
+    read_schema,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TableColumns", "open_columns", "wider"]
+__all__ = ["TableColumns", "open_columns", "promote_type"]
 
 # Bytes of a batch, about, and the least and the most rows of one.
 BATCH_BYTES = 2**25
@@ -67,7 +67,7 @@ class TableColumns:
         for file, schema in zip(self.files, self.schemas, strict=True):
             missing = [name for name in names if name not in {*schema.names, *file.constants}]
             if missing:
-                raise InputError(f"table {file.path!r} lacks the column {listing(missing)}")
+                raise InputError(f"table {file.path!r} lacks the column {join_items(missing)}")
             for name in names:
                 if name in file.constants:
                     kind = pa.scalar(file.constants[name]).type
@@ -99,7 +99,7 @@ class TableColumns:
 
     def batches(
         self, types: dict[str, Any], *, widen: Collection[str] = (), nulls: bool = True
-    ) -> Iterator[tuple[Place, pa.RecordBatch]]:
+    ) -> Iterator[tuple[Location, pa.RecordBatch]]:
         """Give the columns in batches of a useful size, with the place of the first row.
 
         Parameters
@@ -118,12 +118,12 @@ class TableColumns:
         for part, file in enumerate(self.files):
             file.check_unchanged()
             first, inside = 0, [name for name in types if name not in file.constants]
-            with unreadable(file.path):
+            with read_error(file.path):
                 for group in cut(_read(file, inside, types, rows, widen, nulls), repeat(rows)):
                     table = pa.Table.from_batches(group).combine_chunks()
                     columns = [_column(table, name, kind, file) for name, kind in types.items()]
                     batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-                    yield Place(file.path, part, first), batch
+                    yield Location(file.path, part, first), batch
                     first += batch.num_rows
 
 
@@ -135,9 +135,9 @@ def open_columns(paths: Paths) -> TableColumns:
     paths : path, or sequence of paths
         As in `exactk.streaming.files.open_files`.
     """
-    needs_pyarrow()
+    require_pyarrow()
     found = find_files(paths)
-    looked = [examine(one) for one in found]
+    looked = [read_schema(one) for one in found]
     for file, schema in looked:
         refuse_repeated(file.path, schema)
     extra = folder_columns(found, looked[0][1])
@@ -149,7 +149,7 @@ def open_columns(paths: Paths) -> TableColumns:
     return TableColumns(files, schemas, (*schemas[0].names, *extra))
 
 
-def wider(kind: Any) -> Any:
+def promote_type(kind: Any) -> Any:
     """Return the type to read a column of text as whose values do not fit this one.
 
     Examples

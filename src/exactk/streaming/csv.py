@@ -13,7 +13,7 @@ from exactk.data.files import (
     suffix_of,
 )
 from exactk.errors import InputError
-from exactk.streaming.arrow import Layout
+from exactk.streaming.arrow import Roles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = [
     "WIDER",
     "OtherKindError",
+    "bool_columns",
     "text_batches",
     "text_schema",
-    "truths_in",
     "typed_batches",
 ]
 
@@ -77,14 +77,14 @@ def _opened(
     )
 
 
-def truths_in(schema: pa.Schema) -> frozenset[str]:
+def bool_columns(schema: pa.Schema) -> frozenset[str]:
     """Return the names of the columns that hold true and false."""
     import pyarrow as pa
 
     return frozenset(field.name for field in schema if pa.types.is_boolean(field.type))
 
 
-def _types(layout: Layout, truths: Collection[str]) -> dict[str, Any]:
+def _types(layout: Roles, truths: Collection[str]) -> dict[str, Any]:
     import pyarrow as pa
 
     of = {"text": pa.string(), "bool": pa.bool_(), "int": pa.int64(), "float": pa.float64()}
@@ -96,7 +96,7 @@ def _types(layout: Layout, truths: Collection[str]) -> dict[str, Any]:
 
 
 def text_batches(
-    path: str, layout: Layout, names: Sequence[str], truths: Collection[str], *, widen: bool
+    path: str, layout: Roles, names: Sequence[str], truths: Collection[str], *, widen: bool
 ) -> Iterator[pa.RecordBatch]:
     """Read a file of text in batches.
 

@@ -24,14 +24,14 @@ from exactk.errors import InputError
 from exactk.native.threads import one_blas_thread
 from exactk.streaming.arrow import named_features
 from exactk.streaming.base import (
-    Fold,
     OnRows,
     Part,
-    Refused,
+    PartitionError,
+    Reducer,
     Stream,
     fold_part,
     merge_parts,
-    opened,
+    unwrap,
 )
 from exactk.streaming.partitions import PartitionReader, is_plain_array, kind_of
 
@@ -39,10 +39,9 @@ __all__ = [
     "DaskStream",
     "GivenTarget",
     "Parts",
+    "align_partitions",
     "aligned",
     "check_weights",
-    "counted",
-    "in_step",
     "is_array",
     "is_frame",
     "is_framed",
@@ -50,6 +49,7 @@ __all__ = [
     "open_dask",
     "partitions",
     "refuse_blocks",
+    "with_row_counts",
 ]
 
 
@@ -99,7 +99,7 @@ def partitions(collection: Any) -> Parts:
     )
 
 
-def counted(table: Parts, collection: Any) -> Parts:
+def with_row_counts(table: Parts, collection: Any) -> Parts:
     """Count the rows of partitions of unknown sizes: a pass, over one column where there are."""
     import dask
 
@@ -113,7 +113,7 @@ def counted(table: Parts, collection: Any) -> Parts:
     return Parts(table.delayed, dask.compute(*(dask.delayed(len)(part) for part in parts)))
 
 
-def in_step(collection: Any, others: dict[str, Any]) -> tuple[Parts, dict[str, list[Any]]]:
+def align_partitions(collection: Any, others: dict[str, Any]) -> tuple[Parts, dict[str, list[Any]]]:
     """Cut a dataframe, and the series and frames that go with it, into the same partitions.
 
     Left to itself Dask may cut each in its own way: a column of a folder of Parquet is less to
@@ -270,7 +270,7 @@ LARGE_PART = 2**25
 class _Job:
     """What every task needs: one object in the graph, however many partitions there are."""
 
-    fold: Fold[Any, Any]
+    fold: Reducer[Any, Any]
     reader: PartitionReader
 
 
@@ -299,15 +299,15 @@ class DaskStream(Stream):
         self.n_rows = n_rows
         self._reader, self._sides = reader, sides
 
-    def reduce(self, fold: Fold[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
+    def reduce(self, fold: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
         import dask
 
         (whole,) = dask.compute(self._tree(fold), traverse=False)
         if on_rows is not None and self.n_rows is not None:
             on_rows(self.n_rows, self.n_rows)
-        return opened(whole)
+        return unwrap(whole)
 
-    def _tree(self, fold: Fold[Any, Any]) -> Any:
+    def _tree(self, fold: Reducer[Any, Any]) -> Any:
         """Return the delayed result of a pass."""
         import dask
         from dask.delayed import Delayed
@@ -339,7 +339,7 @@ def fold_partition(job: _Job, number: int, X: Any, y: Any, weights: Any) -> Any:
     """Fold one partition: a task."""
     with one_blas_thread():
         part = fold_part(job.fold, job.reader.blocks(number, X, y, weights))
-    if isinstance(part, Refused) and part.place[0] != number:
+    if isinstance(part, PartitionError) and part.place[0] != number:
         # Refused before its first block, which would have said where it is.
         return replace(part, place=(number, 0))
     return part
@@ -416,9 +416,9 @@ def open_dask(
         table = partitions(collection)
     else:
         framed = {what: values for what, values in beside.items() if is_framed(values)}
-        table, together = in_step(collection, framed)
+        table, together = align_partitions(collection, framed)
     if any(values is not None and not is_dask(values) for values in beside.values()):
-        table = counted(table, collection)
+        table = with_row_counts(table, collection)
     sides = [
         together.get(what)
         or ([None] * len(table.delayed) if values is None else aligned(values, table, what))

@@ -9,20 +9,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from exactk.data.arrow import pandas_index, plain_type
-from exactk.data.files import needs_pyarrow
-from exactk.errors import InputError, listing
+from exactk.data.files import require_pyarrow
+from exactk.errors import InputError, join_items
 from exactk.native.loader import threads_allowed
 from exactk.streaming.arrow import (
-    Layout,
-    lay_out,
+    Roles,
+    resolve_roles,
     target_kind,
 )
 from exactk.streaming.base import (
-    Fold,
     OnRows,
-    Refused,
+    PartitionError,
+    Reducer,
     Stream,
-    opened,
+    unwrap,
 )
 from exactk.streaming.csv import WIDER, OtherKindError
 from exactk.streaming.folders import (
@@ -32,7 +32,7 @@ from exactk.streaming.folders import (
 )
 from exactk.streaming.formats import (
     TableFile,
-    examine,
+    read_schema,
     windows_of,
 )
 from exactk.streaming.parallel_fold import (
@@ -70,7 +70,7 @@ class FileStream(Stream):
     def __init__(
         self,
         files: Sequence[TableFile],
-        layout: Layout,
+        layout: Roles,
         *,
         widen: bool = False,
         threads: int | None = None,
@@ -83,7 +83,7 @@ class FileStream(Stream):
         known = [count for count in counts if count is not None]
         self.n_rows = sum(known) if len(known) == len(counts) else None
 
-    def _take(self, layout: Layout) -> None:
+    def _take(self, layout: Roles) -> None:
         self.layout, self.feature_names, self.y_kind = layout, layout.features, layout.y_kind
 
     def with_text_labels(self) -> FileStream:
@@ -93,16 +93,16 @@ class FileStream(Stream):
         layout = replace(self.layout, y_kind="text")
         return FileStream(self.files, layout, threads=self.threads)
 
-    def reduce(self, fold: Fold[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
+    def reduce(self, fold: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
         threads = self.threads or threads_allowed()
         rows = window_rows(self.n_features, threads, fold.n_matrices)
         while True:
             try:
-                whole: Part | Refused | None = fold_windows(
+                whole: Part | PartitionError | None = fold_windows(
                     self._windows(threads, rows), self.layout, fold,
                     threads=threads, on_rows=on_rows, total=self.n_rows,
                 )  # fmt: skip
-                return opened(whole)
+                return unwrap(whole)
             except OtherKindError:
                 self._take(replace(self.layout, y_kind=WIDER[self.layout.y_kind]))
 
@@ -160,9 +160,9 @@ def open_files(
     >>> stream.feature_names, stream.y_kind, len(stream.files)
     (('height',), 'text', 2)
     """
-    needs_pyarrow()
+    require_pyarrow()
     found = find_files(paths)
-    looked = [examine(one) for one in found]
+    looked = [read_schema(one) for one in found]
     files = [file for file, _ in looked]
     schemas = [schema for _, schema in looked]
     for file, schema in looked:
@@ -177,7 +177,7 @@ def open_files(
     schema = _common(files, schemas, named, set(drop), targets)
     for name, values in extra.items():
         schema = schema.append(_field(name, values))
-    layout = lay_out(schema, target, columns=columns, drop=drop, weights=weights, task=task)
+    layout = resolve_roles(schema, target, columns=columns, drop=drop, weights=weights, task=task)
     guessed = files[0].kind == "text" and task != "regression" and len(targets) == 1
     return FileStream(files, layout, widen=guessed)
 
@@ -189,7 +189,7 @@ def refuse_repeated(path: str, schema: pa.Schema) -> None:
     repeated = [name for name, count in Counter(schema.names).items() if count > 1]
     if repeated:
         raise InputError(
-            f"table {path!r} has more than one column named {listing(repeated)}; rename them"
+            f"table {path!r} has more than one column named {join_items(repeated)}; rename them"
         )
 
 
@@ -199,8 +199,8 @@ def folder_columns(found: Sequence[Found], schema: pa.Schema) -> dict[str, list[
     for one in found:
         if one.folders.keys() != names.keys():
             raise InputError(
-                f"the folders of {one.path!r} spell out the columns {listing(one.folders)}, those "
-                f"of {found[0].path!r} {listing(names)}"
+                f"the folders of {one.path!r} spell out the columns {join_items(one.folders)}, those "
+                f"of {found[0].path!r} {join_items(names)}"
             )
     columns: dict[str, list[Any]] = {}
     for name in names:
@@ -271,11 +271,11 @@ def _check_columns(
     index = pandas_index(schema)
     missing = [name for name in sorted(wanted - out) if name not in schema.names]
     if missing:
-        raise InputError(f"table {file.path!r} lacks the column {listing(missing)} of {first!r}")
+        raise InputError(f"table {file.path!r} lacks the column {join_items(missing)} of {first!r}")
     more = [name for name in schema.names if name not in wanted | out | index]
     if all_of_them and more:
         raise InputError(
-            f"table {file.path!r} has the column {listing(more)}, which {first!r} has not; drop "
+            f"table {file.path!r} has the column {join_items(more)}, which {first!r} has not; drop "
             f"it, or name the columns that are features"
         )
 

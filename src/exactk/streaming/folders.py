@@ -12,12 +12,12 @@ from urllib.parse import unquote
 
 from exactk.data.files import (
     KINDS,
+    list_suffixes,
     refuse_pipe,
     refuse_semicolons,
-    spell_suffixes,
     suffix_of,
 )
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 
 __all__ = ["Found", "Paths", "find_files", "is_pattern"]
 
@@ -86,7 +86,9 @@ def find_files(paths: Paths) -> list[Found]:
         path for path, n in Counter(os.path.realpath(f.path) for f in files).items() if n > 1
     ]
     if repeated:
-        raise InputError(f"{listing(repeated)} is given more than once: its rows would count twice")
+        raise InputError(
+            f"{join_items(repeated)} is given more than once: its rows would count twice"
+        )
     first = files[0]
     for found in files:
         if found.kind != first.kind:
@@ -136,7 +138,7 @@ def _matching(pattern: str) -> Iterator[Found]:
 def _in_folder(folder: str) -> Iterator[Found]:
     names = sorted(_walk(folder))
     if not names:
-        raise InputError(f"folder {folder!r} holds no table; give one with {spell_suffixes()}")
+        raise InputError(f"folder {folder!r} holds no table; give one with {list_suffixes()}")
     for name in names:
         path = os.path.join(folder, name)
         try:

@@ -11,14 +11,14 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from exactk.data.arrow import open_arrow
-from exactk.data.files import unreadable
+from exactk.data.files import read_error
 from exactk.errors import InputError
-from exactk.streaming.arrow import Layout, cut
-from exactk.streaming.base import Place
+from exactk.streaming.arrow import Roles, cut
+from exactk.streaming.base import Location
 from exactk.streaming.csv import (
+    bool_columns,
     text_batches,
     text_schema,
-    truths_in,
 )
 from exactk.streaming.folders import Found
 from exactk.streaming.parallel_fold import Read, Window
@@ -26,7 +26,7 @@ from exactk.streaming.parallel_fold import Read, Window
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TableFile", "arrow_batches", "examine", "windows_of"]
+__all__ = ["TableFile", "arrow_batches", "read_schema", "windows_of"]
 
 # A row group is read column by column into its blocks where these take no more bytes than this, or
 # than pages and dictionaries would, were all columns read in step: of each column all of them, or
@@ -63,7 +63,7 @@ class TableFile:
     size: int
     changed: int
     constants: dict[str, Any] = field(default_factory=dict)
-    truths: frozenset[str] = frozenset()
+    bool_columns: frozenset[str] = frozenset()
 
     def check_unchanged(self) -> None:
         """Raise where the file is gone or another than it was."""
@@ -77,15 +77,15 @@ class TableFile:
             raise InputError(f"table {self.path!r} was changed while it was in use; start anew")
 
 
-def examine(found: Found) -> tuple[TableFile, pa.Schema]:
+def read_schema(found: Found) -> tuple[TableFile, pa.Schema]:
     """Look at a file: its columns with their types, and its rows where it says how many."""
-    with unreadable(found.path):
+    with read_error(found.path):
         facts = os.stat(found.path)
         schema, n_rows = _LOOKS[found.kind](found.path)
         _ = schema.names  # decoded here, so that a wrong encoding shows at once
     file = TableFile(found.path, found.kind, n_rows, facts.st_size, facts.st_mtime_ns)
     if found.kind == "text":
-        file = replace(file, truths=truths_in(schema))
+        file = replace(file, truths=bool_columns(schema))
     return file, schema
 
 
@@ -114,7 +114,7 @@ _LOOKS: dict[str, Callable[[str], tuple[pa.Schema, int | None]]] = {
 
 
 def windows_of(
-    file: TableFile, layout: Layout, part: int, threads: int, rows: int, *, widen: bool = False
+    file: TableFile, layout: Roles, part: int, threads: int, rows: int, *, widen: bool = False
 ) -> Iterator[Window]:
     """Give the rows of a file in windows.
 
@@ -131,18 +131,18 @@ def windows_of(
         Whether a target in text that turns out to be of another kind may be read as that.
     """
     file.check_unchanged()
-    place = Place(file.path, part, 0)
+    place = Location(file.path, part, 0)
     if file.kind == "Parquet":
         with _Parquet(file.path) as source:
             yield from _parquet_windows(source, file, layout, place, threads, rows)
         return
     names = [name for name in layout.columns if name not in file.constants]
-    with unreadable(file.path):
+    with read_error(file.path):
         batches: Iterable[pa.RecordBatch]
         if file.kind == "Arrow":
             batches = arrow_batches(file, names)
         else:
-            batches = text_batches(file.path, layout, names, file.truths, widen=widen)
+            batches = text_batches(file.path, layout, names, file.bool_columns, widen=widen)
         for group in cut(batches, repeat(rows)):
             n_rows = sum(len(batch) for batch in group)
             shares = _shares(layout, file, -(-len(names) // threads))
@@ -151,7 +151,7 @@ def windows_of(
                 for columns, rest in shares
             ]
             yield Window(n_rows, place, reads)
-            place = Place(place.source, part, place.first_row + n_rows)
+            place = Location(place.source, part, place.first_row + n_rows)
 
 
 def arrow_batches(file: TableFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -166,7 +166,7 @@ def arrow_batches(file: TableFile, names: Sequence[str]) -> Iterator[pa.RecordBa
         yield batch
 
 
-def _shares(layout: Layout, file: TableFile, size: int) -> list[tuple[list[int], bool]]:
+def _shares(layout: Roles, file: TableFile, size: int) -> list[tuple[list[int], bool]]:
     """Split the features for reading; target, weights and constants go with the first share."""
     inside = [j for j, name in enumerate(layout.features) if name not in file.constants]
     outside = [j for j, name in enumerate(layout.features) if name in file.constants]
@@ -200,7 +200,7 @@ class _Parquet:
         self._free: list[Any] = []
         self._positions: dict[str, int] = {}
         self.metadata: Any = None
-        with unreadable(path):
+        with read_error(path):
             self.metadata = self.handle().metadata
 
     def __enter__(self) -> _Parquet:
@@ -266,7 +266,7 @@ class _Parquet:
 
 
 def _parquet_windows(
-    source: _Parquet, file: TableFile, layout: Layout, place: Place, threads: int, rows: int
+    source: _Parquet, file: TableFile, layout: Roles, place: Location, threads: int, rows: int
 ) -> Generator[Window, None, None]:
     def named(columns: Sequence[int], rest: bool) -> list[str]:
         names = [layout.features[j] for j in columns]
@@ -274,14 +274,14 @@ def _parquet_windows(
         return [name for name in names if name not in file.constants]
 
     def whole(groups: list[int], columns: Sequence[int], rest: bool) -> Iterable[pa.RecordBatch]:
-        with unreadable(file.path), source.borrowed() as handle:
+        with read_error(file.path), source.borrowed() as handle:
             table = handle.read_row_groups(groups, named(columns, rest), use_threads=False)
             return _completed(table.to_batches(), file, rest)
 
     def steps(
         groups: list[int], columns: Sequence[int], rest: bool
     ) -> Generator[list[pa.RecordBatch], None, None]:
-        with unreadable(file.path), source.borrowed() as handle:
+        with read_error(file.path), source.borrowed() as handle:
             batches = handle.iter_batches(rows, groups, named(columns, rest), use_threads=False)
             yield from cut(batches, repeat(rows))
 
@@ -302,7 +302,7 @@ def _parquet_windows(
                 Read(columns, rest, partial(whole, groups, columns, rest))
                 for columns, rest in _shares(layout, file, size)
             ]
-            yield Window(n_rows, Place(place.source, place.part, first), reads)
+            yield Window(n_rows, Location(place.source, place.part, first), reads)
         else:
             going = [
                 (columns, rest, steps(groups, columns, rest))
@@ -311,7 +311,7 @@ def _parquet_windows(
             for start in range(0, n_rows, rows):
                 yield Window(
                     min(rows, n_rows - start),
-                    Place(place.source, place.part, first + start),
+                    Location(place.source, place.part, first + start),
                     [
                         Read(columns, rest, partial(step, ongoing, rest))
                         for columns, rest, ongoing in going

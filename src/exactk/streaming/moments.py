@@ -14,22 +14,22 @@ from exactk.data.targets import MOST_WEIGHT, Task
 from exactk.errors import InputError
 from exactk.streaming.base import (
     Block,
-    Coded,
-    Fold,
+    EncodedLabels,
     OnRows,
+    Reducer,
     Stream,
 )
 from exactk.streaming.target_encoding import (
-    Coding,
     FractionsError,
     Labels,
+    TargetEncoding,
     check_found,
     check_number,
-    choose_coding,
+    choose_encoding,
 )
 from exactk.types import Floats
 
-__all__ = ["MomentsFold", "check_block", "merge_found", "outputs", "stream_moments"]
+__all__ = ["MomentsReducer", "check_block", "merge_found", "outputs", "stream_moments"]
 
 
 @dataclass
@@ -38,7 +38,7 @@ class _State:
     labels: Labels | None
 
 
-class MomentsFold(Fold[_State, Moments]):
+class MomentsReducer(Reducer[_State, Moments]):
     """Adds blocks up into `Moments`.
 
     Parameters
@@ -51,7 +51,9 @@ class MomentsFold(Fold[_State, Moments]):
         Its name.
     """
 
-    def __init__(self, names: tuple[str, ...], coding: Coding, target: str | None = None) -> None:
+    def __init__(
+        self, names: tuple[str, ...], coding: TargetEncoding, target: str | None = None
+    ) -> None:
         self.names, self.coding, self.target = names, coding, target
 
     def begin(self) -> _State:  # noqa: D102
@@ -68,9 +70,9 @@ class MomentsFold(Fold[_State, Moments]):
             return
         Y = outputs(block, self.coding, state.labels)
         if state.labels is not None:
-            state.accumulator.widen(len(state.labels))
+            state.accumulator.add_outputs(len(state.labels))
         with np.errstate(over="ignore", invalid="ignore"):
-            state.accumulator.absorb(block.X, Y, weights)
+            state.accumulator.update(block.X, Y, weights)
         if not state.accumulator.is_finite:
             refuse_values(block, self.names)
 
@@ -98,11 +100,11 @@ def merge_found(one: Moments | None, other: Moments | None) -> Moments | None:
     return one if other is None else one.merge(other, overwrite=True)
 
 
-def outputs(block: Block, coding: Coding, labels: Labels | None) -> Floats:
+def outputs(block: Block, coding: TargetEncoding, labels: Labels | None) -> Floats:
     """Return the target of a block as the columns of Y."""
     if labels is not None:
         return labels.one_hot(block)
-    if isinstance(block.y, Coded):
+    if isinstance(block.y, EncodedLabels):
         raise InputError(f"y holds labels in {block.place.source}, and numbers were asked for")
     Y = np.array(block.y, dtype=np.float64)
     _refuse_missing(Y, block)
@@ -124,7 +126,7 @@ def refuse_idle(block: Block, names: tuple[str, ...]) -> None:
     """Raise for values that are none in rows of weight zero."""
     if not np.isfinite(block.X).all():
         refuse_values(block, names)
-    if not isinstance(block.y, Coded) and block.y.dtype.kind == "f":
+    if not isinstance(block.y, EncodedLabels) and block.y.dtype.kind == "f":
         _refuse_missing(block.y, block)
 
 
@@ -191,10 +193,10 @@ def stream_moments(
     -------
     Moments
     """
-    coding = choose_coding(stream, task, classes)
+    coding = choose_encoding(stream, task, classes)
 
-    def read(coding: Coding) -> Moments:
-        fold = MomentsFold(stream.feature_names, coding, stream.target)
+    def read(coding: TargetEncoding) -> Moments:
+        fold = MomentsReducer(stream.feature_names, coding, stream.target)
         return stream.reduce(fold, on_rows)
 
     try:
@@ -202,7 +204,7 @@ def stream_moments(
     except FractionsError:
         if not coding.guessed:
             raise
-        coding = Coding(labels=False)
+        coding = TargetEncoding(labels=False)
         moments = read(coding)
     if moments.classes is not None:
         if coding.classes is None:

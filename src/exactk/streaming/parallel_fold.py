@@ -21,8 +21,8 @@ from exactk.errors import InputError
 from exactk.native.threads import one_blas_thread
 from exactk.streaming.arrow import (
     BLOCK_BYTES,
-    Layout,
     MissingError,
+    Roles,
     cut,
     fill,
     finish_block,
@@ -30,11 +30,11 @@ from exactk.streaming.arrow import (
 )
 from exactk.streaming.base import (
     Block,
-    Coded,
-    Fold,
+    EncodedLabels,
+    Location,
     OnRows,
-    Place,
-    Refused,
+    PartitionError,
+    Reducer,
     merge_parts,
 )
 from exactk.types import Floats
@@ -75,7 +75,7 @@ class Window:
     """Consecutive rows of one file, and the ways to their columns."""
 
     n_rows: int
-    place: Place
+    place: Location
     reads: Sequence[Read]
 
 
@@ -100,13 +100,13 @@ def window_rows(n_features: int, threads: int, n_matrices: int = 1) -> int:
 
 def fold_windows(
     windows: Generator[Window, None, None],
-    layout: Layout,
-    fold: Fold[Any, Part],
+    layout: Roles,
+    fold: Reducer[Any, Part],
     *,
     threads: int,
     on_rows: OnRows | None = None,
     total: int | None = None,
-) -> Part | Refused | None:
+) -> Part | PartitionError | None:
     """Fold a table that comes in windows.
 
     Parameters
@@ -177,7 +177,7 @@ def _crew(threads: int) -> Iterator[Callable[[Iterable[Task]], None]]:
 class _Frame:
     """The blocks of a window."""
 
-    def __init__(self, window: Window, layout: Layout, lanes: int, buffers: list[Floats]) -> None:
+    def __init__(self, window: Window, layout: Roles, lanes: int, buffers: list[Floats]) -> None:
         self._window, self._layout, self._lanes = window, layout, lanes
         d = len(layout.features)
         rounds = -(-window.n_rows // (lanes * rows_per_block(d)))
@@ -211,7 +211,7 @@ class _Frame:
         except InputError as error:
             self._flaws.append((first, 0, error))
 
-    def fold(self, fold: Fold[Any, Any], state: Any, lane: int) -> None:
+    def fold(self, fold: Reducer[Any, Any], state: Any, lane: int) -> None:
         """Fold the blocks of one lane."""
         for number in range(lane, len(self._blocks), self._lanes):
             try:
@@ -224,9 +224,9 @@ class _Frame:
                 self._flaws.append((self._place(number).first_row, 0, error))
                 return
 
-    def _place(self, number: int) -> Place:
+    def _place(self, number: int) -> Location:
         place = self._window.place
-        return Place(place.source, place.part, place.first_row + int(self._starts[number]))
+        return Location(place.source, place.part, place.first_row + int(self._starts[number]))
 
     def raise_first(self) -> None:
         """Raise the flaw that comes first in the table, if there is any."""
@@ -235,7 +235,7 @@ class _Frame:
 
 
 def _refuse_line_breaks(block: Block, target: str) -> None:
-    if isinstance(block.y, Coded) and any("\n" in label for label in block.y.labels):
+    if isinstance(block.y, EncodedLabels) and any("\n" in label for label in block.y.labels):
         raise InputError(
             f"target column {target!r} has a label with a line break in {block.place.source}; is "
             f"a quote left open?"

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.streaming.arrow import rows_per_block
 from exactk.streaming.base import (
     Block,
-    Coded,
-    Place,
+    EncodedLabels,
+    Location,
 )
 from exactk.types import Floats
 
@@ -102,7 +102,7 @@ class PartitionReader:
                 )
         step = rows_per_block(len(self.names))
         for start in range(0, len(X), step):
-            rows, place = slice(start, start + step), Place(source, number, start)
+            rows, place = slice(start, start + step), Location(source, number, start)
             weight = None
             if weights is not None:
                 weight = _floats(_cut(weights, rows), "the weights", source).reshape(-1)
@@ -125,7 +125,7 @@ class PartitionReader:
             return
         absent = [name for name in self.features if name not in X.columns]
         if absent:
-            raise InputError(f"{source} of X has no column {listing(absent)}")
+            raise InputError(f"{source} of X has no column {join_items(absent)}")
 
     def _features(self, rows: Any, source: str) -> Floats:
         if self.features is None:
@@ -138,7 +138,7 @@ class PartitionReader:
                 _floats(rows[label], f"column {name!r}", source)
             raise
 
-    def _target(self, values: Any, place: Place) -> npt.NDArray[Any] | Coded:
+    def _target(self, values: Any, place: Location) -> npt.NDArray[Any] | EncodedLabels:
         if self.n_outputs > 1:
             return _floats(values, "y", place.source)
         if values.ndim == 2:
@@ -175,7 +175,7 @@ def _floats(values: Any, what: str, source: str) -> Floats:
         raise InputError(f"{what} in {source} cannot be read as numbers: {error}") from error
 
 
-def _labels(values: Any, place: Place) -> Coded:
+def _labels(values: Any, place: Location) -> EncodedLabels:
     import pandas as pd
 
     try:
@@ -191,7 +191,7 @@ def _labels(values: Any, place: Place) -> Coded:
     labels = found.tolist()
     kinds = {type(label) for label in labels}
     if len(kinds) > 1 and not kinds <= {int, float}:
-        shown = listing(sorted(kind.__name__ for kind in kinds))
+        shown = join_items(sorted(kind.__name__ for kind in kinds))
         raise InputError(
             f"y mixes labels that cannot be sorted together in {place.source} ({shown}); make "
             f"them all strings or all numbers"
@@ -203,4 +203,4 @@ def _labels(values: Any, place: Place) -> Coded:
             f"y holds fractions as objects in {place.source}; make them numbers with "
             f"astype('float64')"
         )
-    return Coded(codes.astype(np.intp), labels)
+    return EncodedLabels(codes.astype(np.intp), labels)

@@ -16,21 +16,21 @@ import numpy as np
 
 from exactk.errors import InputError
 from exactk.streaming.arrow import (
-    Layout,
+    Roles,
     blocks_of,
-    lay_out,
+    resolve_roles,
     rows_per_block,
 )
 from exactk.streaming.base import (
-    Fold,
+    Location,
     OnRows,
     Part,
-    Place,
-    Refused,
+    PartitionError,
+    Reducer,
     Stream,
     fold_part,
     merge_parts,
-    opened,
+    unwrap,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ __all__ = [
     "FoldPartition",
     "MergeParts",
     "MixedError",
-    "Post",
+    "Sender",
     "SparkStream",
     "open_spark",
     "piece_bytes",
@@ -73,7 +73,7 @@ def piece_bytes(rows: int) -> int:
 
 
 @dataclass(frozen=True)
-class Post:
+class Sender:
     """How a task sends what it has come to: to one of some tasks, or (None) in shares to all."""
 
     receivers: int | None
@@ -136,23 +136,25 @@ def unpacked(pieces: Iterable[tuple[int, int, int, int, Any]]) -> Iterator[Any]:
 class FoldPartition:
     """The first stage: the rows of one partition become one part."""
 
-    fold: Fold[Any, Any]
+    fold: Reducer[Any, Any]
     read: tuple[str, ...]
-    layout: Layout
+    layout: Roles
     vector: str | None
-    post: Post
+    post: Sender
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Fold the rows of this task's partition."""
         number = _partition()
-        place = Place(f"partition {number}", number, 0)
+        place = Location(f"partition {number}", number, 0)
         part = fold_part(self.fold, blocks_of(self._named(batches, place), self.layout, place))
-        if isinstance(part, Refused):
+        if isinstance(part, PartitionError):
             # Rows that did not become a block are told with the place of the one before.
             part = replace(part, place=(number, part.place[1]))
         yield from self.post.send(part)
 
-    def _named(self, batches: Iterable[pa.RecordBatch], place: Place) -> Iterator[pa.RecordBatch]:
+    def _named(
+        self, batches: Iterable[pa.RecordBatch], place: Location
+    ) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         first = 0
@@ -164,7 +166,7 @@ class FoldPartition:
                 yield from self._spread(named, replace(place, first_row=first))
             first += batch.num_rows
 
-    def _spread(self, batch: pa.RecordBatch, place: Place) -> Iterator[pa.RecordBatch]:
+    def _spread(self, batch: pa.RecordBatch, place: Location) -> Iterator[pa.RecordBatch]:
         """Make a column of each entry of the vectors, for some rows at a time."""
         import pyarrow as pa
 
@@ -189,8 +191,8 @@ class FoldPartition:
 class MergeParts:
     """The later stages: the parts that reach one task become one part."""
 
-    fold: Fold[Any, Any]
-    post: Post
+    fold: Reducer[Any, Any]
+    post: Sender
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Merge the parts whose pieces reach this task."""
@@ -210,7 +212,7 @@ def _partition() -> int:
     return int(context.partitionId())
 
 
-def _check_lengths(vectors: Any, name: str, width: int, place: Place) -> None:
+def _check_lengths(vectors: Any, name: str, width: int, place: Location) -> None:
     import pyarrow.compute as pc
 
     lengths = pc.fill_null(pc.list_value_length(vectors), -1).to_numpy(zero_copy_only=False)
@@ -292,7 +294,7 @@ def open_spark(
         columns = [columns]
     vector = _vector_column(schema, columns, {*targets, weights, *drop})
     kinds = _arrow_schema(schema, vector)
-    layout = lay_out(kinds, target, columns=columns, drop=drop, weights=weights, task=task)
+    layout = resolve_roles(kinds, target, columns=columns, drop=drop, weights=weights, task=task)
     # By position, for names may hold dots, or differ by case alone, which Spark would not tell.
     numbered = df.toDF(*[f"c{i}" for i in range(len(schema.names))])
     read = layout.columns
@@ -323,14 +325,14 @@ class SparkStream(Stream):
     door = "from_spark"
 
     def __init__(
-        self, frame: DataFrame, read: tuple[str, ...], layout: Layout, vector: str | None = None
+        self, frame: DataFrame, read: tuple[str, ...], layout: Roles, vector: str | None = None
     ) -> None:
         self.frame, self.read, self.layout, self.vector = frame, read, layout, vector
         self.feature_names = layout.features
         self.target = layout.targets[0] if len(layout.targets) == 1 else None
         self.y_kind, self.n_outputs = layout.y_kind, len(layout.targets)
 
-    def reduce(self, fold: Fold[Any, Part], on_rows: OnRows | None = None) -> Part:
+    def reduce(self, fold: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:
         """Pass over the table once; Spark has a display of its own for how far it is."""
         session = self.frame.sparkSession
         piece = piece_bytes(
@@ -338,17 +340,17 @@ class SparkStream(Stream):
         )
         receivers = _receivers(_number(session, "spark.sql.shuffle.partitions", 200))
         folding = FoldPartition(
-            fold, self.read, self.layout, self.vector, Post(receivers[0], piece)
+            fold, self.read, self.layout, self.vector, Sender(receivers[0], piece)
         )
         parts = self.frame.mapInArrow(folding, PIECES)
         for now, after in zip(receivers, [*receivers[1:], None], strict=True):
-            merging = MergeParts(fold, Post(after, piece))
+            merging = MergeParts(fold, Sender(after, piece))
             # In the order of senders, so that a task that is run again rounds as it did before.
             gathered = _gathered(parts, now, session).sortWithinPartitions("sender", "start")
             parts = gathered.mapInArrow(merging, PIECES)
         found = _fetched(_gathered(parts, SHARES, session))
         whole = merge_parts(fold, found)
-        return opened(whole)
+        return unwrap(whole)
 
 
 def _fetched(shares: DataFrame, fetches: int = FETCHES) -> list[Any]:

@@ -13,18 +13,18 @@ from exactk.data.accumulate import MomentsAccumulator
 from exactk.data.moments import Moments
 from exactk.streaming.base import (
     Block,
-    Coded,
-    Fold,
+    EncodedLabels,
+    Reducer,
 )
 from exactk.streaming.moments import (
     check_block,
     merge_found,
     outputs,
 )
-from exactk.streaming.target_encoding import Coding, Labels
+from exactk.streaming.target_encoding import Labels, TargetEncoding
 from exactk.types import Floats
 
-__all__ = ["SplitFold", "row_hashes"]
+__all__ = ["SplitReducer", "row_hashes"]
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -41,7 +41,7 @@ def row_hashes(block: Block, seed: int) -> Hashes:
     out = np.full(len(block.X), int(seed) % 2**64, dtype=np.uint64)
     for column in block.X.T:
         _stir(out, column)
-    if isinstance(block.y, Coded):
+    if isinstance(block.y, EncodedLabels):
         of = [int.from_bytes(blake2b(str(v).encode(), digest_size=8).digest(), "big")
               for v in block.y.labels]  # fmt: skip
         out ^= np.array(of, dtype=np.uint64)[block.y.codes]
@@ -72,7 +72,7 @@ class _State:
     labels: Labels | None
 
 
-class SplitFold(Fold[_State, Sequence["Moments | None"]]):
+class SplitReducer(Reducer[_State, Sequence["Moments | None"]]):
     """Adds up the moments of each fold apart.
 
     Parameters
@@ -92,7 +92,7 @@ class SplitFold(Fold[_State, Sequence["Moments | None"]]):
     def __init__(
         self,
         names: tuple[str, ...],
-        coding: Coding,
+        coding: TargetEncoding,
         n_folds: int,
         seed: int,
         alone: int | None = None,
@@ -120,7 +120,7 @@ class SplitFold(Fold[_State, Sequence["Moments | None"]]):
             # Rows of a transpose are copied as they lie, and the copy is in Fortran order again.
             X = block.X.T.take(rows, axis=1).T
             weights = None if block.weights is None else block.weights[rows]
-            accumulator.absorb(X, Y[rows], weights)
+            accumulator.update(X, Y[rows], weights)
 
     def close(self, state: _State) -> Sequence[Moments | None] | None:  # noqa: D102
         if all(accumulator.is_empty for accumulator in state.accumulators):

@@ -9,22 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.data.targets import Task, refuse_amounts
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.streaming.base import (
     Block,
-    Coded,
+    EncodedLabels,
     Stream,
 )
 from exactk.types import Floats
 
 __all__ = [
-    "Coding",
     "FractionsError",
     "Labels",
+    "TargetEncoding",
     "check_classes",
     "check_found",
     "check_number",
-    "choose_coding",
+    "choose_encoding",
 ]
 
 
@@ -38,7 +38,7 @@ class FractionsError(InputError):
 
 
 @dataclass(frozen=True, eq=False)
-class Coding:
+class TargetEncoding:
     """How the target of a stream is read.
 
     Attributes
@@ -78,11 +78,11 @@ def check_classes(classes: Any) -> npt.NDArray[Any] | None:
         raise InputError(f"classes must be a list of two labels or more, not {classes!r}")
     distinct = np.unique(values)
     if len(distinct) != len(values):
-        raise InputError(f"classes names a label twice: {listing(values.tolist())}")
+        raise InputError(f"classes names a label twice: {join_items(values.tolist())}")
     return distinct
 
 
-def choose_coding(stream: Stream, task: Task, classes: Any = None) -> Coding:
+def choose_encoding(stream: Stream, task: Task, classes: Any = None) -> TargetEncoding:
     """Settle how the target of a stream is read: as `exactk.data.targets` has it for arrays."""
     if task not in ("auto", "classification", "regression"):
         raise InputError(f"task must be 'auto', 'classification' or 'regression', not {task!r}")
@@ -94,21 +94,21 @@ def choose_coding(stream: Stream, task: Task, classes: Any = None) -> Coding:
             raise InputError(
                 f"the target has {stream.n_outputs} columns; classes come in one column"
             )
-        return Coding(labels=False, n_outputs=stream.n_outputs)
+        return TargetEncoding(labels=False, n_outputs=stream.n_outputs)
     if task == "regression":
         if stream.y_kind == "text":
             raise InputError(
                 f"target {stream.target or 'y'!r} holds text, not the numbers of a regression"
             )
-        return Coding(labels=False)
+        return TargetEncoding(labels=False)
     guessed = task == "auto" and known is None
-    return Coding(labels=True, classes=known, guessed=guessed)
+    return TargetEncoding(labels=True, classes=known, guessed=guessed)
 
 
 class Labels:
     """The labels of one part of a table, in the order in which they were met."""
 
-    def __init__(self, coding: Coding) -> None:
+    def __init__(self, coding: TargetEncoding) -> None:
         self._coding = coding
         known = [] if coding.classes is None else coding.classes.tolist()
         self._codes: dict[Any, int] = {label: code for code, label in enumerate(known)}
@@ -125,8 +125,8 @@ class Labels:
         out[np.arange(len(out)), of[column.codes]] = 1.0
         return out
 
-    def _column(self, block: Block) -> Coded:
-        if isinstance(block.y, Coded):
+    def _column(self, block: Block) -> EncodedLabels:
+        if isinstance(block.y, EncodedLabels):
             return _counted(block.y, block.weights)
         y = block.y if block.weights is None else block.y[block.weights > 0]
         if y.dtype.kind == "f":
@@ -143,9 +143,9 @@ class Labels:
                     f"classes; use task='regression', or code the classes first"
                 )
         labels, codes = np.unique(block.y, return_inverse=True)
-        return _counted(Coded(codes.astype(np.intp), labels.tolist()), block.weights)
+        return _counted(EncodedLabels(codes.astype(np.intp), labels.tolist()), block.weights)
 
-    def _learn(self, column: Coded, block: Block) -> None:
+    def _learn(self, column: EncodedLabels, block: Block) -> None:
         new = [label for label in column.labels if label not in self._codes]
         if not new:
             return
@@ -154,7 +154,7 @@ class Labels:
             row = int(np.flatnonzero(np.isin(column.codes, codes))[0])
             raise InputError(
                 f"y holds the label {new[0]!r} ({block.place.rows(row, row + 1)}), which is not "
-                f"among the classes given: {listing(self._codes)}"
+                f"among the classes given: {join_items(self._codes)}"
             )
         check_number(len(self._codes) + len(new))
         for label in new:
@@ -167,7 +167,7 @@ class Labels:
         return np.array(labels, dtype=object if text else None)
 
 
-def _counted(column: Coded, weights: Floats | None) -> Coded:
+def _counted(column: EncodedLabels, weights: Floats | None) -> EncodedLabels:
     """Leave out labels that only rows of weight zero have: they create no class."""
     if weights is None or (weights > 0).all():
         return column
@@ -176,7 +176,7 @@ def _counted(column: Coded, weights: Floats | None) -> Coded:
         return column
     to = np.zeros(len(column.labels), dtype=np.intp)
     to[alive] = np.arange(len(alive))
-    return Coded(to[column.codes], [column.labels[code] for code in alive])
+    return EncodedLabels(to[column.codes], [column.labels[code] for code in alive])
 
 
 def check_number(n_classes: int) -> None:
@@ -188,7 +188,7 @@ def check_number(n_classes: int) -> None:
         )
 
 
-def check_found(classes: npt.NDArray[Any], n_rows: int, coding: Coding) -> None:
+def check_found(classes: npt.NDArray[Any], n_rows: int, coding: TargetEncoding) -> None:
     """Raise where the labels found in a pass are no classes."""
     if len(classes) < 2:
         only = f", {str(classes[0])!r}" if len(classes) else ""

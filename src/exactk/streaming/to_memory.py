@@ -10,8 +10,8 @@ import numpy.typing as npt
 from exactk.errors import InputError
 from exactk.streaming.base import (
     Block,
-    Fold,
     OnRows,
+    Reducer,
     Stream,
 )
 from exactk.streaming.moments import (
@@ -19,10 +19,10 @@ from exactk.streaming.moments import (
     outputs,
     refuse_values,
 )
-from exactk.streaming.target_encoding import Coding, Labels
+from exactk.streaming.target_encoding import Labels, TargetEncoding
 from exactk.types import Floats, Indices
 
-__all__ = ["CollectFold", "Gathered", "TooLargeError", "check_unchanged", "collect_rows"]
+__all__ = ["RowsInMemory", "ToMemory", "TooLargeError", "check_unchanged", "read_into_memory"]
 
 
 class TooLargeError(InputError):
@@ -30,7 +30,7 @@ class TooLargeError(InputError):
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class RowsInMemory:
     """Rows in memory.
 
     Attributes
@@ -66,7 +66,7 @@ class _Chunks:
     n_rows: int = 0
 
 
-class CollectFold(Fold[_Chunks, _Chunks]):
+class ToMemory(Reducer[_Chunks, _Chunks]):
     """Keeps rows of positive weight.
 
     Parameters
@@ -84,7 +84,7 @@ class CollectFold(Fold[_Chunks, _Chunks]):
     def __init__(
         self,
         names: tuple[str, ...],
-        coding: Coding,
+        coding: TargetEncoding,
         limit: int,
         way_out: str,
     ) -> None:
@@ -133,7 +133,7 @@ class CollectFold(Fold[_Chunks, _Chunks]):
         self._check(merged.n_rows, "and more")
         return merged
 
-    def assemble(self, chunks: _Chunks) -> Gathered:
+    def assemble(self, chunks: _Chunks) -> RowsInMemory:
         """Make arrays of the chunks, in the order of the table; the chunks are used up."""
         held = sorted(chunks.held, key=lambda chunk: chunk.place)
         n = chunks.n_rows
@@ -152,16 +152,16 @@ class CollectFold(Fold[_Chunks, _Chunks]):
                 weights[rows] = chunk.weights
             start = rows.stop
         codes, values = (y, None) if self.coding.labels else (None, y)
-        return Gathered(X, codes, values, weights if weighted else None)
+        return RowsInMemory(X, codes, values, weights if weighted else None)
 
 
-def collect_rows(
+def read_into_memory(
     stream: Stream,
-    coding: Coding,
+    coding: TargetEncoding,
     *,
     limit: int,
     on_rows: OnRows | None = None,
-) -> Gathered:
+) -> RowsInMemory:
     """Read the rows of a stream into memory.
 
     Parameters
@@ -184,7 +184,7 @@ def collect_rows(
     TooLargeError
         Before any reading, where the number of rows is known; else as soon as it shows.
     """
-    fold = CollectFold(stream.feature_names, coding, limit, stream.raise_limit)
+    fold = ToMemory(stream.feature_names, coding, limit, stream.raise_limit)
     fold.check_size(stream)
     return fold.assemble(stream.reduce(fold, on_rows))
 

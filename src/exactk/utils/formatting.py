@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["csv_text", "visible"]
+__all__ = ["csv_text", "escape_controls"]
 
 # What moves the cursor, breaks a line, rings, turns the direction of writing, or cannot be
 # written at all; joiners that some scripts need are not among them.
 _HIDDEN = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def visible(text: object) -> str:
+def escape_controls(text: object) -> str:
     r"""Return a text with control characters as escapes, fit for one line on a terminal.
 
     Parameters

@@ -50,12 +50,12 @@ class Monitor:
         self,
         time_limit: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
-        on_step: Callable[[Any], None] | None = None,
+        callback: Callable[[Any], None] | None = None,
     ) -> None:
         self._start = time.perf_counter()
         self.time_limit = time_limit
         self._on_progress = on_progress
-        self._on_step = on_step
+        self._on_step = callback
 
     @property
     def seconds(self) -> float:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from exactk.utils.monitor import Progress
 
-__all__ = ["counting", "row_bar", "showing"]
+__all__ = ["row_bar", "show_count", "show_progress"]
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ LOG_EVERY = 5.0
 
 
 @contextmanager
-def showing(description: str, verbose: int) -> Iterator[Callable[[Progress], None] | None]:
+def show_progress(description: str, verbose: int) -> Iterator[Callable[[Progress], None] | None]:
     """Show how far a method is until the block ends, if that is wanted.
 
     Parameters
@@ -143,7 +143,7 @@ def row_bar(description: str) -> Iterator[Callable[[int, int | None], None]]:
 
 
 @contextmanager
-def counting(what: str, total: int, verbose: int) -> Iterator[Callable[[int], None]]:
+def show_count(what: str, total: int, verbose: int) -> Iterator[Callable[[int], None]]:
     """Show how many are done until the block ends, if that is wanted.
 
     Parameters

@@ -10,9 +10,9 @@ from typing import Any, overload
 import numpy as np
 
 from exactk.errors import InputError, MissingExtraError
-from exactk.utils.formatting import csv_text, visible
+from exactk.utils.formatting import csv_text, escape_controls
 
-__all__ = ["Tidy", "notebook_html"]
+__all__ = ["RecordsTable", "notebook_html"]
 
 # Rows shown at either end of a long table, and characters of a long value.
 SHOWN_ROWS = 30
@@ -22,7 +22,7 @@ SHOWN_WIDTH_HTML = 240
 MISSING = 'this needs {0}: pip install "exactk[{0}]"'
 
 
-class Tidy(Sequence[dict[str, Any]]):
+class RecordsTable(Sequence[dict[str, Any]]):
     """A table of plain Python values, one row an observation, that needs no other library.
 
     Parameters
@@ -59,20 +59,20 @@ class Tidy(Sequence[dict[str, Any]]):
     @overload
     def __getitem__(self, which: int) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, which: slice | list[str]) -> Tidy: ...
+    def __getitem__(self, which: slice | list[str]) -> RecordsTable: ...
     def __getitem__(
         self, which: str | int | slice | list[str]
-    ) -> list[Any] | dict[str, Any] | Tidy:
+    ) -> list[Any] | dict[str, Any] | RecordsTable:
         """Return a column by name, a row by number, some columns, or some rows."""
         if isinstance(which, list):
-            return Tidy(which, list(zip(*(self[name] for name in which), strict=True)))
+            return RecordsTable(which, list(zip(*(self[name] for name in which), strict=True)))
         if isinstance(which, str):
             if which not in self.columns:
                 raise KeyError(which)
             at = self.columns.index(which)
             return [row[at] for row in self._rows]
         if isinstance(which, slice):
-            return Tidy(self.columns, self._rows[which])
+            return RecordsTable(self.columns, self._rows[which])
         return dict(zip(self.columns, self._rows[which], strict=True))
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class Tidy(Sequence[dict[str, Any]]):
     def __eq__(self, other: object) -> bool:
         """Whether both have the same columns and values; NaN is the same as NaN."""
         return (
-            isinstance(other, Tidy)
+            isinstance(other, RecordsTable)
             and self.columns == other.columns
             # Text of the values: nan is not equal to itself, its text is.
             and repr(self._rows) == repr(other._rows)
@@ -94,7 +94,7 @@ class Tidy(Sequence[dict[str, Any]]):
 
     __hash__ = None  # type: ignore[assignment]  # holds lists
 
-    def head(self, rows: int = 5) -> Tidy:
+    def head(self, rows: int = 5) -> RecordsTable:
         """Return the first rows."""
         return self[:rows]
 
@@ -161,7 +161,7 @@ class Tidy(Sequence[dict[str, Any]]):
             How many characters of a long value at most.
         """
         shown, left_out = self._shown(rows)
-        head = [visible(name) for name in self.columns]
+        head = [escape_controls(name) for name in self.columns]
         cells = [head, *([_for_eye(value, width) for value in row] for row in shown)]
         widths = [max(len(line[j]) for line in cells) for j in range(len(self.columns))]
         lines = [
@@ -181,7 +181,7 @@ class Tidy(Sequence[dict[str, Any]]):
     def _repr_html_(self) -> str:
         """Return a table for a notebook."""
         shown, left_out = self._shown(SHOWN_ROWS)
-        head = "".join(f"<th>{escape(visible(name))}</th>" for name in self.columns)
+        head = "".join(f"<th>{escape(escape_controls(name))}</th>" for name in self.columns)
         body = "".join(
             "<tr>"
             + "".join(f"<td>{escape(_for_eye(value, SHOWN_WIDTH_HTML))}</td>" for value in row)
@@ -192,7 +192,7 @@ class Tidy(Sequence[dict[str, Any]]):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def notebook_html(table: Tidy, words: str) -> str:
+def notebook_html(table: RecordsTable, words: str) -> str:
     """Return a table with words beneath it, which may be a user's, for a notebook.
 
     Parameters
@@ -237,5 +237,5 @@ def _for_eye(value: Any, width: int | None = SHOWN_WIDTH) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = visible(", ".join(map(str, value)) if isinstance(value, list) else value)
+    text = escape_controls(", ".join(map(str, value)) if isinstance(value, list) else value)
     return text if width is None or len(text) <= width else text[: width - 3] + "..."

@@ -11,7 +11,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from exactk import FrozenChoice, TopKClassifier, TopKRegressor, TopKSelector
+from exactk import SavedSelection, TopKClassifier, TopKRegressor, TopKSelector
 from exactk.streaming import columns as reading
 
 
@@ -40,7 +40,7 @@ def read(path) -> pa.Table:
 
 
 def test_csv_goes_through_as_it_stands(run, chosen, wine_csv) -> None:
-    names = FrozenChoice.load(chosen).names
+    names = SavedSelection.load(chosen).names
     head, *lines = [line.split(",") for line in wine_csv.read_text().splitlines()]
     places = [head.index(name) for name in ("id", *names)]
     done = run("apply", chosen, wine_csv, "--keep", "id")
@@ -50,7 +50,7 @@ def test_csv_goes_through_as_it_stands(run, chosen, wine_csv) -> None:
 
 
 def test_values_are_not_read_where_they_need_not_be(run, chosen, wine_csv, tmp_path) -> None:
-    names = FrozenChoice.load(chosen).names
+    names = SavedSelection.load(chosen).names
     table = tmp_path / "odd.csv"
     rows = ['007,1.50,NA,"a, ""b""\nc"', "008,,0x1,é"]
     table.write_text("\n".join([",".join(["id", *names[1:], names[0]]), *rows]) + "\n")
@@ -73,7 +73,7 @@ def test_every_kind_to_every_kind(run, chosen, frame, tmp_path, suffix, source) 
     table = tmp_path / f"again.{source}"
     {"csv": pyarrow.csv.write_csv, "parquet": pq.write_table,
      "feather": pyarrow.feather.write_feather}[source](frame, table)  # fmt: skip
-    choice = FrozenChoice.load(chosen)
+    choice = SavedSelection.load(chosen)
     out = tmp_path / f"small{suffix}"
     done = run(
         "apply", chosen, table, "--keep", "id,copies", "--keep", "cultivar", "--predict", "-o", out
@@ -105,13 +105,13 @@ def test_many_batches_and_files(run, chosen, frame, tmp_path, monkeypatch) -> No
     assert pq.ParquetFile(out).num_row_groups == -(-100 // 7) + -(-78 // 7)
     assert small["id"].to_pylist() == frame["id"].to_pylist()
     assert small["year"].to_pylist() == [2023] * 100 + [2024] * 78
-    assert small["prediction"].to_pylist() == FrozenChoice.load(chosen).predict(frame).tolist()
+    assert small["prediction"].to_pylist() == SavedSelection.load(chosen).predict(frame).tolist()
 
 
 def test_a_column_that_changes_its_kind_on_the_way(run, chosen, tmp_path, monkeypatch) -> None:
     """Types are guessed from the first rows; what comes later may not fit."""
     monkeypatch.setattr("exactk.streaming.csv.BLOCK_BYTES", 2**12)
-    names = FrozenChoice.load(chosen).names
+    names = SavedSelection.load(chosen).names
     n = 2000
     tag = ["1"] * (n - 1) + ["none"]
     share = ["3"] * (n - 1) + ["0.5"]
@@ -155,7 +155,7 @@ def test_an_anndata_is_refused_with_a_way_out(run, chosen, tmp_path) -> None:
 
 
 def test_missing_columns_are_named(run, chosen, frame, tmp_path) -> None:
-    names = FrozenChoice.load(chosen).names
+    names = SavedSelection.load(chosen).names
     pq.write_table(frame.drop_columns([names[0], names[2]]), tmp_path / "less.parquet")
     done = run("apply", chosen, tmp_path / "less.parquet")
     assert (done.code, done.out) == (2, "")
@@ -193,7 +193,7 @@ def test_places_and_files_that_are_wrong(run, chosen, wine_csv, tmp_path) -> Non
 
 
 def test_a_chosen_column_that_is_kept_comes_once(run, chosen, wine_csv) -> None:
-    names = FrozenChoice.load(chosen).names
+    names = SavedSelection.load(chosen).names
     done = run("apply", chosen, wine_csv, "--keep", f"id,{names[0]}")
     assert done.out.splitlines()[0] == ",".join(["id", *names])
 
@@ -207,7 +207,7 @@ def test_a_column_called_prediction_is_not_hidden(run, chosen, frame, tmp_path) 
 
 
 def test_values_that_cannot_be_predicted_from(run, chosen, frame, tmp_path) -> None:
-    choice = FrozenChoice.load(chosen)
+    choice = SavedSelection.load(chosen)
     values = frame[choice.names[1]].to_pylist()
     values[4] = None
     at = frame.column_names.index(choice.names[1])
@@ -288,7 +288,7 @@ def test_counts_several_outputs_and_labels_of_every_kind(run, tmp_path) -> None:
 
 def test_a_choice_without_names_goes_by_position(run, wine, tmp_path) -> None:
     X, labels, names, _ = wine
-    frozen = TopKSelector(k=3).fit(X, labels).freeze(tmp_path / "c.json")
+    frozen = TopKSelector(k=3).fit(X, labels).export(tmp_path / "c.json")
     pq.write_table(pa.table(dict(zip(names, X.T, strict=True))), tmp_path / "t.parquet")
     done = run("apply", tmp_path / "c.json", tmp_path / "t.parquet", "--predict")
     assert done.code == 0, done.err
@@ -320,12 +320,12 @@ def test_a_table_without_rows(run, chosen, frame, tmp_path) -> None:
     pq.write_table(frame[:0], tmp_path / "t.parquet")
     done = run("apply", chosen, tmp_path / "t.parquet", "--predict")
     assert done.code == 0, done.err
-    assert done.out == ",".join([*FrozenChoice.load(chosen).names, "prediction"]) + "\n"
+    assert done.out == ",".join([*SavedSelection.load(chosen).names, "prediction"]) + "\n"
 
 
 def test_encoded_columns(run, chosen, frame, tmp_path) -> None:
     """A file of Arrow has one dictionary a column, and batches come with their own."""
-    name = FrozenChoice.load(chosen).names[0]
+    name = SavedSelection.load(chosen).names[0]
     encoded = pa.concat_tables([
         part.set_column(frame.column_names.index(each), each, part[each].dictionary_encode())
         for part in (frame[:90], frame[90:])
@@ -340,7 +340,7 @@ def test_encoded_columns(run, chosen, frame, tmp_path) -> None:
 
 
 def test_decimals_are_numbers_as_they_were_when_chosen(run, chosen, frame, tmp_path) -> None:
-    choice = FrozenChoice.load(chosen)
+    choice = SavedSelection.load(chosen)
     name = choice.names[0]
     exact = frame[name].cast(pa.decimal128(9, 4))
     table = frame.set_column(frame.column_names.index(name), name, exact)
@@ -356,15 +356,15 @@ def test_decimals_are_numbers_as_they_were_when_chosen(run, chosen, frame, tmp_p
 def test_ctrl_c_leaves_the_old_file(run, chosen, wine_csv, tmp_path, monkeypatch, suffix) -> None:
     monkeypatch.setattr(reading, "FEWEST_ROWS", 50)
     monkeypatch.setattr(reading, "MOST_ROWS", 50)
-    whole, calls = FrozenChoice.predict, []
+    whole, calls = SavedSelection.predict, []
 
-    def stopped(self: FrozenChoice, table: object):
+    def stopped(self: SavedSelection, table: object):
         calls.append(table)
         if len(calls) == 3:
             raise KeyboardInterrupt
         return whole(self, table)
 
-    monkeypatch.setattr(FrozenChoice, "predict", stopped)
+    monkeypatch.setattr(SavedSelection, "predict", stopped)
     out = tmp_path / f"out{suffix}"
     out.write_text("old")
     before = sorted(tmp_path.iterdir())
@@ -395,17 +395,17 @@ def test_line_ends_in_names_and_values_read_back(run, tmp_path, source) -> None:
 
 
 def test_predictions_too_large_for_numbers_name_their_row(run, chosen, frame, tmp_path) -> None:
-    names = FrozenChoice.load(chosen).names
+    names = SavedSelection.load(chosen).names
     for at, name in enumerate(names):
         values = frame[name].to_numpy().astype(float).copy()
         # Of both signs: one after the other they would be infinite, and then nothing.
         values[5] = (-1) ** at * 1.7e308
         frame = frame.set_column(frame.column_names.index(name), name, pa.array(values))
-    values = FrozenChoice.load(chosen).to_dict()
+    values = SavedSelection.load(chosen).to_dict()
     for at, term in enumerate(values["fit"]["terms"]):
         term["coef"] = [(-1) ** at * 10.0, 0.0, 1.0]
     steep = tmp_path / "steep.json"
-    FrozenChoice.from_dict(values).save(steep)
+    SavedSelection.from_dict(values).save(steep)
     pq.write_table(frame, tmp_path / "large.parquet")
     done = run("apply", steep, tmp_path / "large.parquet", "--predict")
     assert done.code == 2

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from exactk import BestSets, Certificate, CertifiedPath, Problem, Result, certify, resolve_ridge
+from exactk import BestSets, Certificate, CertifiedPath, Problem, Result, certify, find_ridge
 
 ARGS = ["--target", "cultivar", "--drop", "id", "--drop", "copies"]
 
@@ -19,7 +19,7 @@ ARGS = ["--target", "cultivar", "--drop", "id", "--drop", "copies"]
 def problem(wine):
     X, labels, names, _ = wine
     problem = Problem.from_arrays(X, labels, feature_names=names)
-    return problem.with_ridge(resolve_ridge("auto", problem, 3))
+    return problem.with_ridge(find_ridge("auto", problem, 3))
 
 
 @pytest.fixture

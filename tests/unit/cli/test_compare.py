@@ -10,7 +10,7 @@ import pytest
 
 import exactk
 from exactk import Problem, compare
-from exactk.evaluation.fold_data import Given
+from exactk.evaluation.fold_data import EvaluationData
 
 WINE = ["--target", "cultivar", "--drop", "id", "--drop", "copies", "-k", 3]
 
@@ -110,7 +110,7 @@ def test_a_method_that_refuses_is_a_line_with_its_reason(run, wine_csv):
 
 
 def test_stopped_after_a_method(run, wine_csv, monkeypatch):
-    solve, calls = Given.solve, []
+    solve, calls = EvaluationData.solve, []
 
     def stopped(self, *args):
         calls.append(self)
@@ -118,7 +118,7 @@ def test_stopped_after_a_method(run, wine_csv, monkeypatch):
             raise KeyboardInterrupt
         return solve(self, *args)
 
-    monkeypatch.setattr(Given, "solve", stopped)
+    monkeypatch.setattr(EvaluationData, "solve", stopped)
     result = run("compare", wine_csv, *WINE, "--methods", "exchange,greedy,rfe")
     assert result.code == 130
     assert result.err == "exactk: stopped by the user after 1 of 3 methods.\n"

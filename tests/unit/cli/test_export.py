@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from exactk import FrozenChoice, TopKSelector
+from exactk import SavedSelection, TopKSelector
 
 
 def test_it_is_written_beside_the_output(run, wine, wine_csv, tmp_path) -> None:
@@ -22,7 +22,7 @@ def test_it_is_written_beside_the_output(run, wine, wine_csv, tmp_path) -> None:
     done = run(*options, "-k", 3, "--freeze", file)
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[:6] == plain.out.splitlines()[:6]
-    choice = FrozenChoice.load(file)
+    choice = SavedSelection.load(file)
     expected = TopKSelector(k=3).fit(X, labels)
     assert [names.index(name) for name in choice.names] == np.flatnonzero(
         expected.support_
@@ -41,7 +41,7 @@ def test_with_a_size_that_is_chosen_and_a_proof(run, wine_csv, tmp_path) -> None
         "--certify", 30, "--freeze", file, "-o", out, "--format", "json",
     )  # fmt: skip
     assert done.code == 0, done.err
-    choice, said = FrozenChoice.load(file), json.loads(out.read_text())
+    choice, said = SavedSelection.load(file), json.loads(out.read_text())
     assert choice.k == said["k"]
     assert list(choice.names) == said["feature_names"]
     assert list(choice.order) == said["selected"]
@@ -58,7 +58,7 @@ def test_of_moments(run, wine_csv, tmp_path) -> None:
     assert done.code == 0, done.err
     again = tmp_path / "again.json"
     run("select", wine_csv, "--target", "cultivar", "--drop", "id", "-k", 2, "--freeze", again)
-    left, right = FrozenChoice.load(file), FrozenChoice.load(again)
+    left, right = SavedSelection.load(file), SavedSelection.load(again)
     assert (left.names, left.target, left.classes) == (right.names, "cultivar", right.classes)
     np.testing.assert_allclose(left.coef, right.coef, rtol=1e-8)
 
@@ -78,7 +78,7 @@ def test_categories_and_odd_names(run, tmp_path) -> None:
     file = tmp_path / "chosen.json"
     done = run("select", tmp_path / "t.parquet", "--target", "y", "-k", 2, "--freeze", file)
     assert done.code == 0, done.err
-    choice = FrozenChoice.load(file)
+    choice = SavedSelection.load(file)
     assert choice.names == (odd, "colour")
     assert choice.features[1].levels == ("blue", "red", "white")
     assert choice.features[1].reference == "red"
@@ -92,7 +92,7 @@ def test_a_loss_whose_fit_does_not_predict(run, wine_csv, tmp_path) -> None:
         "--loss", "optimal_scoring", "--freeze", file,
     )  # fmt: skip
     assert done.code == 0, done.err
-    assert FrozenChoice.load(file).predicts is None
+    assert SavedSelection.load(file).predicts is None
     refused = run("apply", file, wine_csv, "--predict")
     assert refused.code == 2
     assert "'optimal_scoring'" in refused.err
@@ -144,4 +144,4 @@ def test_after_ctrl_c_it_is_still_written(run, wine_csv, tmp_path, monkeypatch) 
         "select", wine_csv, "--target", "cultivar", "--drop", "id", "-k", 2, "--freeze", file
     )
     assert done.code == 130
-    assert FrozenChoice.load(file).status == "interrupted"
+    assert SavedSelection.load(file).status == "interrupted"

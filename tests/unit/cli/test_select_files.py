@@ -20,7 +20,7 @@ import pytest
 from exactk.cli import tables
 from exactk.cli.options import byte_count
 from exactk.cli.select import select
-from exactk.cli.tables import is_passed_over, labels_of
+from exactk.cli.tables import is_streamed, labels_of
 from exactk.data.files import read_table
 
 
@@ -65,9 +65,9 @@ def test_a_file_is_passed_over_if_it_is_large(run, wine_csv, parquet, tmp_path, 
     def fail(path):
         raise AssertionError("the table was read")
 
-    assert not any(is_passed_over(str(path)) for path in paths)
+    assert not any(is_streamed(str(path)) for path in paths)
     monkeypatch.setattr(tables, "LARGE_TABLE", 8 * table.num_rows * table.num_columns - 1)
-    assert is_passed_over(str(paths[0]))
+    assert is_streamed(str(paths[0]))
     monkeypatch.setattr(tables, "LARGE_TABLE", 1_000)
     monkeypatch.setattr("exactk.data.files.read_table", fail)
     for path in paths:
@@ -81,7 +81,7 @@ def test_a_small_file_of_a_large_table_is_passed_over(tmp_path):
     path = tmp_path / "zeros.parquet"
     pq.write_table(zeros, path, compression="zstd")
     assert 100 * path.stat().st_size < tables.LARGE_TABLE < 8 * 100 * 350_000
-    assert is_passed_over(str(path))
+    assert is_streamed(str(path))
 
 
 def test_rows_that_a_file_does_not_count_are_passed_over(run, parquet, tmp_path):
@@ -89,7 +89,7 @@ def test_rows_that_a_file_does_not_count_are_passed_over(run, parquet, tmp_path)
     path = tmp_path / "stream.arrow"
     with pa.ipc.new_stream(path, table.schema) as writer:
         writer.write_table(table)
-    assert is_passed_over(str(path))
+    assert is_streamed(str(path))
     args = ["--target", "cultivar", "-k", 3, "--format", "json"]
     assert support(run("select", path, *args)) == support(run("select", folder, *args))
 
@@ -101,9 +101,9 @@ def test_text_is_taken_for_as_many_numbers_as_it_can_hold(tmp_path, monkeypatch)
     packed.write_bytes(gzip.compress(text.encode()))
     for path in (plain, packed):
         monkeypatch.setattr(tables, "LARGE_TABLE", 8 * 2 * 5_000 - 1)
-        assert is_passed_over(str(path))
+        assert is_streamed(str(path))
         monkeypatch.setattr(tables, "LARGE_TABLE", 4 * len(text))
-        assert not is_passed_over(str(path))
+        assert not is_streamed(str(path))
 
 
 def test_the_memory_limit_is_an_option(run, wine_csv, parquet, tmp_path):

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from exactk import Problem, resolve_ridge
+from exactk import Problem, find_ridge
 from exactk.model_selection.stability import stability
 
 ARGS = ["--target", "cultivar", "--drop", "id", "--drop", "copies", "-k", 3, "--samples", 12]
@@ -19,7 +19,7 @@ def answer(wine):
     """What the library says."""
     X, labels, names, _ = wine
     problem = Problem.from_arrays(X, labels, feature_names=names)
-    return stability(problem.with_ridge(resolve_ridge("auto", problem, 3)), 3, n_samples=12)
+    return stability(problem.with_ridge(find_ridge("auto", problem, 3)), 3, n_subsamples=12)
 
 
 def test_text(run, wine_csv, answer):
@@ -68,10 +68,10 @@ def test_seed_threshold_and_method(run, wine_csv, wine):
              "--ridge", 0.5, "--format", "json"]  # fmt: skip
     content = json.loads(run("stability", wine_csv, *ARGS, *words).out)
     wanted = stability(
-        problem, 3, n_samples=12, method="fisher", threshold=0.6, negligible=0.2, random_state=3
+        problem, 3, n_subsamples=12, method="fisher", threshold=0.6, negligible=0.2, random_state=3
     )
     assert content["core"] == list(wanted.core.names)
-    assert content["exchangeable"] == list(wanted.exchangeable.names)
+    assert content["exchangeable"] == list(wanted.unstable.names)
     assert content["method"] == "fisher"
 
 
@@ -112,14 +112,14 @@ def test_moments_cannot_be_halved(run, wine_csv, tmp_path):
 def test_groups_of_rows_are_drawn_whole(run, wine_sites, wine, sites):
     X, labels, names, _ = wine
     problem = Problem.from_arrays(X, labels, feature_names=names)
-    problem = problem.with_ridge(resolve_ridge("auto", problem, 3))
+    problem = problem.with_ridge(find_ridge("auto", problem, 3))
     # Without effort, so that not all halves agree.
-    wanted = stability(problem, 3, n_samples=12, groups=sites, effort=0)
+    wanted = stability(problem, 3, n_subsamples=12, groups=sites, effort=0)
     args = [*ARGS, "--effort", 0, "--groups", "site", "--format", "json", "--quiet"]
     content = json.loads(run("stability", wine_sites, *args).out)
     assert content["row_groups"] == "site"
     assert content["table"] == json.loads(wanted.table.to_json())
-    alone = stability(problem, 3, n_samples=12, effort=0)
+    alone = stability(problem, 3, n_subsamples=12, effort=0)
     assert wanted.table["frequency"] != alone.table["frequency"]
 
 

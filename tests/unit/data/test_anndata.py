@@ -11,7 +11,7 @@ from scipy import sparse
 
 import exactk
 from exactk import InputError, Problem, TopKSelector, solve
-from exactk.data.anndata import is_anndata, take_apart
+from exactk.data.anndata import is_anndata, read_anndata
 from exactk.streaming import arrow
 
 pd = pytest.importorskip("pandas")
@@ -303,7 +303,7 @@ def test_nothing_is_changed(table: np.ndarray) -> None:
 
 
 def test_sparse_cells_stay_sparse(table: np.ndarray) -> None:
-    taken = take_apart(cells(sparse.csr_matrix(table))[10:], "kind")
+    taken = read_anndata(cells(sparse.csr_matrix(table))[10:], "kind")
     assert sparse.issparse(taken.X)
     assert type(taken.X).__module__.startswith("scipy")
 
@@ -312,8 +312,8 @@ def test_donors_stay_together(table: np.ndarray) -> None:
     adata = cells(table)
     adata.obs["donor"] = [f"d{i // 9}" for i in range(N)]
     problem = Problem.from_anndata(adata, "kind", ridge=0.1)
-    found = exactk.stability(problem, 2, groups=adata.obs["donor"], n_samples=10)
-    assert found.n_samples == 10
+    found = exactk.stability(problem, 2, groups=adata.obs["donor"], n_subsamples=10)
+    assert found.n_subsamples == 10
     assert exactk.choose_k(problem, 3, groups=adata.obs["donor"]).k in (1, 2, 3)
 
 

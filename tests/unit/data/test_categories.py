@@ -79,7 +79,7 @@ def test_every_holder_of_text_gives_what_pandas_codes(maker: str) -> None:
 def test_a_problem_knows_what_its_columns_were(maker: str) -> None:
     problem = Problem.from_arrays(MAKERS[maker](), Y)
     assert problem.original_names == ("size", "colour", "age", "sex")
-    assert problem.origins.tolist() == [0, 1, 1, 1, 2, 3]
+    assert problem.input_columns.tolist() == [0, 1, 1, 1, 2, 3]
     assert problem.rules is not None
     # One column needs no group.
     assert problem.rules.groups == (Group("colour", (1, 2, 3)),)
@@ -95,7 +95,7 @@ def test_numbers_alone_are_their_own_originals() -> None:
     problem = Problem.from_arrays(pd.DataFrame({"size": SIZE, "age": AGE}), Y)
     assert problem.rules is None
     assert problem.categories == ()
-    assert problem.origins.tolist() == [0, 1]
+    assert problem.input_columns.tolist() == [0, 1]
     assert problem.original_names == problem.feature_names == ("size", "age")
 
 
@@ -211,7 +211,7 @@ def test_another_ridge_keeps_groups_and_categories() -> None:
     derived = problem.with_ridge(0.1)
     assert derived.rules == problem.rules
     assert derived.categories == problem.categories
-    assert derived.origins.tolist() == problem.origins.tolist()
+    assert derived.input_columns.tolist() == problem.input_columns.tolist()
 
 
 @pytest.mark.parametrize("kind", [None, "object", "category", "string"])

@@ -17,7 +17,7 @@ import exactk.data.dense
 from exactk import Problem, solve
 from exactk.data.dense import DenseRows
 from exactk.data.open_table import open_rows
-from exactk.data.targets import Target, code_target
+from exactk.data.targets import Target, encode_target
 from exactk.errors import InputError
 from tests.support import every_pair
 
@@ -37,7 +37,7 @@ def plain(X: Array, Y: Array, w: Array | None) -> tuple[Array, Array, Array, Arr
 def data(n: int = 90, d: int = 7, offset: float = 0.0, seed: int = 0) -> tuple[Array, Target]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) + offset * rng.normal(size=d)
-    return X, code_target(rng.choice(["u", "v", "w"], n))
+    return X, encode_target(rng.choice(["u", "v", "w"], n))
 
 
 def assert_margins(rows: DenseRows, X: Array, target: Target, w: Array | None, rtol: float) -> None:
@@ -114,7 +114,7 @@ def test_wide_tables_in_tiles_of_any_shape(
     monkeypatch.setattr(exactk.data.dense, "CACHE_BYTES", 8 * 60)
     monkeypatch.setattr(exactk.data.dense, "CENTRE_COLUMNS", 16)
     rng = np.random.default_rng(3)
-    X, target = rng.integers(-99, 99, (37, 101)).astype(dtype), code_target(np.arange(37) % 3)
+    X, target = rng.integers(-99, 99, (37, 101)).astype(dtype), encode_target(np.arange(37) % 3)
     right = rng.normal(size=(37, 4))
     for held in (X, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
         rows = DenseRows(held)
@@ -168,7 +168,7 @@ def test_rows_of_weight_zero_do_not_choose_the_centre(
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(60, 4)) + 1e6, rng.normal(size=60) - 1e6
     padded = np.vstack([np.full((5000, 4), absent), X])
-    target = code_target(np.concatenate([np.full(5000, absent), y]), "regression")
+    target = encode_target(np.concatenate([np.full(5000, absent), y]), "regression")
     w = np.repeat([0.0, 1.0], [5000, 60])
     _, xx, xy, yy = plain(X, y[:, None], None)
     unit = np.sqrt(np.diagonal(xx))
@@ -191,7 +191,7 @@ def test_one_hot_targets_are_made_in_slices(monkeypatch: pytest.MonkeyPatch) -> 
         return make(self, start, stop)
 
     monkeypatch.setattr(Target, "block", spy)
-    moments = DenseRows(X).moments(code_target(y), None)
+    moments = DenseRows(X).moments(encode_target(y), None)
     assert max(blocks) < n
     centred = X - X.mean(axis=0)
     expected = [centred[y == label].sum(axis=0) for label in range(c)]
@@ -247,7 +247,7 @@ def test_values_too_large_to_square(gram: Any, size: float) -> None:
 def test_margins_and_columns_make_no_second_copy(order: str) -> None:
     n, d = 5_000, 800
     X = np.asarray(np.random.default_rng(5).normal(9, 0.1, (n, d)), dtype="f4", order=order)
-    rows, target = DenseRows(X), code_target(np.arange(n) % 3)
+    rows, target = DenseRows(X), encode_target(np.arange(n) % 3)
     tracemalloc.start()
     try:
         rows.margins(target, None)

@@ -19,7 +19,7 @@ from exactk.data.gram import (
     scale_in_place,
 )
 from exactk.data.open_table import open_rows
-from exactk.data.targets import code_target
+from exactk.data.targets import encode_target
 from exactk.errors import InputError
 from tests.support import every_pair
 
@@ -173,7 +173,7 @@ def test_a_restricted_matrix_is_that_of_its_columns(kind: str) -> None:
     problem = Problem.from_arrays(table, y, sample_weight=w, gram="columns")
     assert isinstance(problem.gram, ColumnGram)
     picked = np.array([1, 4, 5, 10])
-    small, A = problem.gram.restricted(picked), expected(X, w)[np.ix_(picked, picked)]
+    small, A = problem.gram.subproblem(picked), expected(X, w)[np.ix_(picked, picked)]
     assert problem.passes == 2
     np.testing.assert_allclose(small.take(np.arange(4)), A, rtol=1e-7, atol=1e-7 * np.abs(A).max())
     np.testing.assert_allclose(small.whole(), A, rtol=1e-7, atol=1e-7 * np.abs(A).max())
@@ -202,7 +202,7 @@ def test_mode_columns_never_buys_and_mode_full_never_reads() -> None:
 @pytest.mark.parametrize("price", [1, 3, 7])
 def test_the_whole_matrix_is_bought_when_the_rent_has_reached_its_price(price: int) -> None:
     X, y = data()
-    rows, target = open_rows(X), code_target(y)
+    rows, target = open_rows(X), encode_target(y)
     rows.pass_cost, rows.gram_cost = 1.0, float(price)
     margins = rows.margins(target, None)
     gram = column_gram(rows, target, None, margins, np.ones(D), "auto", 2**20)
@@ -218,7 +218,7 @@ def test_the_whole_matrix_is_bought_when_the_rent_has_reached_its_price(price: i
 
 def test_what_does_not_fit_is_not_bought() -> None:
     X, y = data()
-    rows, target = open_rows(X), code_target(y)
+    rows, target = open_rows(X), encode_target(y)
     rows.pass_cost, rows.gram_cost = 1.0, 1.0
     margins = rows.margins(target, None)
     gram = column_gram(rows, target, None, margins, np.ones(D), "auto", 8 * D * D - 1)

@@ -254,7 +254,7 @@ def test_products_that_no_table_has() -> None:
         i, j, value = change
         moments.xx[i, j] = value
         with pytest.raises(InputError, match=message):
-            moments.checked()
+            moments.validate()
 
 
 def test_products_apart_in_strips_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,10 +263,10 @@ def test_products_apart_in_strips_of_any_size(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr("exactk.data.moments.STRIP_BYTES", 8 * 9 * rows)
         for i, j in itertools.permutations(range(9), 2):
             moments = classed(X, y)
-            assert moments.checked().n_rows == 90
+            assert moments.validate().n_rows == 90
             moments.xx[i, j] += 1.0
             with pytest.raises(InputError, match=rf"\[{min(i, j)}, {max(i, j)}\] is"):
-                moments.checked()
+                moments.validate()
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6, -1e12])
@@ -279,7 +279,7 @@ def test_rounding_is_no_error(offset: float) -> None:
     raw = X.T @ X - np.outer(X.sum(axis=0), X.mean(axis=0)) if abs(offset) < 1e7 else moments.xx
     raw[1, 1] = -1e-16 * n * offset**2
     raw[0, 2] = np.nextafter(raw[0, 2], np.inf)
-    found = replace(moments, xx=raw, n_rows=np.int64(n)).checked()
+    found = replace(moments, xx=raw, n_rows=np.int64(n)).validate()
     assert (found.xx == raw).all()
     assert type(found.n_rows) is int
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from exactk.data.dense import DenseRows
-from exactk.data.design_matrix import Rows
+from exactk.data.design_matrix import DesignMatrix
 from exactk.data.open_table import open_rows
 from exactk.data.sparse import SparseRows
 from exactk.errors import InputError
@@ -106,8 +106,8 @@ def test_tables_that_are_elsewhere_are_shown_their_door() -> None:
 
 
 def test_every_source_is_rows() -> None:
-    assert issubclass(DenseRows, Rows)
-    assert issubclass(SparseRows, Rows)
+    assert issubclass(DenseRows, DesignMatrix)
+    assert issubclass(SparseRows, DesignMatrix)
 
 
 def test_a_path_is_no_table(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import exactk.data.sparse
 from exactk import Problem
 from exactk.data.open_table import open_rows
 from exactk.data.sparse import SparseRows
-from exactk.data.targets import code_target
+from exactk.data.targets import encode_target
 from exactk.errors import InputError
 from tests.support import every_pair
 
@@ -37,7 +37,7 @@ def centred(X: Array, Y: Array, w: Array) -> tuple[Array, Array, Array]:
 
 
 def assert_reads(table: Any, X: Array, y: Array, w: Array | None, rtol: float = 1e-12) -> None:
-    rows, target = open_rows(table), code_target(y)
+    rows, target = open_rows(table), encode_target(y)
     assert isinstance(rows, SparseRows)
     mean, xx, xy = centred(X, target.block(0, len(X)), np.ones(len(X)) if w is None else w)
     unit = np.sqrt(np.diagonal(xx))

@@ -16,11 +16,11 @@ from exactk.data import sparse as sparse_rows
 from exactk.data import sparse_entries, sparse_kernels
 from exactk.data.sparse import SparseRows
 from exactk.data.sparse_entries import (
-    ByColumn,
-    ByRow,
+    CSCKernels,
+    CSRKernels,
     open_entries,
 )
-from exactk.data.targets import code_target
+from exactk.data.targets import encode_target
 from exactk.errors import InputError
 from tests.support import every_pair
 
@@ -76,7 +76,7 @@ def test_products(format_: str, dtype: str, engine: str, pieces: str) -> None:
     rng = np.random.default_rng(1)
     for index, m in itertools.product(INDICES, (0, 1, 7, 8, 9, 17)):
         opened = open_entries(stored(X, format_, index))
-        assert isinstance(opened, ByRow if format_ == "csr" else ByColumn)
+        assert isinstance(opened, CSRKernels if format_ == "csr" else CSCKernels)
         right = rng.standard_normal((len(X), m))
         # Half of the right-hand sides are themselves mostly zero.
         right[:, ::2] *= rng.random(right[:, ::2].shape) < 0.1
@@ -101,7 +101,7 @@ def test_one_column_of_long_rows_is_looked_up(engine: str) -> None:
     X = rng.integers(0, 2, (6, 5_000)).astype(np.float32)
     X[3, :4_990] = 0
     for wanted in ([0], [4_999], [2_500], [1, 4_000, 4_998]):
-        found = ByRow(sparse.csr_array(X)).columns(np.array(wanted))
+        found = CSRKernels(sparse.csr_array(X)).columns(np.array(wanted))
         np.testing.assert_array_equal(found, X[:, wanted])
 
 
@@ -112,7 +112,7 @@ def test_spread(format_: str, dtype: str, weighted: bool, engine: str, pieces: s
     rng = np.random.default_rng(3)
     w = rng.uniform(0, 3, len(X)) * (rng.random(len(X)) < 0.8) if weighted else np.ones(len(X))
     centre = rng.normal(size=X.shape[1])
-    absent, shift, square = open_entries(stored(X, format_)).spread(w, centre)
+    absent, shift, square = open_entries(stored(X, format_)).centred_sums(w, centre)
     residual = np.where(there, exact - centre, 0.0)
     np.testing.assert_allclose(absent, w @ ~there, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(shift, w @ residual, rtol=1e-10, atol=1e-10)
@@ -129,7 +129,7 @@ def test_pairs(dtype: str, weighted: bool, engine: str, pieces: str) -> None:
     w = np.random.default_rng(4).uniform(0, 2, len(X)) if weighted else None
     wanted = exact.T @ (exact if w is None else w[:, None] * exact)
     for index in INDICES:
-        found = ByRow(stored(X, "csr", index)).pairs(w)
+        found = CSRKernels(stored(X, "csr", index)).gram_upper(w)
         np.testing.assert_allclose(np.triu(found), np.triu(wanted), rtol=1e-12)
 
 
@@ -153,7 +153,7 @@ def test_moments(
     X[:, 8] += 300
     y = rng.choice(["u", "v", "w"], len(X)) if outputs == "classes" else rng.normal(5e5, 1, len(X))
     w = rng.uniform(0, 2, len(X)) * (rng.random(len(X)) < 0.9) if weighted else None
-    target = code_target(y)
+    target = encode_target(y)
     read = SparseRows(stored(X, format_)).moments(target, w)
     one = np.ones(len(X)) if w is None else w
     Y = target.block(0, len(X))
@@ -200,7 +200,7 @@ def test_threads_do_not_change_a_single_bit(format_: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(sparse_entries, "PART_ENTRIES", 100)
     rng = np.random.default_rng(7)
     rows = SparseRows(stored(table(n=400, d=50) / 7, format_))
-    target = code_target(rng.choice(["u", "v"], 400))
+    target = encode_target(rng.choice(["u", "v"], 400))
     answers = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
@@ -221,7 +221,7 @@ def test_select_is_a_table_of_these_columns(format_: str, engine: str, pieces: s
         assert part.feature_names == tuple(names[j] for j in chosen)
         assert (part.n_rows, part.n_features) == (len(X), len(chosen))
         np.testing.assert_array_equal(part.columns(np.arange(len(chosen))), X[:, chosen])
-        target = code_target(np.arange(len(X)) % 2)
+        target = encode_target(np.arange(len(X)) % 2)
         Z = X[:, chosen] - X[:, chosen].mean(axis=0)
         np.testing.assert_allclose(part.moments(target, None).xx, Z.T @ Z, rtol=1e-9, atol=1e-6)
 
@@ -230,7 +230,7 @@ def test_select_is_a_table_of_these_columns(format_: str, engine: str, pieces: s
 def test_select_keeps_types(dtype: str, engine: str, pieces: str) -> None:
     X = table(dtype=dtype)
     for index in INDICES:
-        part = ByRow(stored(X, "csr", index)).select(np.array([20, 3, 7, 4]))
+        part = CSRKernels(stored(X, "csr", index)).select(np.array([20, 3, 7, 4]))
         assert (part.data.dtype, part.indices.dtype, part.indptr.dtype) == (X.dtype, index, index)
         np.testing.assert_array_equal(part.toarray(), X[:, [20, 3, 7, 4]])
 
@@ -312,7 +312,7 @@ def test_what_the_table_has_noted_of_its_order_is_not_believed(
     assert made.has_canonical_format
     before = made.indices.copy()
     X = X[:, np.argsort(order)] if format_ == "csr" else X[np.argsort(order)]
-    rows, target = SparseRows(made), code_target(np.arange(len(X)) % 2)
+    rows, target = SparseRows(made), encode_target(np.arange(len(X)) % 2)
     for j in range(0, X.shape[1], 50):
         np.testing.assert_array_equal(rows.columns(np.array([j]))[:, 0], X[:, j])
     rows._dense_cost = np.inf
@@ -323,7 +323,7 @@ def test_what_the_table_has_noted_of_its_order_is_not_believed(
 
 @pytest.mark.parametrize("format_", BOTH)
 def test_room_to_spare_behind_the_entries_is_not_read(format_: str) -> None:
-    X, target = table(), code_target(np.arange(70) % 2)
+    X, target = table(), encode_target(np.arange(70) % 2)
     made = stored(X, format_)
     made.data = np.append(made.data, [np.nan, np.inf])
     made.indices = np.append(made.indices, [10**6, -1]).astype(made.indices.dtype)
@@ -340,7 +340,7 @@ def test_tables_without_rows_or_columns(format_: str) -> None:
     assert (part.n_rows, part.n_features, part.feature_names) == (len(X), 0, ())
     assert part.columns(np.zeros(0, dtype=np.intp)).shape == (len(X), 0)
     assert part.products(np.ones((len(X), 2))).shape == (2, 0)
-    assert part.moments(code_target(np.arange(len(X)) % 2), None).xx.shape == (0, 0)
+    assert part.moments(encode_target(np.arange(len(X)) % 2), None).xx.shape == (0, 0)
     nobody = SparseRows(stored(X[:0], format_))
     assert nobody.columns(np.array([3, 1])).shape == (0, 2)
     assert (nobody.products(np.ones((0, 2))) == np.zeros((2, X.shape[1]))).all()

@@ -13,9 +13,9 @@ from scipy import sparse
 
 from exactk import Problem, TopKSelector, investigate
 from exactk.data.targets import (
-    code_target,
-    code_weights,
-    weigh_classes,
+    apply_class_weights,
+    encode_target,
+    encode_weights,
 )
 from tests.support import says
 
@@ -53,7 +53,7 @@ ONE_HOT = np.array([[0, 1, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1
     ids=lambda y: f"{type(y).__module__.split('.')[0]}.{type(y).__name__}",
 )
 def test_labels_of_any_container(y: Any) -> None:
-    target = code_target(y)
+    target = encode_target(y)
     assert target.task == "classification"
     assert target.classes is not None
     assert target.classes.tolist() == ["maybe", "no", "yes"]
@@ -81,7 +81,7 @@ def test_labels_of_any_container(y: Any) -> None:
     ],
 )
 def test_numbers_and_booleans_as_labels(y: Any, classes: list[Any]) -> None:
-    target = code_target(y)
+    target = encode_target(y)
     assert target.task == "classification"
     assert target.classes is not None
     assert target.classes.tolist() == classes
@@ -93,7 +93,7 @@ def test_numbers_and_booleans_as_labels(y: Any, classes: list[Any]) -> None:
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.text(max_size=3), min_size=2, max_size=30).filter(lambda y: len(set(y)) > 1))
 def test_any_text_is_a_label(y: list[str]) -> None:
-    target = code_target(np.array(y, dtype=object))
+    target = encode_target(np.array(y, dtype=object))
     assert target.classes is not None
     assert [target.classes[row.argmax()] for row in target.block(0, len(y))] == y
     assert (target.block(0, len(y)).sum(axis=1) == 1).all()
@@ -114,20 +114,20 @@ def test_any_text_is_a_label(y: list[str]) -> None:
     ids=lambda y: f"{type(y).__module__.split('.')[0]}.{type(y).__name__}",
 )
 def test_fractions_are_amounts(y: Any) -> None:
-    target = code_target(y, "regression" if isinstance(y[0], Decimal) else "auto")
+    target = encode_target(y, "regression" if isinstance(y[0], Decimal) else "auto")
     assert (target.task, target.classes, target.n_outputs) == ("regression", None, 1)
     assert target.block(0, 3).tolist() == [[0.5], [1.5], [3.0]]
 
 
 def test_task_regression_takes_integers_and_booleans_as_numbers() -> None:
-    assert code_target([0, 1, 5], "regression").block(0, 3).tolist() == [[0], [1], [5]]
-    assert code_target([True, False], "regression").block(0, 2).tolist() == [[1], [0]]
+    assert encode_target([0, 1, 5], "regression").block(0, 3).tolist() == [[0], [1], [5]]
+    assert encode_target([True, False], "regression").block(0, 2).tolist() == [[1], [0]]
 
 
 @pytest.mark.parametrize("make", [np.array, pd.DataFrame, lambda y: pl.DataFrame(y, orient="row")])
 def test_several_outputs(make: Any) -> None:
     amounts = [[0.5, 1.0], [1.5, 2.0], [2.5, 7.0]]
-    target = code_target(make(amounts))
+    target = encode_target(make(amounts))
     assert (target.task, target.classes, target.n_outputs) == ("regression", None, 2)
     assert target.block(1, 3).tolist() == amounts[1:]
     assert target.take(np.array([2, 0])).tolist() == [amounts[2], amounts[0]]
@@ -136,29 +136,29 @@ def test_several_outputs(make: Any) -> None:
 @pytest.mark.parametrize("dtype", [int, bool, float])
 def test_multilabel_indicators_are_columns(dtype: type) -> None:
     labels = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0]], dtype=dtype)
-    target = code_target(labels)
+    target = encode_target(labels)
     assert (target.task, target.classes, target.n_outputs) == ("classification", None, 3)
     assert (target.block(0, 3) == labels).all()
 
 
 def test_sparse_indicators_show_the_way_out() -> None:
     with says("y", "sparse", "toarray"):
-        code_target(sparse.csr_matrix(np.eye(3)))
+        encode_target(sparse.csr_matrix(np.eye(3)))
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, float, object])
 def test_many_distinct_integers_are_not_guessed_at(dtype: Any) -> None:
     ages = (np.arange(60) % 30).astype(dtype)
     with says("30 distinct whole numbers", "60 rows", "task='classification'", "task='regression'"):
-        code_target(ages)
-    assert code_target(ages, "classification").n_outputs == 30
-    assert code_target(ages, "regression").n_outputs == 1
-    assert code_target(ages.astype(int).astype(str)).n_outputs == 30
+        encode_target(ages)
+    assert encode_target(ages, "classification").n_outputs == 30
+    assert encode_target(ages, "regression").n_outputs == 1
+    assert encode_target(ages.astype(int).astype(str)).n_outputs == 30
 
 
 def test_many_classes_of_many_rows_each_are_classes() -> None:
-    assert code_target(np.arange(900) % 30).n_outputs == 30
-    assert code_target(np.arange(40) % 20).n_outputs == 20
+    assert encode_target(np.arange(900) % 30).n_outputs == 30
+    assert encode_target(np.arange(40) % 20).n_outputs == 20
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_many_classes_of_many_rows_each_are_classes() -> None:
 def test_missing_and_infinite_values_are_counted(y: Any, count: int, row: int) -> None:
     for task in ("auto", "classification", "regression"):
         with says("y contains NaN", f"{count} of them", f"row {row}", "drop those rows"):
-            code_target(y, task)  # type: ignore[arg-type]
+            encode_target(y, task)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -210,38 +210,38 @@ def test_what_is_no_target(y: Any, words: list[str]) -> None:
     if isinstance(y, list) and y and y[0] == 1 and "a" in y:
         y = np.array(y, dtype=object)
     with says(*words):
-        code_target(y)
+        encode_target(y)
 
 
 def test_task_and_target_must_agree() -> None:
     with says("continuous", "fractions", "task='regression'"):
-        code_target([0.5, 1.5], "classification")
+        encode_target([0.5, 1.5], "classification")
     with says("numbers", "task='regression'", "'a'"):
-        code_target(["a", "b"], "regression")
+        encode_target(["a", "b"], "regression")
     with says("task must be", "'classification'", "'clasification'"):
-        code_target([0, 1], "clasification")  # type: ignore[arg-type]
+        encode_target([0, 1], "clasification")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("labels", [["a", "b", "c"], [3, 1, 2], [2.0, 3.0, 1.0]])
 def test_a_class_without_weight_vanishes(labels: list[Any]) -> None:
     y = np.array(labels)[[0, 1, 2, 0, 1, 2]]
-    target = code_target(y, weights=np.array([1.0, 1, 0, 2, 1, 0]))
+    target = encode_target(y, weights=np.array([1.0, 1, 0, 2, 1, 0]))
     assert target.classes is not None
     assert target.classes.tolist() == sorted(labels[:2])
     shown = target.block(0, 6)
     assert (shown[[2, 5]] == 0).all()
     assert (shown[[0, 1, 3, 4]].sum(axis=1) == 1).all()
     with says("1 class", "non-zero weight"):
-        code_target(y, weights=np.array([1.0, 0, 0, 2, 0, 0]))
+        encode_target(y, weights=np.array([1.0, 0, 0, 2, 0, 0]))
 
 
 def test_weights_decide_what_is_counted() -> None:
     # Fractions, many classes and text in rows of weight 0 do not count.
     y, w = np.array([0.0, 1.0, 0.5, 1.0]), np.array([1.0, 1.0, 0.0, 1.0])
-    assert code_target(y, weights=w).task == "classification"
+    assert encode_target(y, weights=w).task == "classification"
     ages = np.arange(60)
     w = (ages < 2).astype(float)
-    assert code_target(ages, weights=w).n_outputs == 2
+    assert encode_target(ages, weights=w).n_outputs == 2
 
 
 def test_input_is_not_changed() -> None:
@@ -255,17 +255,17 @@ def test_input_is_not_changed() -> None:
     "w", [[1, 0, 2], (1, 0, 2), pd.Series([1, 0, 2]), pl.Series([1, 0, 2]), pa.array([1, 0, 2])]
 )
 def test_weights_of_any_container(w: Any) -> None:
-    weights = code_weights(w, 3)
+    weights = encode_weights(w, 3)
     assert weights is not None
     assert weights.tolist() == [1.0, 0.0, 2.0]
     assert weights.dtype == np.float64
 
 
 def test_one_weight_for_all_and_none() -> None:
-    weights = code_weights(2, 3)
+    weights = encode_weights(2, 3)
     assert weights is not None
     assert weights.tolist() == [2.0, 2.0, 2.0]
-    assert code_weights(None, 3) is None
+    assert encode_weights(None, 3) is None
 
 
 @pytest.mark.parametrize(
@@ -284,25 +284,25 @@ def test_one_weight_for_all_and_none() -> None:
 )
 def test_what_is_no_weight(w: Any, words: list[str]) -> None:
     with says(*words):
-        code_weights(w, 3)
+        encode_weights(w, 3)
 
 
 def test_weights_of_classes() -> None:
-    target = code_target(["a", "b", "b", "c"])
+    target = encode_target(["a", "b", "b", "c"])
     # A label that no row has is a slip, unless every class that there is has a weight.
     with says("class_weight", "'d'"):
-        weigh_classes({"a": 2.0, "d": 3.0}, target, None)
-    found = weigh_classes({"a": 2.0, "b": 1.0, "c": 1.0, "d": 3.0}, target, None)
+        apply_class_weights({"a": 2.0, "d": 3.0}, target, None)
+    found = apply_class_weights({"a": 2.0, "b": 1.0, "c": 1.0, "d": 3.0}, target, None)
     assert found is not None
     assert found.tolist() == [2.0, 1.0, 1.0, 1.0]
     # A class without rows that count does not take part.
-    empty = weigh_classes("balanced", target, np.array([1.0, 1.0, 1.0, 0.0]))
+    empty = apply_class_weights("balanced", target, np.array([1.0, 1.0, 1.0, 0.0]))
     assert empty is not None
     np.testing.assert_allclose(empty, [1.5, 0.75, 0.75, 0.0])
     with says("class_weight", "above 0", "'b'"):
-        weigh_classes({"b": 0.0}, target, None)
+        apply_class_weights({"b": 0.0}, target, None)
     with says("class_weight is for classes"):
-        weigh_classes("balanced", code_target([0.5, 1.5]), None)
+        apply_class_weights("balanced", encode_target([0.5, 1.5]), None)
 
 
 DAYS = pd.date_range("2020", periods=60)
@@ -324,17 +324,17 @@ DAYS = pd.date_range("2020", periods=60)
 )
 def test_dates_are_no_classes(y: Any, kind: str) -> None:
     with says("y holds", "dates or durations", kind, "such as days", "labels as text"):
-        code_target(y)
+        encode_target(y)
     with says("dates or durations", "which are not numbers", "such as days"):
-        code_target(y, "regression")
+        encode_target(y, "regression")
 
 
 def test_a_few_dates_of_many_rows_each_are_labels() -> None:
-    target = code_target(DAYS[:3].repeat(20))
+    target = encode_target(DAYS[:3].repeat(20))
     assert (target.task, target.n_outputs) == ("classification", 3)
-    assert code_target(DAYS, "classification").n_outputs == 60
+    assert encode_target(DAYS, "classification").n_outputs == 60
     with says("dates or durations", "not numbers"):
-        code_target(np.array([DAYS, DAYS]).T)
+        encode_target(np.array([DAYS, DAYS]).T)
 
 
 def test_dates_come_to_no_problem() -> None:

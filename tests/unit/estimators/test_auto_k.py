@@ -15,9 +15,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 
-from exactk import Problem, SizeChoice, TopKSelector, choose_k, resolve_ridge, solve_path
+from exactk import AutoKResult, Problem, TopKSelector, choose_k, find_ridge, solve_path
 from exactk.methods.exchange import Exchange
-from exactk.utils.records_table import Tidy
+from exactk.utils.records_table import RecordsTable
 from tests.support import says
 
 Array = np.ndarray[Any, Any]
@@ -37,8 +37,8 @@ def test_it_chooses_what_choose_k_chooses(criterion: str) -> None:
     selector = TopKSelector(k="auto", criterion=criterion).fit(X, Y)
     choice = choose_k(Problem.from_arrays(X, Y), criterion=criterion, ridge="auto")
     assert selector.k_ == choice.k == selector.get_support().sum()
-    assert isinstance(selector.choice_, SizeChoice)
-    assert isinstance(selector.path_, Tidy)
+    assert isinstance(selector.choice_, AutoKResult)
+    assert isinstance(selector.path_, RecordsTable)
     assert selector.path_ == choice.table
     assert selector.selected_.tolist() == choice.result.order.tolist()
     assert selector.objective_ == choice.result.objective
@@ -74,7 +74,7 @@ def test_a_fixed_number_leaves_no_trace_of_an_earlier_choice() -> None:
 
 def test_ridge_by_cross_validation_is_that_of_the_largest_size() -> None:
     selector = TopKSelector(k="auto", k_max=6, ridge="cv").fit(X, Y)
-    assert selector.ridge_ == resolve_ridge("cv", Problem.from_arrays(X, Y), 6)
+    assert selector.ridge_ == find_ridge("cv", Problem.from_arrays(X, Y), 6)
     with says("ridge", "None"):
         TopKSelector(k="auto", ridge=None).fit(X, Y)
 

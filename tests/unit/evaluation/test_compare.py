@@ -31,10 +31,10 @@ from exactk.evaluation import (
     competitors,
     sklearn_baselines,
 )
-from exactk.evaluation.compare import Outcome, tabulate
-from exactk.evaluation.fold_data import Given
+from exactk.evaluation.compare import MethodOutcome, tabulate
+from exactk.evaluation.fold_data import EvaluationData
 from exactk.evaluation.holdout import score_columns
-from exactk.evaluation.sklearn_baselines import RIVALS, Sheet
+from exactk.evaluation.sklearn_baselines import RIVALS, TrainingData
 from exactk.methods import registry
 from exactk.methods.base import Method
 from exactk.papers.experiments.measures import nogueira
@@ -57,7 +57,7 @@ def _row(found, method):
 
 
 def _sheet(X, y, weights=None, task="regression"):
-    return Sheet(X, y, weights, task, 0, Monitor())
+    return TrainingData(X, y, weights, task, 0, Monitor())
 
 
 @pytest.mark.parametrize(("data", "k"), [(make_classes, 4), (make_numbers, 3)])
@@ -68,11 +68,11 @@ def test_methods_of_exactk_have_the_honest_figures_of_score_selection(data, k):
         alone = score_selection(X, y, k, method=method, random_state=3, cv=4, n_permutations=0)
         row = _row(found, method)
         assert _scores(found, method) == alone.folds["honest"]
-        assert row["mean"] == alone.honest
+        assert row["mean"] == alone.test_score
         assert row["standard_error"] == pytest.approx(alone.standard_error)
         assert row["stability"] == alone.stability
         assert tuple(row["features"]) == alone.features
-        assert found.baseline == alone.baseline
+        assert found.baseline == alone.baseline_score
     chosen = exactk.TopKSelector(k, random_state=3).fit(X, y)
     assert _row(found, "exchange")["objective"] == pytest.approx(chosen.objective_)
     assert found.ridge == chosen.ridge_
@@ -150,7 +150,7 @@ def test_a_problem_keeps_its_ridge_as_everywhere_unless_another_is_given():
         assert set(found.table[0]["features"]) == set(exactk.solve(problem, 3).selected)
         assert _scores(found, "exchange") == honest.folds["honest"]
         by_rule = compare(problem, k=3, methods=["exchange"], cv=3, ridge="auto")
-        assert by_rule.ridge == exactk.resolve_ridge("auto", problem, 3)
+        assert by_rule.ridge == exactk.find_ridge("auto", problem, 3)
     assert compare(X, y, 3, ["exchange"], cv=3).ridge == by_rule.ridge
 
 
@@ -436,7 +436,7 @@ def test_where_none_gives_an_answer_that_is_an_error():
 
 
 def _stopped_on(call, monkeypatch):
-    solve, calls = Given.solve, []
+    solve, calls = EvaluationData.solve, []
 
     def stopped(self, *args):
         calls.append(self)
@@ -444,7 +444,7 @@ def _stopped_on(call, monkeypatch):
             raise KeyboardInterrupt
         return solve(self, *args)
 
-    monkeypatch.setattr(Given, "solve", stopped)
+    monkeypatch.setattr(EvaluationData, "solve", stopped)
 
 
 @pytest.mark.parametrize("call", [7, 9, 12])
@@ -590,8 +590,8 @@ def test_errors_come_before_any_search(name, monkeypatch):
     def searched(*args, **options):
         raise AssertionError("searched")
 
-    monkeypatch.setattr(Given, "solve", searched)
-    monkeypatch.setattr(competitors.Theirs, "choose", searched)
+    monkeypatch.setattr(EvaluationData, "solve", searched)
+    monkeypatch.setattr(competitors.BaselineEntry, "choose", searched)
     options, message = BAD[name]
     with pytest.raises(InputError, match=message):
         compare(X, **{"y": y, "k": 3, **options})
@@ -675,7 +675,9 @@ def test_tables_json_and_text():
 
 
 def test_a_zero_has_no_sign_of_its_own():
-    one = Outcome("a", "converged", "", (0.5, 0.5), (("x",), ("x",)), ("x",), 2.0, -1e-17, 0.1)
+    one = MethodOutcome(
+        "a", "converged", "", (0.5, 0.5), (("x",), ("x",)), ("x",), 2.0, -1e-17, 0.1
+    )
     other = replace(one, method="b", scores=(0.4999, 0.5), objective=2.0 - 1e-9, keeps_rules=False)
     table, folds = tabulate([one, other])
     found = replace(compare(*make_classes(), 2, "fisher", cv=2), table=table, folds=folds)

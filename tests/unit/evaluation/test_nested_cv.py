@@ -28,9 +28,9 @@ from sklearn.preprocessing import StandardScaler
 
 import exactk
 from exactk import InputError, Problem, TopKSelector, UnknownOptionError, solve
-from exactk.estimators.config import Asked
+from exactk.estimators.config import SelectorConfig
 from exactk.evaluation import permutation_test
-from exactk.evaluation.fold_data import GivenArrays
+from exactk.evaluation.fold_data import ArrayData
 from exactk.evaluation.nested_cv import score_selection
 from exactk.papers.experiments.measures import nogueira
 from tests.unit.evaluation.informative import make_classes, make_numbers
@@ -53,7 +53,7 @@ def test_classes_equal_a_pipeline_of_scikit_learn():
     dummy = cross_val_score(DummyClassifier(), X, y, cv=folds)
     np.testing.assert_allclose(score.folds["baseline"], dummy)
     assert score.scoring == "accuracy"
-    assert score.optimism == pytest.approx(naive.mean() - score.honest)
+    assert score.optimism == pytest.approx(naive.mean() - score.test_score)
     spread = np.std(score.folds["honest"], ddof=1) / np.sqrt(5)
     assert score.standard_error == pytest.approx(spread)
 
@@ -237,7 +237,7 @@ def test_rules_of_a_problem_are_kept():
     X, y = make_numbers()
     from exactk.problem.constraints import Rules
 
-    problem = Problem.from_arrays(X, y).under(Rules(include=(7,), exclude=(11,)))
+    problem = Problem.from_arrays(X, y).with_rules(Rules(include=(7,), exclude=(11,)))
     score = score_selection(problem, k=3, n_permutations=3)
     for features in [*score.folds["features"], score.features]:
         assert "x7" in features
@@ -268,9 +268,9 @@ def test_noise_looks_good_to_the_naive_figure_alone():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(60, 500)), np.arange(60) % 2
     score = score_selection(X, y, k=10, n_permutations=39)
-    assert score.naive > 0.8
-    assert score.honest < 0.7
-    assert score.baseline == 0.5
+    assert score.naive_score > 0.8
+    assert score.test_score < 0.7
+    assert score.baseline_score == 0.5
     assert score.optimism > 0.2
     assert score.p_value > 0.05
     assert score.stability < 0.5
@@ -283,7 +283,7 @@ def test_planted_features_pass_the_test():
     assert score.features == ("x3", "x11")
     assert score.in_all_folds == ("x3", "x11")
     assert score.stability == 1.0
-    assert score.honest > 0.5
+    assert score.test_score > 0.5
 
 
 def test_the_null_is_the_same_search_on_permuted_rows():
@@ -342,7 +342,7 @@ def test_named_estimators():
         score = score_selection(X, y, 3, estimator=name, n_permutations=0)
         assert score.estimator.startswith(model)
     X, y = make_numbers()
-    assert score_selection(X, y, 2, estimator="forest", n_permutations=0).honest > 0.3
+    assert score_selection(X, y, 2, estimator="forest", n_permutations=0).test_score > 0.3
     with pytest.raises(InputError, match="'logistic' is not for regression; use ridge, svm"):
         score_selection(X, y, 2, estimator="logistic")
     with pytest.raises(InputError, match="not 'ridg'; did you mean 'ridge'"):
@@ -382,7 +382,7 @@ def test_text_scores_the_same_in_a_frame_of_any_library_and_in_a_problem(library
     named = {"k": 2, "estimator": model, "n_permutations": 2, "ridge": "auto"}
     score = score_selection(frame, y, **named)
     assert "colour" in score.in_all_folds
-    assert score.honest > score.baseline + 0.2
+    assert score.test_score > score.baseline_score + 0.2
     assert score.n_features == 11
     of_problem = score_selection(Problem.from_arrays(frame, y), **named)
     assert score.to_dict() == of_problem.to_dict()
@@ -441,7 +441,7 @@ def test_many_levels_in_few_rows_are_coded_once():
 def test_an_estimator_gets_its_columns_without_a_copy_of_the_others(kind):
     X, _ = make_numbers(2000, 300)
     y, rows, columns = X[:, 0] + X[:, 1], np.arange(0, 2000, 2), np.array([7, 3])
-    given = GivenArrays(kind(X), y, None, TopKSelector(2), None)
+    given = ArrayData(kind(X), y, None, TopKSelector(2), None)
     given.values(rows, columns)
     tracemalloc.start()
     part = given.values(rows, columns)
@@ -463,11 +463,11 @@ def test_tidy_json_and_text():
     supports = [[int(name[1:]) for name in row["features"]] for row in score.folds]
     assert score.stability == pytest.approx(nogueira(supports, 30))
     content = json.loads(score.to_json())
-    assert content["honest"] == score.honest
+    assert content["honest"] == score.test_score
     assert content["folds"][0]["features"] == score.folds[0]["features"]
     assert len(content["null"]) == content["n_permutations"] == 9
     text = repr(score)
-    assert f"honest    {score.honest:.3f} ± {score.standard_error:.3f}" in text
+    assert f"honest    {score.test_score:.3f} ± {score.standard_error:.3f}" in text
     assert "which leaks" in text
     assert f"p-value   {score.p_value:.3g}  (9 permutations)" in text
     none = score_selection(X, y, 3, n_permutations=0)
@@ -485,7 +485,7 @@ def test_one_fold_has_no_spread():
     assert " ± " not in repr(score)
     masks = [(rows < 60, rows >= 60)]
     again = score_selection(X, y, 3, cv=masks, n_permutations=0)
-    assert again.honest == score.honest
+    assert again.test_score == score.test_score
 
 
 def test_own_score_function():
@@ -494,7 +494,7 @@ def test_own_score_function():
     score = score_selection(X, y, 3, scoring=lambda model, X, y: 0.25, n_permutations=0)
     assert score.folds["honest"] == score.folds["baseline"] == folds
     made = score_selection(X, y, 3, scoring=make_scorer(accuracy_score), n_permutations=0)
-    assert made.honest == score_selection(X, y, 3, n_permutations=0).honest
+    assert made.test_score == score_selection(X, y, 3, n_permutations=0).test_score
 
 
 def test_same_seed_same_answer_and_inputs_untouched():
@@ -550,7 +550,7 @@ def test_errors_come_before_any_search(name, monkeypatch):
     def searched(*args, **options):
         raise AssertionError("searched")
 
-    monkeypatch.setattr(Asked, "solve", searched)
+    monkeypatch.setattr(SelectorConfig, "solve", searched)
     options, message = BAD[name]
     with pytest.raises(InputError, match=message):
         score_selection(X, y, **options)
@@ -589,7 +589,7 @@ def test_leave_one_out():
         X, y, 2, cv=LeaveOneOut(), scoring="neg_mean_absolute_error", n_permutations=0
     )
     assert len(score.folds) == 15
-    assert score.honest < 0
+    assert score.test_score < 0
 
 
 def test_stopped_within_the_permutations(monkeypatch):
@@ -609,7 +609,7 @@ def test_stopped_within_the_permutations(monkeypatch):
 
 def test_stopped_within_the_folds(monkeypatch):
     X, y = make_classes()
-    solve, calls = Asked.solve, []
+    solve, calls = SelectorConfig.solve, []
 
     def stopped(self, *args, **options):
         calls.append(self)
@@ -617,7 +617,7 @@ def test_stopped_within_the_folds(monkeypatch):
             raise KeyboardInterrupt
         return solve(self, *args, **options)
 
-    monkeypatch.setattr(Asked, "solve", stopped)
+    monkeypatch.setattr(SelectorConfig, "solve", stopped)
     with pytest.raises(KeyboardInterrupt):
         score_selection(X, y, 3)
 

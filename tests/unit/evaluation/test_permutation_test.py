@@ -142,7 +142,7 @@ def test_seed():
 def test_rules_and_ridge_are_kept():
     problem = Problem.from_arrays(*_table("number"), ridge=0.3)
     rules = Rules(exclude=(0, 2))
-    other = next(permuted_problems(problem.under(rules), 1))
+    other = next(permuted_problems(problem.with_rules(rules), 1))
     assert other.rules is rules
     assert other.ridge == 0.3
     assert not set(solve(other, 4).support) & {0, 2}

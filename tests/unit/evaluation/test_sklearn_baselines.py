@@ -10,14 +10,14 @@ from exactk.evaluation import sklearn_baselines
 from exactk.evaluation.sklearn_baselines import (
     RIVALS,
     OutOfTimeError,
-    Sheet,
+    TrainingData,
 )
 from exactk.utils.monitor import Monitor
 from tests.unit.evaluation.informative import make_classes, make_numbers
 
 
 def _sheet(X, y, weights=None, task="regression"):
-    return Sheet(X, y, weights, task, 0, Monitor())
+    return TrainingData(X, y, weights, task, 0, Monitor())
 
 
 @pytest.mark.parametrize("k", [1, 3, 7, 11, 12])
@@ -93,7 +93,7 @@ def test_an_elimination_of_many_columns_ends_and_finds_what_is_planted():
 @pytest.mark.parametrize("name", ["rfe", "l1"])
 def test_no_answer_after_the_time_limit(name):
     X, y = make_numbers()
-    sheet = Sheet(X, y[:, None], None, "regression", 0, Monitor(1e-9))
+    sheet = TrainingData(X, y[:, None], None, "regression", 0, Monitor(1e-9))
     with pytest.raises(OutOfTimeError, match="the time limit came before an answer"):
         RIVALS[name](sheet, 3)
 

@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import exactk
-from exactk import FrozenChoice, InputError, Problem, TopKClassifier, TopKRegressor, TopKSelector
+from exactk import InputError, Problem, SavedSelection, TopKClassifier, TopKRegressor, TopKSelector
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -36,8 +36,8 @@ def wine():
 
 
 @pytest.fixture(scope="module")
-def choice(wine) -> FrozenChoice:
-    return TopKSelector(k=3).fit(*wine).freeze()
+def choice(wine) -> SavedSelection:
+    return TopKSelector(k=3).fit(*wine).export()
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_the_same_of_problem_and_result(wine, choice) -> None:
     X, y = wine
     problem = Problem.from_arrays(X, y, ridge=choice.ridge)
     result = exactk.solve(problem, 3)
-    made = FrozenChoice.of(problem, result, target="cultivar")
+    made = SavedSelection.from_problem(problem, result, target="cultivar")
     assert made.target == "cultivar"
     left, right = made.to_dict(), choice.to_dict()
     for name in ("target", "fit"):
@@ -103,14 +103,14 @@ def test_the_same_of_problem_and_result(wine, choice) -> None:
 
 def test_a_proof_is_in_it(wine) -> None:
     X, y = wine
-    frozen = TopKSelector(k=2, certify=True).fit(X, y).freeze()
+    frozen = TopKSelector(k=2, certify=True).fit(X, y).export()
     assert (frozen.proven, frozen.status) == (True, "optimal")
     assert frozen.gap == 0.0
     problem = Problem.from_arrays(X, y)
     certificate = exactk.certify(problem, 2)
-    assert FrozenChoice.of(problem, certificate.result, certificate).proven is True
+    assert SavedSelection.from_problem(problem, certificate.result, certificate).proven is True
     with pytest.raises(InputError, match="certificate is of other columns"):
-        FrozenChoice.of(problem, exactk.solve(problem, 3), certificate)
+        SavedSelection.from_problem(problem, exactk.solve(problem, 3), certificate)
 
 
 def test_a_result_of_another_problem_is_refused(wine) -> None:
@@ -118,18 +118,18 @@ def test_a_result_of_another_problem_is_refused(wine) -> None:
     result = exactk.solve(Problem.from_arrays(X, y), 2)
     other = Problem.from_arrays(X[X.columns[::-1]], y)
     with pytest.raises(InputError, match="result is of another problem"):
-        FrozenChoice.of(other, result)
+        SavedSelection.from_problem(other, result)
 
 
 def test_freezing_writes_a_file_and_changes_nothing(wine, tmp_path: Path) -> None:
     X, y = wine
     selector = TopKClassifier(k=2)
     with pytest.raises(NotFittedError):
-        selector.freeze()
+        selector.export()
     before = selector.get_params()
     selector.fit(X, y)
-    frozen = selector.freeze(tmp_path / "chosen.json")
-    assert FrozenChoice.load(tmp_path / "chosen.json") == frozen
+    frozen = selector.export(tmp_path / "chosen.json")
+    assert SavedSelection.load(tmp_path / "chosen.json") == frozen
     assert selector.get_params() == before
     with pytest.raises(NotFittedError):
         clone(selector).freeze()
@@ -145,7 +145,7 @@ def test_classes_are_those_of_the_estimator(wine, loss: str) -> None:
     X, y = wine
     labels = np.array(["first", "second", "third"])[y]
     model = TopKClassifier(k=3, loss=loss).fit(X[::2], labels[::2])
-    frozen = FrozenChoice.from_json(model.freeze().to_json())
+    frozen = SavedSelection.from_json(model.export().to_json())
     assert frozen.predict(X).tolist() == model.predict(X).tolist()
     np.testing.assert_allclose(frozen.scores(X), model._linear(X), rtol=1e-12)
 
@@ -154,7 +154,7 @@ def test_classes_are_those_of_the_estimator(wine, loss: str) -> None:
 def test_numbers_are_those_of_the_estimator(loss: str) -> None:
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     model = TopKRegressor(k=4, loss=loss).fit(X, y)
-    frozen = FrozenChoice.from_json(model.freeze().to_json())
+    frozen = SavedSelection.from_json(model.export().to_json())
     assert frozen.predicts == ("exp" if loss == "poisson" else "number")
     np.testing.assert_allclose(frozen.predict(X), model.predict(X), rtol=1e-12)
 
@@ -164,11 +164,11 @@ def test_several_outputs() -> None:
     X = rng.normal(size=(60, 5))
     Y = X[:, [1, 4]] @ rng.normal(size=(2, 3)) + 0.1 * rng.normal(size=(60, 3))
     model = TopKRegressor(k=2).fit(X, Y)
-    np.testing.assert_allclose(model.freeze().predict(X), model.predict(X), rtol=1e-12)
+    np.testing.assert_allclose(model.export().predict(X), model.predict(X), rtol=1e-12)
 
 
 def test_scores_of_classes_predict_none(wine) -> None:
-    frozen = TopKSelector(k=3, loss="optimal_scoring").fit(*wine).freeze()
+    frozen = TopKSelector(k=3, loss="optimal_scoring").fit(*wine).export()
     assert frozen.predicts is None
     assert frozen.scores(wine[0]).shape == (178, 3)
     with pytest.raises(InputError, match=r"'optimal_scoring'.*freeze a TopKClassifier"):
@@ -178,7 +178,7 @@ def test_scores_of_classes_predict_none(wine) -> None:
 def test_several_labels_a_row_are_not_predicted() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(50, 4))
-    frozen = TopKSelector(k=2).fit(X, (X[:, :2] > 0).astype(int)).freeze()
+    frozen = TopKSelector(k=2).fit(X, (X[:, :2] > 0).astype(int)).export()
     assert (frozen.task, frozen.classes, frozen.predicts) == ("classification", None, None)
     with pytest.raises(InputError, match="several labels a row"):
         frozen.predict(X)
@@ -198,8 +198,8 @@ def test_several_labels_a_row_are_not_predicted() -> None:
 def test_labels_come_back_as_they_were(labels, kind: str) -> None:
     X = np.array([[0.0, 1.0], [0.1, 5.0], [1.0, 2.0], [0.9, 4.0]])
     y = labels[[0, 0, 1, 1]]
-    frozen = FrozenChoice.from_json(
-        TopKClassifier(k=1, loss="squared").fit(X, y).freeze().to_json()
+    frozen = SavedSelection.from_json(
+        TopKClassifier(k=1, loss="squared").fit(X, y).export().to_json()
     )
     assert frozen.class_kind == kind
     assert [type(label).__name__ for label in frozen.classes] == [kind] * 2
@@ -208,7 +208,7 @@ def test_labels_come_back_as_they_were(labels, kind: str) -> None:
     values = frozen.to_dict()
     if kind == "float":
         values["classes"]["labels"] = [1, 2]
-        again = FrozenChoice.from_dict(values)
+        again = SavedSelection.from_dict(values)
         assert again == frozen
         assert [type(label) for label in again.classes] == [float, float]
 
@@ -277,7 +277,7 @@ def test_values_that_are_no_numbers_are_named(wine, choice) -> None:
 def test_a_table_without_names(wine) -> None:
     X, y = wine[0].to_numpy(), wine[1]
     selector = TopKSelector(k=3).fit(X, y)
-    frozen = selector.freeze()
+    frozen = selector.export()
     assert frozen.feature_names_in is None
     assert list(frozen.names) == selector.get_feature_names_out().tolist()
     np.testing.assert_array_equal(frozen.select(X), selector.transform(X))
@@ -292,7 +292,7 @@ def test_a_table_without_names(wine) -> None:
 
 def test_names_that_are_numbers(wine) -> None:
     X = pd.DataFrame(wine[0].to_numpy())
-    frozen = TopKSelector(k=3).fit(X, wine[1]).freeze()
+    frozen = TopKSelector(k=3).fit(X, wine[1]).export()
     assert frozen.feature_names_in is None
     assert frozen.column_transformer().fit_transform(X).shape == (178, 3)
     assert frozen.select(X).shape == (178, 3)
@@ -301,7 +301,7 @@ def test_names_that_are_numbers(wine) -> None:
 def test_categories(mixed) -> None:
     X, y = mixed
     model = TopKRegressor(k=3).fit(X, y)
-    frozen = FrozenChoice.from_json(model.freeze().to_json())
+    frozen = SavedSelection.from_json(model.export().to_json())
     assert frozen.names == ("colour", "size", "grade")
     colour, size, grade = frozen.features
     assert (colour.levels, colour.reference) == (("blue", "red", "wh\nite <script>"), "red")
@@ -309,7 +309,7 @@ def test_categories(mixed) -> None:
     assert frozen.terms[:3] == (("colour", "blue"), ("colour", "wh\nite <script>"), ("size", None))
     assert len(frozen.terms) == 3 + len(grade.levels) - 1
     np.testing.assert_allclose(frozen.predict(X), model.predict(X), rtol=1e-12)
-    by_problem = FrozenChoice.of(
+    by_problem = SavedSelection.from_problem(
         problem := Problem.from_arrays(X, y, ridge=frozen.ridge), exactk.solve(problem, 3)
     )
     np.testing.assert_allclose(by_problem.predict(X), model.predict(X), rtol=1e-9)
@@ -323,7 +323,7 @@ def test_categories(mixed) -> None:
 
 def test_a_category_counts_as_one_and_a_selector_knows_its_levels(mixed) -> None:
     X, y = mixed
-    frozen = TopKSelector(k=1).fit(X[["colour", "noise"]], y).freeze()
+    frozen = TopKSelector(k=1).fit(X[["colour", "noise"]], y).export()
     assert (frozen.k, frozen.names, len(frozen.coef[0])) == (1, ("colour",), 2)
 
 
@@ -336,8 +336,8 @@ def test_dask(wine) -> None:
     X, y = wine
     table = dd.from_pandas(X, npartitions=3)
     target = dd.from_pandas(y, npartitions=3)
-    frozen = TopKSelector(k=3).fit(table, target).freeze()
-    plain = TopKSelector(k=3).fit(X, y).freeze()
+    frozen = TopKSelector(k=3).fit(table, target).export()
+    plain = TopKSelector(k=3).fit(X, y).export()
     assert frozen.names == plain.names
     np.testing.assert_allclose(frozen.coef, plain.coef, rtol=1e-9)
     pd.testing.assert_frame_equal(frozen.select(table).compute(), X[list(frozen.names)])
@@ -352,7 +352,7 @@ def test_a_stream(wine, tmp_path: Path) -> None:
     X, y = wine
     X.assign(cultivar=y).to_parquet(tmp_path / "wine.parquet", index=False)
     problem = Problem.from_files(tmp_path / "wine.parquet", "cultivar")
-    frozen = FrozenChoice.of(problem, exactk.solve(problem, 3))
+    frozen = SavedSelection.from_problem(problem, exactk.solve(problem, 3))
     assert frozen.feature_names_in == tuple(X.columns)
     assert frozen.classes == (0, 1, 2)
     assert (frozen.predict(X) == y).mean() > 0.9
@@ -414,7 +414,7 @@ def test_a_pipeline_loads_without_exactk(wine, choice, tmp_path: Path) -> None:
 
 def test_plain_python_predicts_the_same(mixed, tmp_path: Path) -> None:
     X, y = mixed
-    frozen = TopKRegressor(k=3).fit(X, y).freeze(tmp_path / "chosen.json")
+    frozen = TopKRegressor(k=3).fit(X, y).export(tmp_path / "chosen.json")
     X.to_json(tmp_path / "rows.json", orient="records", double_precision=15)
     said = in_production(
         """
@@ -441,7 +441,7 @@ def test_plain_python_predicts_the_same(mixed, tmp_path: Path) -> None:
 # Files that somebody else wrote.
 
 
-def broken(choice: FrozenChoice, **changes: object) -> dict[str, object]:
+def broken(choice: SavedSelection, **changes: object) -> dict[str, object]:
     return {**choice.to_dict(), **changes}
 
 
@@ -495,7 +495,7 @@ def broken(choice: FrozenChoice, **changes: object) -> dict[str, object]:
 )
 def test_what_is_wrong_is_named(choice, changes: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said) as caught:
-        FrozenChoice.from_dict(broken(choice, **changes))
+        SavedSelection.from_dict(broken(choice, **changes))
     assert len(str(caught.value)) < 400
 
 
@@ -516,21 +516,21 @@ def test_features_that_do_not_go_together(choice) -> None:
         (changed(1, code="import os"), r"'features\[1\].code' is not known"),
     ):
         with pytest.raises(InputError, match=said):
-            FrozenChoice.from_dict(values)
+            SavedSelection.from_dict(values)
     whole = choice.to_dict()
     whole["fit"]["terms"][2]["coef"].pop()
     with pytest.raises(InputError, match=r"'fit.terms\[2\].coef' has 2 numbers where .* has 3"):
-        FrozenChoice.from_dict(whole)
+        SavedSelection.from_dict(whole)
 
 
 @pytest.mark.parametrize(
-    "name", sorted(TopKSelector(k=1).fit([[0.0], [1.0]], [0, 1]).freeze().to_dict())
+    "name", sorted(TopKSelector(k=1).fit([[0.0], [1.0]], [0, 1]).export().to_dict())
 )
 def test_every_field_is_asked_for(choice, name: str) -> None:
     values = choice.to_dict()
     del values[name]
     with pytest.raises(InputError, match=name):
-        FrozenChoice.from_dict(values)
+        SavedSelection.from_dict(values)
 
 
 @pytest.mark.parametrize(
@@ -549,38 +549,38 @@ def test_every_field_is_asked_for(choice, name: str) -> None:
 )
 def test_text_that_is_no_choice(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=said):
-        FrozenChoice.from_json(text)
+        SavedSelection.from_json(text)
     file = tmp_path / "chosen.json"
     file.write_text(text)
     with pytest.raises(InputError, match=f"choice '.*chosen.json' cannot be read: .*({said})"):
-        FrozenChoice.load(file)
+        SavedSelection.load(file)
 
 
 def test_numbers_too_large_to_be_finite(choice) -> None:
     text = choice.to_json().replace(f'"ridge": {choice.ridge}', '"ridge": 1e999')
     with pytest.raises(InputError, match=r"field 'ridge' must be a number in .*, not inf"):
-        FrozenChoice.from_json(text)
+        SavedSelection.from_json(text)
 
 
 def test_cut_short_anywhere(choice) -> None:
     text = choice.to_json()
     for end in range(0, len(text), 97):
         with pytest.raises(InputError):
-            FrozenChoice.from_json(text[:end])
+            SavedSelection.from_json(text[:end])
 
 
 def test_bytes(choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "chosen.json"
     file.write_bytes(choice.to_json().encode("utf-16"))
     with pytest.raises(InputError, match="not UTF-8 text"):
-        FrozenChoice.load(file)
+        SavedSelection.load(file)
     file.write_bytes(pickle.dumps(choice.to_dict()))
     with pytest.raises(InputError, match=r"not UTF-8 text|not JSON"):
-        FrozenChoice.load(file)
+        SavedSelection.load(file)
     monkeypatch.setattr("exactk.export.schema.MOST_BYTES", 2**10)
     choice.save(file)
     with pytest.raises(InputError, match="is larger than"):
-        FrozenChoice.load(file)
+        SavedSelection.load(file)
 
 
 def test_reading_unpickles_and_evaluates_nothing(choice, tmp_path, monkeypatch) -> None:
@@ -593,7 +593,7 @@ def test_reading_unpickles_and_evaluates_nothing(choice, tmp_path, monkeypatch) 
         term["feature"] = places[term["feature"]]
     values["order"] = [places[name] for name in values["order"]]
     values["feature_names_in"] = [places.get(name, name) for name in values["feature_names_in"]]
-    FrozenChoice.from_dict(values).save(tmp_path / "chosen.json")
+    SavedSelection.from_dict(values).save(tmp_path / "chosen.json")
 
     def forbidden(*args: object, **options: object) -> None:
         raise AssertionError("reading a choice executes nothing")
@@ -602,7 +602,7 @@ def test_reading_unpickles_and_evaluates_nothing(choice, tmp_path, monkeypatch) 
     monkeypatch.setattr("builtins.exec", forbidden)
     monkeypatch.setattr(pickle, "load", forbidden)
     monkeypatch.setattr(pickle, "loads", forbidden)
-    assert FrozenChoice.load(tmp_path / "chosen.json").names == tuple(names)
+    assert SavedSelection.load(tmp_path / "chosen.json").names == tuple(names)
 
 
 def test_parts_that_are_made_by_hand_are_checked(choice) -> None:
@@ -684,12 +684,12 @@ def choices(draw: st.DrawFn) -> dict[str, object]:
 @settings(max_examples=150, deadline=None)
 @given(choices())
 def test_what_is_written_is_read(values: dict[str, object]) -> None:
-    frozen = FrozenChoice.from_dict(values)
+    frozen = SavedSelection.from_dict(values)
     assert frozen.to_dict() == values
     text = frozen.to_json(ensure_ascii=False)
-    assert FrozenChoice.from_json(text) == frozen
+    assert SavedSelection.from_json(text) == frozen
     assert json.load(io.StringIO(text)) == values
-    assert FrozenChoice.from_json(frozen.to_json(indent=2)) == frozen
+    assert SavedSelection.from_json(frozen.to_json(indent=2)) == frozen
 
 
 VALUES = st.recursive(
@@ -713,10 +713,10 @@ def test_any_value_in_any_place_is_read_or_refused(values, data) -> None:
         place = inner
     place[key] = data.draw(VALUES)
     try:
-        frozen = FrozenChoice.from_dict(values)
+        frozen = SavedSelection.from_dict(values)
     except InputError:
         return
-    assert FrozenChoice.from_json(frozen.to_json()) == frozen
+    assert SavedSelection.from_json(frozen.to_json()) == frozen
 
 
 # What cannot be predicted, read or written.
@@ -730,7 +730,7 @@ def test_scores_too_large_for_numbers_name_their_row(wine, choice, kind: str) ->
     values = choice.to_dict()
     for term in values["fit"]["terms"]:
         term["coef"] = [10.0, -10.0, 5.0]
-    steep = FrozenChoice.from_dict(values)
+    steep = SavedSelection.from_dict(values)
     for made in (steep.predict, steep.scores):
         with pytest.raises(InputError, match=r"the score of row 7 is too large .* 1.5e\+308"):
             made(table)
@@ -741,7 +741,7 @@ def test_a_mean_too_large_for_a_number_names_its_row() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
     counts = rng.poisson(np.exp(X[:, 0]))
-    frozen = TopKRegressor(k=1, loss="poisson").fit(X, counts).freeze()
+    frozen = TopKRegressor(k=1, loss="poisson").fit(X, counts).export()
     assert frozen.predicts == "exp"
     X[[4, 9], 0] = 1e5
     with pytest.raises(InputError, match="exp of the score of row 4 is too large"):
@@ -760,13 +760,13 @@ def test_places_that_cannot_be_written(wine, choice, tmp_path, monkeypatch, plac
         choice.save(place)
     assert ".part" not in str(caught.value)
     with pytest.raises(InputError, match=said):
-        TopKSelector(k=1).fit(*wine).freeze(place)
+        TopKSelector(k=1).fit(*wine).export(place)
     assert os.listdir(tmp_path) == ["file"]
 
 
 @pytest.mark.parametrize("place", [None, "", 5, True, ["a"]], ids=repr)
 def test_what_is_no_path(choice, place) -> None:
-    for done in (choice.save, FrozenChoice.load):
+    for done in (choice.save, SavedSelection.load):
         with pytest.raises(InputError, match="path must be the name of a file, not "):
             done(place)
 
@@ -777,9 +777,9 @@ def test_a_name_that_no_file_can_have(choice) -> None:
 
 
 def test_json_as_bytes_and_what_is_no_text(choice) -> None:
-    assert FrozenChoice.from_json(choice.to_json().encode()) == choice
+    assert SavedSelection.from_json(choice.to_json().encode()) == choice
     with pytest.raises(InputError, match="not UTF-8 text"):
-        FrozenChoice.from_json(choice.to_json().encode("utf-16"))
+        SavedSelection.from_json(choice.to_json().encode("utf-16"))
     for given_text in (None, [choice.to_json()], 5):
         with pytest.raises(InputError, match="no text; give the JSON that to_json wrote"):
-            FrozenChoice.from_json(given_text)  # type: ignore[arg-type]
+            SavedSelection.from_json(given_text)  # type: ignore[arg-type]

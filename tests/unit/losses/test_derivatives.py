@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from exactk.data.targets import code_target
+from exactk.data.targets import encode_target
 from exactk.losses.base import Criterion, contrasts
 from exactk.losses.newton import LikelihoodCriterion, half_hessian
 from exactk.losses.registry import create, names
@@ -53,11 +53,11 @@ def bound(kind: Kind, rng: np.random.Generator) -> Any:
     """A loss with a random target and uneven weights."""
     name, options, target, count = kind
     if target == "classes":
-        y = code_target(np.r_[np.arange(count), rng.integers(0, count, N - count)])
+        y = encode_target(np.r_[np.arange(count), rng.integers(0, count, N - count)])
     elif target == "counts":
-        y = code_target(rng.poisson(2.0, (N, count)), "regression")
+        y = encode_target(rng.poisson(2.0, (N, count)), "regression")
     else:
-        y = code_target(2.0 * rng.standard_normal((N, count)) + 5.0, "regression")
+        y = encode_target(2.0 * rng.standard_normal((N, count)) + 5.0, "regression")
     return create(name, **options).bind(y, rng.uniform(0.3, 3.0, N))
 
 
@@ -128,7 +128,7 @@ def test_half_the_hessian(kind: Kind, q: int) -> None:
     for j, unit in enumerate(1e-4 * np.eye(q * r)):
         wanted[j] = (gradient(theta.ravel() + unit) - gradient(theta.ravel() - unit)) / 4e-4
     a, b = np.triu_indices(q)
-    force, h = criterion.slope(criterion.see(Z.T @ theta)[1])
+    force, h = criterion.derivatives(criterion.forward(Z.T @ theta)[1])
     found = half_hessian(h, Z[a] * Z[b], criterion, ridge)
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5 * np.abs(wanted).max())
     # The force beside h is that of prices, and both come from the same predictions.
@@ -179,7 +179,7 @@ def test_rows_without_residual_have_finite_weights(kind: Kind) -> None:
 
 
 def _huber(y: Array, w: Array, epsilon: float) -> Any:
-    return create("huber", epsilon=epsilon).bind(code_target(y, "regression"), w)
+    return create("huber", epsilon=epsilon).bind(encode_target(y, "regression"), w)
 
 
 def _scaled_loss(e: Array, w: Array, epsilon: float, sigma: float) -> float:

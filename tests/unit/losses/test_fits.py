@@ -337,13 +337,13 @@ def test_a_likelihood_is_fitted_from_anywhere(name: str, size: float) -> None:
     criterion = problem.criterion
     Z = design(problem.standardised(np.arange(4))[0].T[None])
     wanted = criterion.fits(
-        Z, problem.penalty, criterion.cold(Z, problem.penalty), steps=100, tol=1e-12
+        Z, problem.penalty, criterion.cold_start(Z, problem.penalty), steps=100, tol=1e-12
     )
     for seed in range(10):
         start = size * np.random.default_rng(seed).standard_normal((1, 5, criterion.n_outputs))
         fit = criterion.fits(Z, problem.penalty, start, steps=100, tol=1e-12)
-        assert fit.settled[0]
-        assert not fit.endless[0]
+        assert fit.converged[0]
+        assert not fit.separated[0]
         assert fit.values[0] == pytest.approx(wanted.values[0], rel=1e-9)
 
 
@@ -357,9 +357,9 @@ def test_products_with_the_hessian_are_those_of_the_hessian(name: str, c: int) -
     rng = np.random.default_rng(0)
     Z = design(X.T[None] / X.std())[0]
     theta, direction = rng.standard_normal((2, 4, criterion.n_outputs)) / 4
-    seen = criterion.see(Z.T @ theta)[1]
-    H = half_hessian(criterion.slope(seen)[1], products(Z), criterion, np.zeros(4))
-    found = criterion.curved(seen, Z, direction)
+    seen = criterion.forward(Z.T @ theta)[1]
+    H = half_hessian(criterion.derivatives(seen)[1], products(Z), criterion, np.zeros(4))
+    found = criterion.hessian_product(seen, Z, direction)
     np.testing.assert_allclose(found.ravel(), H @ direction.ravel(), rtol=1e-9)
 
 

@@ -109,7 +109,9 @@ def test_a_class_without_rows(name: str, ridge: float) -> None:
     problem = make(name, X, y, ridge)
     kept = np.random.default_rng(0).permutation(80) < 40
     kept[0] = False
-    half = Problem.from_rows(problem.rows, problem.target, kept * 1.0, ridge=ridge).like(problem)
+    half = Problem.from_rows(
+        problem.rows, problem.target, kept * 1.0, ridge=ridge
+    ).with_settings_of(problem)
     wanted = make(name, X[kept], y[kept], ridge)
     assert half.n_outputs == 4
     S = [0, 2, 3]

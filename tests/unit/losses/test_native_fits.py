@@ -43,14 +43,14 @@ def test_fits_are_those_of_numpy(
     def fits() -> Fits:
         return criterion.fits(Z, 0.5, theta, steps=9, tol=1e-3, ceiling=top)
 
-    ours, cold = fits(), criterion.cold(Z, 0.5)
+    ours, cold = fits(), criterion.cold_start(Z, 0.5)
     monkeypatch.setattr(reweighted, "compiled", lambda: None)
     theirs = fits()
-    np.testing.assert_allclose(cold, criterion.cold(Z, 0.5), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(cold, criterion.cold_start(Z, 0.5), rtol=1e-7, atol=1e-9)
     # Rows that are fitted exactly weigh so much that few digits of the others are left.
     np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-5)
     np.testing.assert_allclose(ours.theta, theirs.theta, rtol=1e-4, atol=1e-4)
-    np.testing.assert_array_equal(ours.settled, theirs.settled)
+    np.testing.assert_array_equal(ours.converged, theirs.converged)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5])
@@ -65,14 +65,14 @@ def test_reported_fits_are_those_of_numpy(power: float, monkeypatch: pytest.Monk
 
 def test_short_calls_come_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     criterion, Z, theta = _case(301, 8, 3, 1.0)
-    cold, whole = criterion.cold(Z, 0.5), criterion.fits(Z, 0.5, theta, steps=60, tol=1e-6)
+    cold, whole = criterion.cold_start(Z, 0.5), criterion.fits(Z, 0.5, theta, steps=60, tol=1e-6)
     reported = criterion.fits(Z, 0.5, theta, steps=60, tol=1e-13)
     monkeypatch.setattr(reweighted, "PRODUCTS_A_CALL", 1)
     again = criterion.fits(Z, 0.5, theta, steps=60, tol=1e-6)
     np.testing.assert_array_equal(again.theta, whole.theta)
     np.testing.assert_array_equal(again.values, whole.values)
-    np.testing.assert_array_equal(again.settled, whole.settled)
-    np.testing.assert_array_equal(criterion.cold(Z, 0.5), cold)
+    np.testing.assert_array_equal(again.converged, whole.converged)
+    np.testing.assert_array_equal(criterion.cold_start(Z, 0.5), cold)
     once_more = criterion.fits(Z, 0.5, theta, steps=60, tol=1e-13)
     np.testing.assert_allclose(once_more.theta, reported.theta, rtol=1e-9, atol=1e-11)
 

@@ -13,7 +13,7 @@ import exactk
 from exactk import losses
 from exactk.losses.softmax_native import CompiledSoftmax
 from exactk.search.loss_pricing import LossTable, Support
-from exactk.search.newton_pricing import NewtonModel
+from exactk.search.newton_pricing import SecondOrderModel
 
 pytestmark = pytest.mark.skipif(
     losses.native.library() is None, reason="the library is not built or switched off"
@@ -53,7 +53,7 @@ def test_values_without_a_step_are_those_of_numpy(shape: tuple[int, int, int]) -
     fits = _compiled(table, k).fits([members], theta, steps=0, tol=0.0)
     assert fits.values[0] == pytest.approx(table.value(members, theta[0]), rel=1e-12)
     np.testing.assert_array_equal(fits.theta, theta)
-    assert not fits.settled[0]
+    assert not fits.converged[0]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -66,7 +66,7 @@ def test_fits_end_where_those_of_numpy_do(
     ours = table.fits(supports, steps=300, tol=1e-12)
     _in_numpy(table, monkeypatch)
     theirs = table.fits(supports, steps=300, tol=1e-12)
-    assert ours.settled.all()
+    assert ours.converged.all()
     np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-10)
     np.testing.assert_allclose(ours.theta, theirs.theta, rtol=1e-4, atol=1e-5)
 
@@ -98,13 +98,13 @@ def test_the_second_order_is_that_of_numpy(
     fits = table.fits([members], steps=300, tol=1e-10)
     support = Support(members, fits.theta[0], float(fits.values[0]))
     columns = np.arange(k, 2 * k + 2)
-    ours = NewtonModel(table, support, columns)
+    ours = SecondOrderModel(table, support, columns)
     prices = ours.swaps()
     slots, at = np.divmod(np.arange(prices.size), len(columns))
     looks = ours.fits(slots, at, steps=0, tol=0.0)
     ends = ours.fits(slots, at, steps=300, tol=1e-10)
     _in_numpy(table, monkeypatch)
-    theirs = NewtonModel(table, support, columns)
+    theirs = SecondOrderModel(table, support, columns)
     for name in ("K", "T", "E", "C"):
         own, other = getattr(ours.known, name), getattr(theirs.known, name)
         np.testing.assert_allclose(own, other, rtol=1e-6, atol=1e-7 * np.abs(other).max())
@@ -116,7 +116,7 @@ def test_the_second_order_is_that_of_numpy(
     # ceiling falls.
     full = theirs.fits(slots, at, steps=300, tol=1e-10)
     assert ends.values.min() == pytest.approx(full.values.min(), rel=1e-9)
-    done = ends.settled
+    done = ends.converged
     np.testing.assert_allclose(ends.values[done], full.values[done], rtol=1e-8)
     assert (ends.values[~done] > ends.values.min()).all()
 
@@ -133,7 +133,7 @@ def test_the_start_of_a_swap_is_right_to_second_order() -> None:
     table = LossTable(other)
     fits = table.fits([[0, 1, 2, 3]], steps=300, tol=1e-12)
     support = Support((0, 1, 2, 3), fits.theta[0], float(fits.values[0]))
-    model = NewtonModel(table, support, np.array([X.shape[1] - 1]))
+    model = SecondOrderModel(table, support, np.array([X.shape[1] - 1]))
     look = model.fits(np.array([0]), np.array([0]), steps=0, tol=0.0)
     end = table.fits([[1, 2, 3, X.shape[1] - 1]], steps=300, tol=1e-12)
     # What is left is of third order in the step.
@@ -145,8 +145,8 @@ def test_a_ceiling_ends_fits_that_cannot_come_below_it() -> None:
     table = _table(777, 6, 11)
     free = table.fits([list(range(6))], steps=300, tol=1e-10)
     low = table.fits([list(range(6))], steps=300, tol=1e-10, ceiling=0.5 * float(free.values[0]))
-    assert free.settled[0]
-    assert not low.settled[0]
+    assert free.converged[0]
+    assert not low.converged[0]
     assert low.values[0] > free.values[0]
 
 
@@ -173,14 +173,14 @@ def test_a_fit_from_huge_coefficients_begins_anew() -> None:
     cold = table.fits(supports, steps=50, tol=1e-9)
     for size in (1e3, 1e300):
         fits = table.fits(supports, np.full((1, 6, 3), size), steps=50, tol=1e-9)
-        assert fits.settled[0]
+        assert fits.converged[0]
         assert fits.values[0] == pytest.approx(cold.values[0], rel=1e-8)
 
 
 def test_huge_coefficients_that_are_only_looked_at_are_no_number() -> None:
     table = _table(83, 5, 4)
     fits = table.fits([list(range(5))], np.full((1, 6, 3), 1e300), steps=0, tol=0.0)
-    assert not fits.settled[0]
+    assert not fits.converged[0]
     assert fits.values[0] == np.inf
 
 
@@ -213,7 +213,7 @@ def test_columns_that_are_none_are_refused() -> None:
         with pytest.raises(IndexError, match="no column of the table"):
             table.fits([[0, wrong]], steps=5, tol=1e-6)
     fits = table.fits([[0, 1]], steps=50, tol=1e-6)
-    model = NewtonModel(table, Support((0, 1), fits.theta[0], 1.0), np.array([2, 3]))
+    model = SecondOrderModel(table, Support((0, 1), fits.theta[0], 1.0), np.array([2, 3]))
     with pytest.raises(IndexError, match="none of those that are known"):
         model.fits(np.array([0]), np.array([2]), steps=0, tol=0.0)
     with pytest.raises(IndexError, match="no column of the table"):
@@ -223,9 +223,9 @@ def test_columns_that_are_none_are_refused() -> None:
 def test_a_model_without_columns_has_a_second_order() -> None:
     table = _table(83, 5, 4)
     fits = table.fits([[]], steps=50, tol=1e-10)
-    assert fits.values[0] == pytest.approx(table.problem.without_columns[1], rel=1e-9)
+    assert fits.values[0] == pytest.approx(table.problem.null_model[1], rel=1e-9)
     support = Support((), fits.theta[0], float(fits.values[0]))
-    model = NewtonModel(table, support, np.arange(len(table)))
+    model = SecondOrderModel(table, support, np.arange(len(table)))
     assert model.swaps().shape == (0, len(table))
     assert np.isfinite(model.known.E).all()
 
@@ -237,10 +237,10 @@ def test_calls_in_parts_find_what_one_call_does(monkeypatch: pytest.MonkeyPatch)
     support = Support(members, fits.theta[0], float(fits.values[0]))
     columns = np.arange(7, 16)
     slots, at = np.divmod(np.arange(63), 9)
-    whole = NewtonModel(table, support, columns)
+    whole = SecondOrderModel(table, support, columns)
     ours = whole.fits(slots, at, steps=90, tol=1e-8, ceiling=support.value)
     monkeypatch.setattr(losses.softmax_native, "MOST_CALLED", 1)
-    parts = NewtonModel(table, support, columns)
+    parts = SecondOrderModel(table, support, columns)
     np.testing.assert_array_equal(whole.known.T, parts.known.T)
     theirs = parts.fits(slots, at, steps=90, tol=1e-8, ceiling=support.value)
     np.testing.assert_array_equal(ours.values, theirs.values)
@@ -262,7 +262,7 @@ def test_a_start_where_all_rows_are_certain_is_no_end(
     for start in starts:
         fits = table.fits([members], start[None], steps=300, tol=1e-10)
         # It comes to the end, or does not say that it did.
-        assert not fits.settled[0] or fits.values[0] == pytest.approx(least, rel=1e-8)
+        assert not fits.converged[0] or fits.values[0] == pytest.approx(least, rel=1e-8)
         assert fits.values[0] <= table.value(members, start)
 
 
@@ -276,7 +276,7 @@ def test_without_a_ceiling_every_swap_is_fitted_to_its_end(seed: int) -> None:
     table, members = LossTable(problem), (1, 2, 3, 4)
     fit = table.fits([members], steps=90, tol=1e-6)
     support = Support(members, fit.theta[0], float(fit.values[0]))
-    model = NewtonModel(table, support, np.array([0, 5, 6, 7]))
+    model = SecondOrderModel(table, support, np.array([0, 5, 6, 7]))
     slots, at = np.divmod(np.arange(16), 4)
     together = model.fits(slots, at, steps=90, tol=1e-6)
     alone = [
@@ -284,7 +284,7 @@ def test_without_a_ceiling_every_swap_is_fitted_to_its_end(seed: int) -> None:
     ]
     np.testing.assert_allclose(together.values, alone, rtol=1e-12)
     cold = table.fits([model.members(*p) for p in zip(slots, at, strict=True)], steps=90, tol=1e-6)
-    ends = together.settled & cold.settled
+    ends = together.converged & cold.converged
     assert ends.sum() > 8
     # With separated classes a fit falls for long, a little each time.
     np.testing.assert_allclose(together.values[ends], cold.values[ends], rtol=1e-2, atol=1e-3)

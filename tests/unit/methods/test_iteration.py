@@ -11,13 +11,13 @@ from scipy.linalg import hadamard
 
 from exactk import Problem, Status
 from exactk.methods.iteration import (
-    Course,
+    IterationLog,
     LazyStarts,
     Start,
     Step,
     best_answer,
-    complete,
-    follow,
+    fill_support,
+    iterate,
 )
 from exactk.utils.monitor import Monitor, Progress
 from tests.oracles.brute import Reference, make_classes, make_numbers
@@ -60,7 +60,7 @@ def problem() -> Problem:
 
 def test_a_converged_step_is_the_last() -> None:
     steps = stream(3.0, Step([4, 2], 1.0, converged=True), RuntimeError("not asked for"))
-    course = follow(steps, 10, Monitor())
+    course = iterate(steps, 10, Monitor())
     assert course.status == Status.CONVERGED
     assert course.support == [4, 2]
     assert course.trace == [3.0, 1.0]
@@ -69,7 +69,7 @@ def test_a_converged_step_is_the_last() -> None:
 
 @pytest.mark.parametrize("max_iter", [1, 2, 7])
 def test_no_more_steps_than_the_limit(max_iter: int) -> None:
-    course = follow(endless(), max_iter, Monitor())
+    course = iterate(endless(), max_iter, Monitor())
     assert course.status == Status.MAX_ITER
     assert course.trace == [100.0 - t for t in range(max_iter)]
     assert course.support == [max_iter - 1, max_iter]
@@ -77,11 +77,11 @@ def test_no_more_steps_than_the_limit(max_iter: int) -> None:
 
 def test_convergence_in_the_last_step_allowed_is_convergence() -> None:
     steps = stream(3.0, 2.0, Step([5], 1.0, converged=True))
-    assert follow(steps, 3, Monitor()).status == Status.CONVERGED
+    assert iterate(steps, 3, Monitor()).status == Status.CONVERGED
 
 
 def test_a_stream_that_ends_by_itself_did_not_converge() -> None:
-    course = follow(stream(3.0, 2.0), 10, Monitor())
+    course = iterate(stream(3.0, 2.0), 10, Monitor())
     assert course.status == Status.MAX_ITER
     assert course.support == [1]
 
@@ -90,7 +90,7 @@ def test_a_stream_that_ends_by_itself_did_not_converge() -> None:
     "end", [nan, inf, -inf, np.float64("nan"), np.linalg.LinAlgError("Singular matrix")], ids=repr
 )
 def test_divergence_keeps_the_last_good_step(end: Any) -> None:
-    course = follow(stream(5.0, 4.0, end, 1.0), 10, Monitor())
+    course = iterate(stream(5.0, 4.0, end, 1.0), 10, Monitor())
     assert course.status == Status.FAILED
     assert course.support == [1]
     assert course.trace == [5.0, 4.0]
@@ -98,7 +98,7 @@ def test_divergence_keeps_the_last_good_step(end: Any) -> None:
 
 @pytest.mark.parametrize("end", [nan, np.linalg.LinAlgError("Singular matrix")], ids=repr)
 def test_divergence_at_once_keeps_nothing(end: Any) -> None:
-    course = follow(stream(end), 10, Monitor())
+    course = iterate(stream(end), 10, Monitor())
     assert course.status == Status.FAILED
     assert course.support == []
     assert course.trace == []
@@ -106,7 +106,7 @@ def test_divergence_at_once_keeps_nothing(end: Any) -> None:
 
 
 def test_a_step_that_diverged_has_not_converged() -> None:
-    course = follow(stream(2.0, Step([7], nan, converged=True)), 10, Monitor())
+    course = iterate(stream(2.0, Step([7], nan, converged=True)), 10, Monitor())
     assert course.status == Status.FAILED
     assert course.support == [0]
 
@@ -117,7 +117,7 @@ def test_overflow_inside_a_step_is_left_to_its_value() -> None:
         yield Step([3], 1.0)
         yield Step([4], float((size * size)[0]))
 
-    course = follow(steps(), 10, Monitor())
+    course = iterate(steps(), 10, Monitor())
     assert course.status == Status.FAILED
     assert course.support == [3]
     with pytest.warns(RuntimeWarning, match="overflow"):
@@ -126,11 +126,11 @@ def test_overflow_inside_a_step_is_left_to_its_value() -> None:
 
 def test_other_errors_come_through() -> None:
     with pytest.raises(TypeError, match="a defect"):
-        follow(stream(1.0, TypeError("a defect")), 10, Monitor())
+        iterate(stream(1.0, TypeError("a defect")), 10, Monitor())
 
 
 def test_an_interrupt_after_a_good_step_keeps_it() -> None:
-    course = follow(stream(5.0, 4.0, KeyboardInterrupt()), 10, Monitor())
+    course = iterate(stream(5.0, 4.0, KeyboardInterrupt()), 10, Monitor())
     assert course.status == Status.INTERRUPTED
     assert course.support == [1]
     assert course.trace == [5.0, 4.0]
@@ -138,7 +138,7 @@ def test_an_interrupt_after_a_good_step_keeps_it() -> None:
 
 def test_an_interrupt_before_any_step_is_passed_on() -> None:
     with pytest.raises(KeyboardInterrupt):
-        follow(stream(KeyboardInterrupt()), 10, Monitor())
+        iterate(stream(KeyboardInterrupt()), 10, Monitor())
 
 
 def test_an_interrupt_while_progress_is_shown_keeps_the_step_shown() -> None:
@@ -146,7 +146,7 @@ def test_an_interrupt_while_progress_is_shown_keeps_the_step_shown() -> None:
         if progress.done == 3:
             raise KeyboardInterrupt
 
-    course = follow(endless(), 10, Monitor(on_progress=stop))
+    course = iterate(endless(), 10, Monitor(on_progress=stop))
     assert course.status == Status.INTERRUPTED
     assert course.trace == [100.0, 99.0, 98.0]
     assert course.support == [2, 3]
@@ -154,33 +154,33 @@ def test_an_interrupt_while_progress_is_shown_keeps_the_step_shown() -> None:
 
 @pytest.mark.parametrize("looks", [0, 1, 4])
 def test_the_clock_is_looked_at_after_each_step(looks: int) -> None:
-    course = follow(endless(), 100, Clock(looks))
+    course = iterate(endless(), 100, Clock(looks))
     assert course.status == Status.TIME_LIMIT
     assert len(course.trace) == looks + 1
 
 
 def test_convergence_and_the_iteration_limit_come_before_the_clock() -> None:
-    assert follow(stream(Step([1], 1.0, converged=True)), 9, Clock(0)).status == Status.CONVERGED
-    assert follow(endless(), 1, Clock(0)).status == Status.MAX_ITER
+    assert iterate(stream(Step([1], 1.0, converged=True)), 9, Clock(0)).status == Status.CONVERGED
+    assert iterate(endless(), 1, Clock(0)).status == Status.MAX_ITER
 
 
 def test_progress_is_reported_step_by_step_or_not_at_all() -> None:
     seen: list[Progress] = []
-    follow(endless(), 3, Monitor(on_progress=seen.append))
+    iterate(endless(), 3, Monitor(on_progress=seen.append))
     assert seen == [Progress(1, 3, 100.0), Progress(2, 3, 99.0), Progress(3, 3, 98.0)]
-    follow(endless(), 3, Monitor(on_progress=seen.append), show=False)
+    iterate(endless(), 3, Monitor(on_progress=seen.append), show=False)
     assert len(seen) == 3
 
 
 def test_a_step_that_failed_is_not_reported() -> None:
     seen: list[Progress] = []
-    follow(stream(2.0, nan), 9, Monitor(on_progress=seen.append))
+    iterate(stream(2.0, nan), 9, Monitor(on_progress=seen.append))
     assert [p.objective for p in seen] == [2.0]
 
 
 def test_supports_become_plain_integers_in_their_order() -> None:
     steps = stream(Step(np.array([6, 2], dtype=np.intp), np.float64(1.0), converged=True))
-    course = follow(steps, 9, Monitor())
+    course = iterate(steps, 9, Monitor())
     assert course.support == [6, 2]
     assert [type(p) for p in course.support] == [int, int]
     assert type(course.trace[0]) is float
@@ -243,7 +243,7 @@ def test_where_no_start_has_a_good_step_the_columns_are_those_of_greedy() -> Non
 
 
 def test_a_merit_decides_where_there_is_one(problem: Problem) -> None:
-    def merit(course: Course) -> float:
+    def merit(course: IterationLog) -> float:
         return {5: 1.0, 6: 2.0}[course.support[0]]
 
     several = [Start(stream(done(6, 10.0)), merit), Start(stream(done(5, 99.0)), merit)]
@@ -255,11 +255,11 @@ def test_a_merit_decides_where_there_is_one(problem: Problem) -> None:
 def test_a_merit_is_not_asked_for_a_single_start_or_a_course_without_steps(
     problem: Problem,
 ) -> None:
-    def merit(course: Course) -> float:
+    def merit(course: IterationLog) -> float:
         assert course.trace, "nothing to judge"
         return 0.0
 
-    def refuse(course: Course) -> float:
+    def refuse(course: IterationLog) -> float:
         raise AssertionError("nothing to compare with")
 
     answer = best_answer(problem, 1, [Start(stream(done(6, 1.0)), refuse)], 9, Monitor())
@@ -336,7 +336,7 @@ def test_an_interrupt_before_anything_is_passed_on(problem: Problem) -> None:
 
 
 def test_a_first_start_that_is_cut_short_is_not_judged(problem: Problem) -> None:
-    def refuse(course: Course) -> float:
+    def refuse(course: IterationLog) -> float:
         raise AssertionError("nothing to compare with")
 
     several = [Start(stream(Step([5], 1.0), KeyboardInterrupt()), refuse), *starts([done(6, 0.0)])]
@@ -386,20 +386,20 @@ def naive_fill(reference: Reference, support: list[int], k: int) -> list[int]:
 @pytest.mark.parametrize("start", [[], [7], [3, 0], [6, 1, 2]])
 def test_each_column_filled_in_is_the_best_addition(start: list[int], ridge: float) -> None:
     X, y = make_classes(50, 8, 3, seed=4)
-    filled = complete(Problem.from_arrays(X, y, ridge=ridge), start, 5)
+    filled = fill_support(Problem.from_arrays(X, y, ridge=ridge), start, 5)
     assert filled == naive_fill(Reference(X, y, ridge=ridge), start, 5)
 
 
 def test_a_support_that_is_large_enough_is_not_touched(problem: Problem) -> None:
-    assert complete(problem, [5, 1], 2) == [5, 1]
-    assert complete(problem, [5, 1, 3], 2) == [5, 1]
-    assert complete(problem, np.array([5, 1]), 2) == [5, 1]
+    assert fill_support(problem, [5, 1], 2) == [5, 1]
+    assert fill_support(problem, [5, 1, 3], 2) == [5, 1]
+    assert fill_support(problem, np.array([5, 1]), 2) == [5, 1]
 
 
 def test_members_that_depend_on_others_stay_and_do_not_disturb() -> None:
     X, y = make_numbers(40, 6, 2, seed=1)
     X[:, 2] = X[:, 0] - 2.0 * X[:, 1]
-    filled = complete(Problem.from_arrays(X, y), [0, 1, 2], 5)
+    filled = fill_support(Problem.from_arrays(X, y), [0, 1, 2], 5)
     assert filled[:3] == [0, 1, 2]
     expected = naive_fill(Reference(X, y), [0, 1], 4)
     assert filled[3:] == expected[2:]
@@ -410,14 +410,14 @@ def test_members_that_depend_on_others_to_the_last_digit() -> None:
     H = hadamard(16)[:, 1:].astype(float)
     X = np.column_stack([H[:, 0], H[:, 1], H[:, 0] + H[:, 1], H[:, 2:7]])
     y = np.random.default_rng(0).standard_normal(16)
-    filled = complete(Problem.from_arrays(X, y, scale=False), [0, 1, 2], 5)
+    filled = fill_support(Problem.from_arrays(X, y, scale=False), [0, 1, 2], 5)
     assert filled == [0, 1, 2, *naive_fill(Reference(X, y, scale=False), [0, 1], 4)[2:]]
 
 
 def test_columns_that_depend_on_the_members_are_not_filled_in() -> None:
     X, y = make_numbers(40, 5, 1, seed=1)
     X[:, 4] = X[:, 0] + X[:, 1]
-    filled = complete(Problem.from_arrays(X, y), [0, 1], 4)
+    filled = fill_support(Problem.from_arrays(X, y), [0, 1], 4)
     assert sorted(filled) == [0, 1, 2, 3]
 
 
@@ -425,11 +425,11 @@ def test_where_nothing_is_left_to_add_the_support_stays_short() -> None:
     X, y = make_numbers(40, 2, 1, seed=1)
     X = np.column_stack([X, X[:, 0] + X[:, 1], X[:, 0] - X[:, 1]])
     problem = Problem.from_arrays(X, y)
-    assert complete(problem, [3, 1], 4) == [3, 1]
-    assert len(complete(problem, [], 4)) == 2
+    assert fill_support(problem, [3, 1], 4) == [3, 1]
+    assert len(fill_support(problem, [], 4)) == 2
 
 
 def test_constant_columns_and_copies_are_not_filled_in() -> None:
     X, y = make_numbers(40, 3, 1, seed=1)
     X = np.column_stack([np.ones(40), X, 3.0 - X])
-    assert sorted(complete(Problem.from_arrays(X, y), [2], 3)) == [1, 2, 3]
+    assert sorted(fill_support(Problem.from_arrays(X, y), [2], 3)) == [1, 2, 3]

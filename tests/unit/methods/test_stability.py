@@ -17,7 +17,7 @@ def test_scores_are_the_frequencies_over_the_half_samples() -> None:
     X, y = make_classes(70, 9, 3, seed=1)
     problem = Problem.from_arrays(X, y, ridge=0.1)
     result = solve(problem, 3, "stability", n_samples=12, random_state=7)
-    halves = half_samples(problem, np.random.default_rng(7), n_samples=12)
+    halves = half_samples(problem, np.random.default_rng(7), n_subsamples=12)
     chosen = [solve(half, 3, effort=0).support for half in halves]
     frequencies = np.bincount(np.concatenate(chosen), minlength=9) / 12
     np.testing.assert_allclose(result.scores, frequencies)

@@ -354,7 +354,7 @@ def test_the_default_largest_size() -> None:
     X, y = data()
     X[:, 3] = 2 * X[:, 2]
     assert choose_k(Problem.from_arrays(X, y)).k_max == 11
-    kept = Problem.from_arrays(X[:6], y[:6]).under(Rules(include=(0, 1, 2, 5), exclude=(6,)))
+    kept = Problem.from_arrays(X[:6], y[:6]).with_rules(Rules(include=(0, 1, 2, 5), exclude=(6,)))
     assert largest_size(kept, None) == 4
 
 
@@ -363,7 +363,7 @@ def test_a_score_is_that_of_cross_val_score() -> None:
     labels = labels_of(y)
     problem = Problem.from_arrays(X, labels)
     # Columns that must be in leave nothing to choose: the same in all folds.
-    fixed = problem.under(Rules(include=(1, 4)))
+    fixed = problem.with_rules(Rules(include=(1, 4)))
     splitter = KFold(5, shuffle=True, random_state=2)
     choice = choose_k(fixed, 2, cv=splitter, scoring="accuracy")
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
@@ -377,7 +377,7 @@ def test_a_score_is_that_of_cross_val_score() -> None:
     expected = cross_val_score(near, X[:, [1, 4]], labels, cv=splitter)
     assert choice.table["mean"] == pytest.approx([expected.mean()])
 
-    numbers = Problem.from_arrays(X, y).under(Rules(include=(1, 4)))
+    numbers = Problem.from_arrays(X, y).with_rules(Rules(include=(1, 4)))
     choice = choose_k(numbers, 2, cv=splitter, scoring="r2")
     model = make_pipeline(StandardScaler(), Ridge())
     expected = cross_val_score(model, X[:, [1, 4]], y, cv=splitter, scoring="r2")
@@ -386,14 +386,14 @@ def test_a_score_is_that_of_cross_val_score() -> None:
 
 def test_estimators_by_name_are_those_of_score_selection() -> None:
     X, y = data(noise=2.0)
-    fixed = Problem.from_arrays(X, y).under(Rules(include=(1, 4)))
+    fixed = Problem.from_arrays(X, y).with_rules(Rules(include=(1, 4)))
     splitter = KFold(4, shuffle=True, random_state=2)
     for name in (None, "knn"):
         choice = choose_k(fixed, 2, cv=splitter, scoring="r2", estimator=name)
         score = score_selection(
             fixed, k=2, cv=splitter, scoring="r2", estimator=name, n_permutations=0
         )
-        assert choice.table["mean"] == pytest.approx([score.honest])
+        assert choice.table["mean"] == pytest.approx([score.test_score])
         assert choice.table["standard_error"] == pytest.approx([score.standard_error])
     made = make_scorer(r2_score)
     assert choose_k(fixed, 2, scoring=made).scoring == "r2_score"
@@ -451,7 +451,7 @@ def test_scores_are_those_of_score_selection_whatever_classes_weigh(estimator: s
     # With all columns the choice has no part in it.
     choice = choose_k(problem, 6, scoring="accuracy", estimator=estimator, cv=folds)
     honest = score_selection(X, y, 6, cv=folds, estimator=estimator, n_permutations=0)
-    assert choice.table["mean"][-1] == pytest.approx(honest.honest)
+    assert choice.table["mean"][-1] == pytest.approx(honest.test_score)
 
 
 def test_weights_are_repeated_rows() -> None:
@@ -511,17 +511,17 @@ def test_other_methods(method: str) -> None:
 
 
 def test_ridge_is_resolved_at_the_largest_size() -> None:
-    from exactk import resolve_ridge
+    from exactk import find_ridge
 
     X, y = data(noise=4.0)
     problem = Problem.from_arrays(X, y, ridge=0.7)
     assert choose_k(problem, 3).ridge == 0.7
     assert choose_k(problem, 3, ridge=0.2).result.ridge == 0.2
-    assert choose_k(problem, 3, ridge="auto").ridge == resolve_ridge("auto", problem, 3)
+    assert choose_k(problem, 3, ridge="auto").ridge == find_ridge("auto", problem, 3)
     for cv in (4, KFold(4)):
         in_all_fits = choose_k(problem.with_ridge(5.0), 3, cv=cv).table
         assert choose_k(problem, 3, cv=cv, ridge=5.0).table == in_all_fits
-    assert choose_k(problem, 3, ridge="cv").ridge == resolve_ridge("cv", problem, 3)
+    assert choose_k(problem, 3, ridge="cv").ridge == find_ridge("cv", problem, 3)
 
 
 def test_a_column_that_is_constant_in_a_fold() -> None:
@@ -583,7 +583,7 @@ def test_training_problems_know_the_names_of_their_columns(limit: int) -> None:
 
 def test_rules_hold_in_every_row() -> None:
     X, y = data()
-    problem = Problem.from_arrays(X, y).under(Rules(include=(0, 2), exclude=(4,)))
+    problem = Problem.from_arrays(X, y).with_rules(Rules(include=(0, 2), exclude=(4,)))
     choice = choose_k(problem, 5)
     assert choice.table["k"] == [2, 3, 4, 5]
     for row in choice.table:

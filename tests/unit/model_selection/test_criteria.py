@@ -166,11 +166,11 @@ def test_ebic_counts_models_that_were_there_to_choose_from() -> None:
     assert extra(plain, [0, 4], gamma=0.0) == 0.0
     assert extra(plain, list(range(7))) == pytest.approx(2 * np.log(35))
     # One column must be in and one is out: one of five is chosen.
-    assert extra(plain.under(Rules(include=(0,), exclude=(6,))), [0, 4]) == pytest.approx(
+    assert extra(plain.with_rules(Rules(include=(0,), exclude=(6,))), [0, 4]) == pytest.approx(
         2 * np.log(5)
     )
     # Three columns are one unit: one of five.
-    grouped = plain.under(Rules(groups=(Group("g", (4, 5, 6)),)))
+    grouped = plain.with_rules(Rules(groups=(Group("g", (4, 5, 6)),)))
     assert extra(grouped, [4, 5, 6]) == pytest.approx(2 * np.log(5))
 
 

@@ -35,7 +35,7 @@ def test_losses_substitutes_and_prices_are_those_of_the_sets(k: int) -> None:
     why = explain(problem, result)
     best = result.objective
     assert why.selected == result.selected
-    for row in why.members:
+    for row in why.selected_features:
         rest = [p for p in result.support if [p] != row["columns"]]
         assert row["loss"] == pytest.approx(problem.objective(rest) - best)
         prices = {
@@ -46,7 +46,7 @@ def test_losses_substitutes_and_prices_are_those_of_the_sets(k: int) -> None:
         assert row["substitute"] == min(prices, key=lambda name: prices[name])
         assert row["price"] == pytest.approx(min(prices.values()))
         assert row["share"] == pytest.approx(row["loss"] / problem.total)
-    for row in why.outside:
+    for row in why.runners_up:
         p = NAMES.index(row["feature"])
         by_swap = {
             NAMES[i]: problem.objective([q for q in result.support if q != i] + [p]) - best
@@ -129,7 +129,7 @@ def test_constraints_are_kept_by_substitutes_sets_and_regrets() -> None:
         include=["v0"], exclude=["v8"], groups={"G": ["v1", "v3"]}, max_correlation=0.95
     )
     why = explain(problem, 4, why_not=["G", "v8", "v1"], tolerance=0.5, max_sets=1000)
-    row = {row["feature"]: row for row in why.members}["v0"]
+    row = {row["feature"]: row for row in why.selected_features}["v0"]
     assert row["included"]
     assert row["substitute"] is None
     for other in why.alternatives:
@@ -185,8 +185,8 @@ def test_moments_are_enough() -> None:
     assert target is not None
     alone = Problem.from_moments(rows.moments(target, None), ridge=0.1)
     first, second = explain(problem, 4, why_not=[0]), explain(alone, 4, why_not=[0])
-    assert first.members["substitute"] == second.members["substitute"]
-    np.testing.assert_allclose(first.members["loss"], second.members["loss"])
+    assert first.selected_features["substitute"] == second.selected_features["substitute"]
+    np.testing.assert_allclose(first.selected_features["loss"], second.selected_features["loss"])
     np.testing.assert_allclose(first.why_not["regret"], second.why_not["regret"], atol=1e-8)
 
 
@@ -195,7 +195,7 @@ def test_it_can_be_written_down() -> None:
     content = json.loads(why.to_json())
     assert content["selected"] == list(why.selected)
     assert len(content["members"]) == 3
-    assert why.members.to_pandas().shape == (3, 8)
+    assert why.selected_features.to_pandas().shape == (3, 8)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_numbers_mean_the_columns_of_the_table() -> None:
     problem = Problem.from_arrays(frame, y, ridge=0.1)
     result = solve(problem, 2)
     why = explain(problem, result)
-    assert {row["feature"]: row["columns"] for row in why.members} == {"a": [1], "b": [2]}
+    assert {row["feature"]: row["columns"] for row in why.selected_features} == {"a": [1], "b": [2]}
     assert why.support.tolist() == [1, 2]
     assert [1, 2] in why.alternatives["support"]
     assert explain(problem, ["a", "colour"]).selected in [("a", "colour"), ("colour", "a")]
@@ -281,7 +281,7 @@ def test_it_reads_as_text() -> None:
     why = explain(_problem().with_constraints(exclude=["v3"]), 3, why_not=["v0", "v3"])
     text = repr(why)
     assert text == why.to_text()
-    for row in why.members:
+    for row in why.selected_features:
         line = next(line for line in text.splitlines() if line.startswith(row["feature"]))
         assert f"{row['share']:.2%}" in line
     # However long a note is, it is there.
@@ -298,12 +298,12 @@ def test_a_result_of_another_table_is_refused() -> None:
 
 
 def test_an_interrupt_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from exactk.search.local_search import Rounds
+    from exactk.search.local_search import LocalSearch
 
-    def stop(self: Rounds, effort: float) -> None:
+    def stop(self: LocalSearch, effort: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Rounds, "rounds", stop)
+    monkeypatch.setattr(LocalSearch, "rounds", stop)
     with pytest.raises(KeyboardInterrupt):
         explain(_problem(), 3)
 

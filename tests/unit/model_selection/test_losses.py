@@ -17,7 +17,7 @@ from exactk import (
     TopKSelector,
     choose_k,
     explain,
-    resolve_ridge,
+    find_ridge,
     score_selection,
     solve,
     solve_path,
@@ -110,10 +110,10 @@ def test_criteria_that_a_loss_does_not_have_are_refused() -> None:
 
 def test_ridges_go_by_the_loss() -> None:
     likelihood, plain = wine("logistic"), wine("squared")
-    by_rule = resolve_ridge("auto", plain, 3)
-    assert resolve_ridge("auto", likelihood, 3) == pytest.approx(0.1 * by_rule)
-    assert resolve_ridge("auto", wine("l21"), 3) == by_rule
-    chosen = resolve_ridge("cv", likelihood, 3)
+    by_rule = find_ridge("auto", plain, 3)
+    assert find_ridge("auto", likelihood, 3) == pytest.approx(0.1 * by_rule)
+    assert find_ridge("auto", wine("l21"), 3) == by_rule
+    chosen = find_ridge("cv", likelihood, 3)
     assert chosen < 1.0
     X, y = load_wine(return_X_y=True)
     assert TopKSelector(k=3, loss="logistic", ridge="cv", effort=0).fit(X, y).ridge_ == chosen
@@ -122,7 +122,7 @@ def test_ridges_go_by_the_loss() -> None:
 @pytest.mark.parametrize("loss", ["logistic", "huber", "optimal_scoring"])
 def test_half_samples_are_searched_by_the_loss(loss: str) -> None:
     problem = wine(loss, ridge=0.05)
-    found = stability(problem, 2, n_samples=6)
+    found = stability(problem, 2, n_subsamples=6)
     assert found.full.loss == loss
     assert found.result.objective == pytest.approx(problem.objective(found.support), rel=1e-9)
     assert found.frequencies.sum() == pytest.approx(2.0)
@@ -154,7 +154,9 @@ def test_weights_of_classes_choose_and_do_not_score() -> None:
     assert balanced.weights is not None
     scored = score_selection(balanced, k=13, ridge=0.05, n_permutations=0)
     # With all columns there is nothing to choose: the scores are those without weights.
-    assert scored.honest == score_selection(plain, k=13, ridge=0.05, n_permutations=0).honest
+    assert (
+        scored.test_score == score_selection(plain, k=13, ridge=0.05, n_permutations=0).test_score
+    )
     given = plain.with_class_weight({0: 5.0})
     np.testing.assert_array_equal(given.weights, np.where(y == 0, 5.0, 1.0))
     assert given.row_weights is None

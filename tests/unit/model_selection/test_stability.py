@@ -38,23 +38,23 @@ def noisy(n: int = 80, d: int = 12, seed: int = 0) -> Problem:
 
 @pytest.fixture(scope="module")
 def found() -> Stability:
-    return stability(noisy(), 3, n_samples=40)
+    return stability(noisy(), 3, n_subsamples=40)
 
 
 def test_planted_columns_are_the_core_and_noise_is_never_chosen() -> None:
     X, y = planted()
-    answer = stability(Problem.from_arrays(X, y), 3, n_samples=30)
+    answer = stability(Problem.from_arrays(X, y), 3, n_subsamples=30)
     assert sorted(answer.core.indices) == [3, 7, 11]
     assert (answer.frequencies[[3, 7, 11]] == 1.0).all()
     assert answer.frequencies.sum() == 3.0
-    assert len(answer.exchangeable) == 0
-    assert len(answer.never) == 17
+    assert len(answer.unstable) == 0
+    assert len(answer.rare) == 17
     assert answer.index == 1.0
     assert answer.interval == (1.0, 1.0)
     assert answer.jaccard == 1.0
     assert answer.support.tolist() == answer.full.support.tolist() == [3, 7, 11]
     # One column more is noise, another one each time.
-    more = stability(Problem.from_arrays(X, y), 4, n_samples=30)
+    more = stability(Problem.from_arrays(X, y), 4, n_subsamples=30)
     assert sorted(more.core.indices) == [3, 7, 11]
     assert np.delete(more.frequencies, [3, 7, 11]).max() < 0.6
     assert more.index < 1.0
@@ -64,8 +64,8 @@ def test_stand_ins_are_exchangeable() -> None:
     # Two columns that say the same of what makes the target, each with an error of its own.
     X, y = planted(noise=1.0)
     X[:, [0, 3]] = X[:, [3]] + 0.3 * np.random.default_rng(1).normal(size=(200, 2))
-    answer = stability(Problem.from_arrays(X, y), 3, n_samples=60)
-    assert {0, 3} == set(answer.exchangeable.indices)
+    answer = stability(Problem.from_arrays(X, y), 3, n_subsamples=60)
+    assert {0, 3} == set(answer.unstable.indices)
     assert answer.frequencies[0] + answer.frequencies[3] == pytest.approx(1.0)
     assert sorted(answer.core.indices) == [7, 11]
 
@@ -73,8 +73,8 @@ def test_stand_ins_are_exchangeable() -> None:
 def test_a_copy_stands_behind_its_original() -> None:
     X, y = planted()
     twice = np.column_stack([X, 1.0 - 2.0 * X[:, 3], np.ones(200)])
-    answer = stability(Problem.from_arrays(twice, y), 3, n_samples=20)
-    plain = stability(Problem.from_arrays(X, y), 3, n_samples=20)
+    answer = stability(Problem.from_arrays(twice, y), 3, n_subsamples=20)
+    plain = stability(Problem.from_arrays(X, y), 3, n_subsamples=20)
     np.testing.assert_array_equal(answer.frequencies[:20], plain.frequencies)
     assert answer.frequencies[20:].tolist() == [0.0, 0.0]
     assert 20 not in answer.table["index"]
@@ -84,7 +84,7 @@ def test_a_copy_stands_behind_its_original() -> None:
 
 def test_frequencies_are_those_of_solving_the_half_samples(found: Stability) -> None:
     problem = noisy()
-    halves = half_samples(problem, np.random.default_rng(0), n_samples=40)
+    halves = half_samples(problem, np.random.default_rng(0), n_subsamples=40)
     wanted = [solve(half, 3, effort=0).support.tolist() for half in halves]
     assert [support.tolist() for support in found.supports] == wanted
     counts = np.bincount(np.concatenate(wanted), minlength=12)
@@ -114,7 +114,7 @@ def test_the_table(found: Stability) -> None:
         assert row["feature"] in getattr(found, part).names
         assert row["in_full"] == (row["index"] in found.full.support)
         assert row["selected"] == (row["index"] in found.support)
-    assert len(found.core) + len(found.exchangeable) + len(found.never) == 12
+    assert len(found.core) + len(found.unstable) + len(found.rare) == 12
 
 
 def test_the_selected_are_the_most_frequent_and_graded(found: Stability) -> None:
@@ -136,7 +136,7 @@ def test_the_method_of_the_registry_chooses_the_same(found: Stability) -> None:
 def test_ties_go_by_what_a_column_explains_alone() -> None:
     # With as many columns as can be chosen all are chosen always.
     problem = noisy()
-    answer = stability(problem, 12, n_samples=4)
+    answer = stability(problem, 12, n_subsamples=4)
     alone = [problem.objective([j]) for j in answer.table["index"]]
     assert alone == sorted(alone)
     assert answer.index == 1.0
@@ -148,14 +148,14 @@ def test_same_seed_order_of_rows_and_weights() -> None:
     assert problem.rows is not None
     X, y = problem.rows.columns(np.arange(12)), problem.target.codes  # type: ignore[union-attr]
     move, w = rng.permutation(80), rng.integers(0, 3, 80)
-    one = stability(problem, 3, n_samples=20, random_state=4)
-    moved = stability(Problem.from_arrays(X[move], y[move]), 3, n_samples=20, random_state=4)
+    one = stability(problem, 3, n_subsamples=20, random_state=4)
+    moved = stability(Problem.from_arrays(X[move], y[move]), 3, n_subsamples=20, random_state=4)
     np.testing.assert_array_equal(one.frequencies, moved.frequencies)
-    other = stability(problem, 3, n_samples=20, random_state=5)
+    other = stability(problem, 3, n_subsamples=20, random_state=5)
     assert not np.array_equal(one.frequencies, other.frequencies)
-    weighted = stability(Problem.from_arrays(X, y, sample_weight=w), 3, n_samples=20)
+    weighted = stability(Problem.from_arrays(X, y, sample_weight=w), 3, n_subsamples=20)
     again = Problem.from_arrays(np.repeat(X, w, axis=0), np.repeat(y, w))
-    repeated = stability(again, 3, n_samples=20)
+    repeated = stability(again, 3, n_subsamples=20)
     np.testing.assert_array_equal(weighted.frequencies, repeated.frequencies)
 
 
@@ -164,22 +164,22 @@ def test_same_seed_order_of_rows_and_weights() -> None:
 def test_other_methods(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # In blocks as well: a method that reads rows gets them.
     monkeypatch.setattr("exactk.search.subsampling.BLOCK_ROWS", 60)
-    answer = stability(noisy(), 2, n_samples=6, method=method)
+    answer = stability(noisy(), 2, n_subsamples=6, method=method)
     assert answer.method == (method if isinstance(method, str) else "exchange")
     assert all(len(support) == 2 for support in answer.supports)
 
 
 def test_options_reach_the_method() -> None:
-    answer = stability(noisy(), 2, n_samples=4, method="rfs", lam=0.5)
+    answer = stability(noisy(), 2, n_subsamples=4, method="rfs", lam=0.5)
     plain = solve(noisy(), 2, "rfs", lam=0.5)
     assert answer.full.support.tolist() == plain.support.tolist()
     with pytest.raises(UnknownOptionError, match="no option 'effort'"):
-        stability(noisy(), 2, n_samples=4, method="fisher", effort=1)
+        stability(noisy(), 2, n_subsamples=4, method="fisher", effort=1)
 
 
 def test_include_and_exclude() -> None:
     problem = noisy().with_constraints(include=["f9"], exclude=["f0", "f1"])
-    answer = stability(problem, 3, n_samples=20)
+    answer = stability(problem, 3, n_subsamples=20)
     assert answer.frequencies[9] == 1.0
     assert answer.frequencies[[0, 1]].tolist() == [0.0, 0.0]
     assert 9 in answer.support
@@ -193,7 +193,7 @@ def test_include_and_exclude() -> None:
 
 def test_groups_are_counted_as_one() -> None:
     problem = noisy().with_constraints(groups={"pair": ["f0", "f7"], "trio": ["f2", "f3", "f8"]})
-    answer = stability(problem, 3, n_samples=20)
+    answer = stability(problem, 3, n_subsamples=20)
     names = answer.table["feature"]
     assert {"pair", "trio"} <= set(names)
     assert {"f0", "f7", "f2", "f3", "f8"}.isdisjoint(names)
@@ -207,7 +207,7 @@ def test_groups_are_counted_as_one() -> None:
 def test_other_rules_take_the_best_total_frequency_that_keeps_them() -> None:
     costs = {f"f{j}": 1.0 + j % 3 for j in range(12)}
     problem = noisy().with_constraints(costs=costs, budget=5.0)
-    answer = stability(problem, 3, n_samples=20)
+    answer = stability(problem, 3, n_subsamples=20)
     price = np.array(list(costs.values()))
     assert price[answer.support].sum() <= 5.0
     best = max(
@@ -221,7 +221,7 @@ def test_other_rules_take_the_best_total_frequency_that_keeps_them() -> None:
 def test_few_rows_choose_fewer_columns_and_say_so() -> None:
     rng = np.random.default_rng(0)
     problem = Problem.from_arrays(rng.normal(size=(10, 30)), np.arange(10) % 2)
-    answer = stability(problem, 6, n_samples=10)
+    answer = stability(problem, 6, n_subsamples=10)
     assert {len(support) for support in answer.supports} == {3}
     assert "in 10 of 10 half-samples fewer than k" in answer.message
     assert len(answer.support) == 6
@@ -230,16 +230,16 @@ def test_few_rows_choose_fewer_columns_and_say_so() -> None:
 def test_halves_with_a_constant_target_are_left_out() -> None:
     X = np.random.default_rng(0).normal(size=(20, 5))
     y = (np.arange(20) == 7).astype(int)
-    answer = stability(Problem.from_arrays(X, y), 1, n_samples=10)
-    assert answer.n_samples == 5
+    answer = stability(Problem.from_arrays(X, y), 1, n_subsamples=10)
+    assert answer.n_subsamples == 5
     assert "5 half-samples were left out" in answer.message
     with says("too few rows"):
-        stability(Problem.from_arrays(X, y), 1, n_samples=2)
+        stability(Problem.from_arrays(X, y), 1, n_subsamples=2)
 
 
 def test_a_time_limit_leaves_two_at_least() -> None:
     answer = stability(noisy(), 3, time_limit=1e-9)
-    assert answer.n_samples == len(answer.supports) == 2
+    assert answer.n_subsamples == len(answer.supports) == 2
     assert answer.status == "time_limit"
     assert "after 2 of 100" in answer.message
 
@@ -266,14 +266,14 @@ def test_what_was_done_before_an_interrupt_is_kept(
     monkeypatch.setattr(subsampling, "solve", interrupted)
     if kept is None:
         with pytest.raises(KeyboardInterrupt):
-            stability(noisy(), 3, n_samples=10)
+            stability(noisy(), 3, n_subsamples=10)
         return
-    answer = stability(noisy(), 3, n_samples=10)
-    assert answer.n_samples == kept
+    answer = stability(noisy(), 3, n_subsamples=10)
+    assert answer.n_subsamples == kept
     assert answer.status == "interrupted"
     assert f"stopped by the user after {kept} of 10" in answer.message
     monkeypatch.undo()
-    full = stability(noisy(), 3, n_samples=10)
+    full = stability(noisy(), 3, n_subsamples=10)
     for one, other in zip(answer.supports, full.supports, strict=False):
         assert one.tolist() == other.tolist()
 
@@ -284,10 +284,12 @@ def test_streams(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = {f"c{j}": X[:, j] for j in range(12)} | {"y": y}
     pq.write_table(pa.table(columns), tmp_path / "table.parquet", row_group_size=70)
     problem = Problem.from_files(tmp_path / "table.parquet", target="y")
-    held = stability(Problem.from_arrays(X, y), 3, n_samples=10)
-    np.testing.assert_array_equal(stability(problem, 3, n_samples=10).frequencies, held.frequencies)
+    held = stability(Problem.from_arrays(X, y), 3, n_subsamples=10)
+    np.testing.assert_array_equal(
+        stability(problem, 3, n_subsamples=10).frequencies, held.frequencies
+    )
     monkeypatch.setattr("exactk.search.subsampling.HELD_BYTES", 0)
-    streamed = stability(problem, 3, n_samples=10)
+    streamed = stability(problem, 3, n_subsamples=10)
     assert sorted(streamed.core.names) == ["c11", "c3", "c7"]
     assert solve(problem, 3, "stability").support.tolist() == [3, 7, 11]
 
@@ -306,7 +308,7 @@ def test_json(found: Stability) -> None:
 def test_progress_is_shown(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     monkeypatch.setattr("exactk.utils.progress.LOG_EVERY", 0.0)
     with caplog.at_level("INFO", logger="exactk.utils.progress"):
-        stability(noisy(), 3, n_samples=4, verbose=1)
+        stability(noisy(), 3, n_subsamples=4, verbose=1)
     assert "half-samples: 4 of 4" in caplog.messages[-1]
 
 
@@ -347,7 +349,7 @@ def test_bad_problems() -> None:
 def test_groups_of_rows_are_drawn_whole() -> None:
     problem = noisy(96)
     patients = [f"p{i % 12:02d}" for i in range(96)]
-    answer = stability(problem, 3, n_samples=20, groups=patients, random_state=4)
+    answer = stability(problem, 3, n_subsamples=20, groups=patients, random_state=4)
     # Halves of the sorted labels, the second the complement of the first, by hand.
     rng = np.random.default_rng(4)
     labels, rows, wanted = np.array(patients), problem.rows, []
@@ -359,9 +361,9 @@ def test_groups_of_rows_are_drawn_whole() -> None:
             part = Problem.from_arrays(X[half], y[half], ridge=problem.ridge)
             wanted.append(solve(part, 3, effort=0).support.tolist())
     assert [support.tolist() for support in answer.supports] == wanted
-    again = stability(problem, 3, n_samples=20, groups=patients, random_state=4)
+    again = stability(problem, 3, n_subsamples=20, groups=patients, random_state=4)
     assert again.table.to_json() == answer.table.to_json()
-    other = stability(problem, 3, n_samples=20, groups=patients, random_state=5)
+    other = stability(problem, 3, n_subsamples=20, groups=patients, random_state=5)
     assert other.table.to_json() != answer.table.to_json()
 
 
@@ -373,8 +375,8 @@ def test_rows_that_repeat_make_a_choice_look_stable_unless_drawn_together() -> N
     X = own + 0.1 * rng.normal(size=(240, 15))
     y = rng.normal(size=8)[patient] + 0.1 * rng.normal(size=240)
     problem = Problem.from_arrays(X, y)
-    alone = stability(problem, 2, n_samples=30)
-    together = stability(problem, 2, n_samples=30, groups=patient)
+    alone = stability(problem, 2, n_subsamples=30)
+    together = stability(problem, 2, n_subsamples=30, groups=patient)
     assert together.index < alone.index - 0.3
 
 
@@ -406,8 +408,8 @@ def test_groups_need_rows_in_memory(tmp_path: Any) -> None:
     groups = np.arange(40) % 8
     with says("groups needs the rows in memory", "problem.in_memory()"):
         stability(problem, 1, groups=groups)
-    held = stability(problem.in_memory(), 1, groups=groups, n_samples=4)
-    assert held.n_samples == 4
+    held = stability(problem.in_memory(), 1, groups=groups, n_subsamples=4)
+    assert held.n_subsamples == 4
 
 
 def test_a_copy_that_the_rules_prefer_is_counted() -> None:
@@ -415,7 +417,9 @@ def test_a_copy_that_the_rules_prefer_is_counted() -> None:
     X = rng.standard_normal((60, 5))
     y = 2 * X[:, 0] + X[:, 1] + rng.standard_normal(60)
     problem = Problem.from_arrays(np.hstack([X, X[:, :1]]), y, ridge=0.1)
-    found = stability(problem.with_constraints(costs=[9, 1, 1, 1, 1, 1], budget=5), 2, n_samples=12)
+    found = stability(
+        problem.with_constraints(costs=[9, 1, 1, 1, 1, 1], budget=5), 2, n_subsamples=12
+    )
     assert found.support.tolist() == [1, 5]
     frequency = dict(zip(found.table["feature"], found.table["frequency"], strict=True))
     assert (frequency["x5"], frequency["x0"]) == (1.0, 0.0)

@@ -13,8 +13,8 @@ from exactk.model_selection.cross_validation import StreamFold, fold_by_fold
 from exactk.model_selection.ridge import GRID, cv_ridge
 from exactk.streaming.base import (
     Block,
-    Coded,
-    Place,
+    EncodedLabels,
+    Location,
 )
 from exactk.streaming.split import row_hashes
 from tests.arrays import ArrayStream
@@ -31,18 +31,18 @@ def table(n: int = 300, d: int = 5, seed: int = 0) -> tuple[Array, Array, Array]
 
 
 def block_of(X: Array, y: Any) -> Block:
-    return Block(np.array(X, order="F"), y, None, Place("rows", 0, 0))
+    return Block(np.array(X, order="F"), y, None, Location("rows", 0, 0))
 
 
 def test_hashes_go_with_values_alone() -> None:
     X, numbers, labels = table(1000)
     codes = np.unique(labels, return_inverse=True)[1]
-    whole = row_hashes(block_of(X, Coded(codes, ["u", "v", "w"])), 5)
+    whole = row_hashes(block_of(X, EncodedLabels(codes, ["u", "v", "w"])), 5)
     assert len(np.unique(whole)) == 1000
-    part = row_hashes(block_of(X[500:], Coded(2 - codes[500:], ["w", "v", "u"])), 5)
+    part = row_hashes(block_of(X[500:], EncodedLabels(2 - codes[500:], ["w", "v", "u"])), 5)
     np.testing.assert_array_equal(part, whole[500:])
     assert (row_hashes(block_of(X, numbers), 5) != whole).all()
-    assert (row_hashes(block_of(X, Coded(codes, ["u", "v", "w"])), 6) != whole).all()
+    assert (row_hashes(block_of(X, EncodedLabels(codes, ["u", "v", "w"])), 6) != whole).all()
     # Folds are of the same size, as far as chance has it, also where values are whole and few.
     whole_numbers = np.stack(np.meshgrid(np.arange(100.0), np.arange(100.0)), axis=-1)
     folds = row_hashes(block_of(whole_numbers.reshape(-1, 2), np.zeros(10_000)), 0) % np.uint64(5)
@@ -67,7 +67,9 @@ def test_folds_of_a_stream(limit: int, weighted: bool, classes: bool) -> None:
     Y = np.eye(3)[np.unique(labels, return_inverse=True)[1]] if classes else numbers[:, None]
     v = np.ones(len(X)) if w is None else w
     # Which rows are held out, by hashing them here; that of numbers is of Y too.
-    coded = Coded(np.unique(labels, return_inverse=True)[1], ["u", "v", "w"]) if classes else y
+    coded = (
+        EncodedLabels(np.unique(labels, return_inverse=True)[1], ["u", "v", "w"]) if classes else y
+    )
     seed = int(np.random.default_rng(0).integers(2**63))
     of = row_hashes(block_of(X, coded), seed) % np.uint64(4)
     coef, intercept, S = np.full((Y.shape[1], 2), 0.7), np.full(Y.shape[1], -0.3), np.array([3, 1])

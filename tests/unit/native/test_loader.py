@@ -11,7 +11,7 @@ from threading import Event
 
 import pytest
 
-from exactk.native.loader import side_by_side
+from exactk.native.loader import run_in_threads
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "3"])
@@ -19,7 +19,7 @@ from exactk.native.loader import side_by_side
 def test_every_task_runs_once(threads: str, n_tasks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", threads)
     done: list[int] = []
-    side_by_side(partial(done.append, i) for i in range(n_tasks))
+    run_in_threads(partial(done.append, i) for i in range(n_tasks))
     assert sorted(done) == list(range(n_tasks))
 
 
@@ -43,14 +43,14 @@ def test_a_failure_drops_what_has_not_begun_and_waits_for_the_rest(
         ended.append(i)
 
     with pytest.raises(error):
-        side_by_side([fail, *(partial(work, i) for i in range(12))])
+        run_in_threads([fail, *(partial(work, i) for i in range(12))])
     assert ended
     assert sorted(begun) == sorted(ended)
     assert len(ended) < 12
     after = len(begun)
     time.sleep(0.3)
     assert len(begun) == after
-    side_by_side(partial(work, i) for i in range(2))
+    run_in_threads(partial(work, i) for i in range(2))
     assert len(ended) == after + 2
 
 

@@ -63,7 +63,7 @@ def test_answers_of_another_kind_are_refused(problem: Problem) -> None:
         "explanation": explain(problem, 2),
         "score": score_selection(X, y, 2, n_permutations=0),
         "choice": choose_k(problem, 2, criterion="bic"),
-        "stability": stability(problem, 2, n_samples=4),
+        "stability": stability(problem, 2, n_subsamples=4),
         "selector": TopKSelector(k=1).fit(X, y),
     }
     for door, (make, source) in DOORS.items():
@@ -91,7 +91,9 @@ def test_a_drawing_that_fails_leaves_no_figure() -> None:
 @pytest.mark.parametrize("kind", ["stability", "explanation"])
 def test_dollars_in_names_are_no_formulas(problem: Problem, kind: str) -> None:
     answer: Any = (
-        stability(problem, 2, n_samples=4) if kind == "stability" else explain(problem, len(NAMES))
+        stability(problem, 2, n_subsamples=4)
+        if kind == "stability"
+        else explain(problem, len(NAMES))
     )
     display = DOORS[kind][0](answer)
     display.figure_.savefig(io.BytesIO(), format="png")

@@ -18,7 +18,7 @@ plt = pytest.importorskip("matplotlib.pyplot")
 def found() -> Stability:
     data = load_wine()
     problem = Problem.from_arrays(data.data, data.target, feature_names=data.feature_names)
-    return stability(problem, 3, n_samples=10)
+    return stability(problem, 3, n_subsamples=10)
 
 
 def test_bars_are_the_frequencies(found: Stability) -> None:

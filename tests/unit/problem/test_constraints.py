@@ -9,8 +9,8 @@ import pytest
 
 from exactk import InfeasibleError, Problem, TopKSelector, explain, solve
 from exactk.problem.constraints import (
-    Family,
     Group,
+    Quota,
     Rules,
 )
 from tests.support import says
@@ -49,10 +49,10 @@ def test_three_spellings_of_groups() -> None:
 def test_families_take_one_bound_or_one_each() -> None:
     families = {"F": ["age", "bmi"], "G": ["bmi", "x1"]}
     assert _rules(families=families, at_most=1) == Rules(
-        families=(Family("F", (0, 1), 0, 1), Family("G", (1, 3), 0, 1))
+        quotas=(Quota("F", (0, 1), 0, 1), Quota("G", (1, 3), 0, 1))
     )
     assert _rules(families=families, at_least={"G": 1}) == Rules(
-        families=(Family("F", (0, 1)), Family("G", (1, 3), 1))
+        quotas=(Quota("F", (0, 1)), Quota("G", (1, 3), 1))
     )
 
 
@@ -215,7 +215,7 @@ def test_copies_make_up_the_number_where_nothing_else_is_left() -> None:
 def test_an_explanation_sees_copies() -> None:
     problem = _with_copy().with_ridge(0.1)
     why = explain(problem, 2, tolerance=0.0)
-    row = next(row for row in why.members if row["feature"] == "a")
+    row = next(row for row in why.selected_features if row["feature"] == "a")
     assert row["substitute"] == "a2"
     assert row["price"] == pytest.approx(0.0, abs=1e-9)
     assert [0, 1] in why.alternatives["support"]
@@ -242,7 +242,7 @@ def test_names_are_not_taken_for_each_other() -> None:
         problem.with_constraints(families={1: ["a"], "1": ["b"]}, at_most=1)
     rules = problem.with_constraints(families={1: ["a"]}, at_most={1: 0}).rules
     assert rules is not None
-    assert rules.families == (Family("1", (2,), 0, 0),)
+    assert rules.quotas == (Quota("1", (2,), 0, 0),)
     with says("is constant", "'flat'"):
         flat = frame.with_columns(flat=pl.lit("x"))
         Problem.from_arrays(flat, [1.0, 2, 0, 3, 1, 5]).with_constraints(include=["flat"])
@@ -317,6 +317,6 @@ def test_half_samples_do_not_fill_up_with_arbitrary_columns_under_a_rule() -> No
     X = rng.standard_normal((20, 40))
     y = X[:, 30] + 0.1 * rng.standard_normal(20)
     problem = Problem.from_arrays(X, y).with_constraints(exclude=[39])
-    found = stability(problem, 12, n_samples=20)
+    found = stability(problem, 12, n_subsamples=20)
     assert found.core.indices == (30,)
     assert "told apart" in found.message

@@ -14,13 +14,13 @@ import pytest
 from exactk import Problem, Status
 from exactk.proof import best_first as module
 from exactk.proof.best_first import (
-    Drive,
-    Explored,
-    Found,
-    Part,
+    BestFirstSearch,
+    FoundSet,
+    Node,
+    NodeResult,
     relative_gap,
 )
-from exactk.proof.make_tree import open_tree
+from exactk.proof.make_tree import make_tree
 from exactk.utils.monitor import Monitor, Progress
 from tests.oracles.brute import make_classes
 
@@ -42,26 +42,26 @@ class Told:
     tolerance, threads = 1e-9, 4
     assumptions: tuple[str, ...] = ()
 
-    def __init__(self, roots: list[float], answer: Callable[[Part], Explored]) -> None:
+    def __init__(self, roots: list[float], answer: Callable[[Node], NodeResult]) -> None:
         self.roots, self.answer = roots, answer
         self.looked: list[float] = []
         self.rests = 0
 
-    def root(self) -> list[Part]:
-        return [Part(bound, None) for bound in self.roots]
+    def root(self) -> list[Node]:
+        return [Node(bound, None) for bound in self.roots]
 
     def rest(self) -> None:
         self.rests += 1
 
     def explore(
-        self, part: Part, ceiling: float, n_best: int, stop: Any, *, quick: bool
-    ) -> Explored:
+        self, part: Node, ceiling: float, n_best: int, stop: Any, *, quick: bool
+    ) -> NodeResult:
         self.looked.append(part.bound)
         return self.answer(part)
 
 
-def _finds(*sets: tuple[int, ...]) -> Callable[[Part], Explored]:
-    return lambda part: Explored([Found(S, 0.0) for S in sets], nodes=1)
+def _finds(*sets: tuple[int, ...]) -> Callable[[Node], NodeResult]:
+    return lambda part: NodeResult([FoundSet(S, 0.0) for S in sets], nodes=1)
 
 
 def test_a_gap_is_a_share_of_the_upper_end() -> None:
@@ -72,9 +72,9 @@ def test_a_gap_is_a_share_of_the_upper_end() -> None:
 
 def test_sets_are_priced_by_the_problem_and_not_by_the_tree(problem: Problem) -> None:
     sets = [(0, 1, 2), (3, 4, 5)]
-    told = Told([0.0], lambda part: Explored([Found(sets[0], 1e-3), Found(sets[1], 1e9)]))
-    drive = Drive(problem, told, n_best=2)
-    drive.go(Monitor(), 1)
+    told = Told([0.0], lambda part: NodeResult([FoundSet(sets[0], 1e-3), FoundSet(sets[1], 1e9)]))
+    drive = BestFirstSearch(problem, told, n_best=2)
+    drive.run(Monitor(), 1)
     expected = sorted((problem.objective(S), S) for S in sets)
     assert [(one.objective, one.columns) for one in drive.sets] == expected
 
@@ -88,8 +88,8 @@ def test_the_list_is_right_in_whatever_order_sets_come(
     rng = np.random.default_rng(seed)
     some = [ranked[i] for i in rng.permutation(len(ranked))[:12]]
     told = Told([0.0], _finds(*(S for _, S in some), *(S for _, S in some[:3])))
-    drive = Drive(problem, told, [some[0][1]], n_best=n_best)
-    drive.go(Monitor(), 1)
+    drive = BestFirstSearch(problem, told, [some[0][1]], n_best=n_best)
+    drive.run(Monitor(), 1)
     assert [(one.objective, one.columns) for one in drive.sets] == sorted(some)[:n_best]
 
 
@@ -98,8 +98,8 @@ def test_the_part_with_the_lowest_bound_comes_first(
 ) -> None:
     (best, S), total = ranked[0], problem.total
     told = Told([0.3 * best, 0.1 * best, 2 * total, 0.2 * best], _finds())
-    drive = Drive(problem, told, [S])
-    assert drive.go(Monitor(), 1) == Status.OPTIMAL
+    drive = BestFirstSearch(problem, told, [S])
+    assert drive.run(Monitor(), 1) == Status.OPTIMAL
     # The one above what is known is not looked at.
     assert told.looked == [0.1 * best, 0.2 * best, 0.3 * best]
     assert drive.lower == drive.upper == best
@@ -121,12 +121,12 @@ def test_the_bound_is_that_of_the_part_that_is_worst_off(problem: Problem) -> No
             return self.reports >= 3
 
     told = Told(bounds, _finds())
-    drive = Drive(problem, told, [(0, 1, 2)])
+    drive = BestFirstSearch(problem, told, [(0, 1, 2)])
     monitor = Late()
-    assert drive.go(monitor, 1) == Status.TIME_LIMIT
+    assert drive.run(monitor, 1) == Status.TIME_LIMIT
     assert monitor.lowers == [11.0, 12.0, 13.0]
     assert not drive.is_proven
-    assert drive.go(Monitor(), 1) == Status.OPTIMAL
+    assert drive.run(Monitor(), 1) == Status.OPTIMAL
     assert told.looked == bounds
 
 
@@ -137,22 +137,22 @@ def test_a_gap_that_is_small_enough_ends_it(
     for threads in (1, 2):
         bounds = [share * best for share in (0.5, 0.6, 0.7, 0.8, 0.85, 0.91, 0.95)]
         told = Told(bounds, _finds())
-        drive = Drive(problem, told, [S], gap=0.1)
-        assert drive.go(Monitor(), threads) == Status.CONVERGED
+        drive = BestFirstSearch(problem, told, [S], gap=0.1)
+        assert drive.run(Monitor(), threads) == Status.CONVERGED
         assert 0.9 * best <= drive.lower < best
         assert not drive.is_proven
         assert len(told.looked) < len(bounds)
     # A millionth is as good as proven: then all of it is looked at.
     told = Told([0.5 * best, (1 - 1e-7) * best], _finds())
-    drive = Drive(problem, told, [S], gap=1e-6)
-    assert drive.go(Monitor(), 1) == Status.OPTIMAL
+    drive = BestFirstSearch(problem, told, [S], gap=1e-6)
+    assert drive.run(Monitor(), 1) == Status.OPTIMAL
     assert len(told.looked) == 2
 
 
 def test_what_could_not_be_seen_is_no_proof(problem: Problem) -> None:
-    told = Told([1.0], lambda part: Explored(is_sure=False))
-    drive = Drive(problem, told, [(0, 1, 2)])
-    assert drive.go(Monitor(), 1) == Status.CONVERGED
+    told = Told([1.0], lambda part: NodeResult(is_sure=False))
+    drive = BestFirstSearch(problem, told, [(0, 1, 2)])
+    assert drive.run(Monitor(), 1) == Status.CONVERGED
     assert drive.lower == 1.0
     assert not drive.is_closed
     assert not drive.is_proven
@@ -164,15 +164,15 @@ def test_below_a_ceiling_is_all_that_is_known(
     best, S = ranked[0]
     ceiling = 0.5 * best
     # Nothing lies below the ceiling; what lies between it and the start was not looked at.
-    drive = Drive(problem, Told([0.7 * best], _finds()), [ranked[5][1]], ceiling=ceiling)
-    drive.go(Monitor(), 1)
+    drive = BestFirstSearch(problem, Told([0.7 * best], _finds()), [ranked[5][1]], ceiling=ceiling)
+    drive.run(Monitor(), 1)
     assert drive.lower == ceiling
-    drive = Drive(problem, Told([0.1 * best], _finds()), ceiling=ceiling)
-    drive.go(Monitor(), 1)
+    drive = BestFirstSearch(problem, Told([0.1 * best], _finds()), ceiling=ceiling)
+    drive.run(Monitor(), 1)
     assert (drive.sets, drive.lower) == ([], ceiling)
     # Sets at the ceiling are in.
-    drive = Drive(problem, Told([0.1], _finds(S, ranked[1][1])), ceiling=best, n_best=5)
-    drive.go(Monitor(), 1)
+    drive = BestFirstSearch(problem, Told([0.1], _finds(S, ranked[1][1])), ceiling=best, n_best=5)
+    drive.run(Monitor(), 1)
     assert [one.columns for one in drive.sets] == [S]
 
 
@@ -181,21 +181,21 @@ def test_what_is_learnt_raises_the_bound_and_lowers_the_ceiling(
 ) -> None:
     best = ranked[0][0]
     told = Told([0.1 * best, 1.5 * best], _finds())
-    drive = Drive(problem, told, [ranked[-1][1]])
-    drive.learn(lower=0.4 * best)
+    drive = BestFirstSearch(problem, told, [ranked[-1][1]])
+    drive.add_known(lower=0.4 * best)
     assert drive.lower == 0.4 * best
-    drive.learn([ranked[0][1]], lower=2.0 * best)
+    drive.add_known([ranked[0][1]], lower=2.0 * best)
     assert drive.lower == drive.upper == best
-    drive.learn(lower=0.1)
+    drive.add_known(lower=0.1)
     assert drive.lower == best
-    drive.go(Monitor(), 1)
+    drive.run(Monitor(), 1)
     assert 1.5 * best not in told.looked
 
 
 def test_no_part_is_no_set(problem: Problem) -> None:
-    drive = Drive(problem, Told([], _finds()))
+    drive = BestFirstSearch(problem, Told([], _finds()))
     assert not drive.is_closed
-    drive.go(Monitor(), 1)
+    drive.run(Monitor(), 1)
     assert drive.is_closed
     assert drive.upper == inf
 
@@ -204,10 +204,12 @@ class Raising(Told):
     """One that a Ctrl-C, or something worse, meets while it looks."""
 
     def __init__(self, roots: list[float], at: int, error: BaseException, best: Any) -> None:
-        super().__init__(roots, lambda part: Explored([Found(best, 0.0)] * (part.bound == 9.0)))
+        super().__init__(
+            roots, lambda part: NodeResult([FoundSet(best, 0.0)] * (part.bound == 9.0))
+        )
         self.at, self.error = at, error
 
-    def explore(self, part: Part, *rest: Any, **named: Any) -> Explored:
+    def explore(self, part: Node, *rest: Any, **named: Any) -> NodeResult:
         explored = super().explore(part, *rest, **named)
         if len(self.looked) == self.at:
             raise self.error
@@ -222,12 +224,12 @@ def test_ctrl_c_loses_no_part(
     (best, S), (_, start) = ranked[0], ranked[-1]
     bounds = [float(bound) for bound in range(2, 10)]
     told = Raising(bounds, at, KeyboardInterrupt(), S)
-    drive = Drive(problem, told, [start])
-    assert drive.go(Monitor(), threads) == Status.INTERRUPTED
+    drive = BestFirstSearch(problem, told, [start])
+    assert drive.run(Monitor(), threads) == Status.INTERRUPTED
     # Whatever was being looked at may still hold the best.
     assert drive.lower <= 9.0
     assert not drive.is_closed
-    assert drive.go(Monitor(), threads) == Status.OPTIMAL
+    assert drive.run(Monitor(), threads) == Status.OPTIMAL
     assert set(told.looked) == set(bounds)
     assert drive.upper == drive.lower == best
 
@@ -238,11 +240,11 @@ def test_an_error_is_passed_on_and_loses_no_part(
 ) -> None:
     bounds = [float(bound) for bound in range(2, 10)]
     told = Raising(bounds, at, MemoryError("too much"), ranked[0][1])
-    drive = Drive(problem, told, [ranked[-1][1]])
+    drive = BestFirstSearch(problem, told, [ranked[-1][1]])
     with pytest.raises(MemoryError, match="too much"):
-        drive.go(Monitor(), 2)
+        drive.run(Monitor(), 2)
     assert not drive.is_closed
-    assert drive.go(Monitor(), 2) == Status.OPTIMAL
+    assert drive.run(Monitor(), 2) == Status.OPTIMAL
     assert drive.upper == ranked[0][0]
 
 
@@ -263,14 +265,14 @@ def test_ctrl_c_while_a_part_is_taken_out(
 
     monkeypatch.setattr(module.heapq, "heappop", interrupted)
 
-    def answer(part: Part) -> Explored:
+    def answer(part: Node) -> NodeResult:
         time.sleep(0.01)  # so that two are under way together
-        return Explored([Found(ranked[0][1], 0.0)] * (part.bound == 8.0))
+        return NodeResult([FoundSet(ranked[0][1], 0.0)] * (part.bound == 8.0))
 
     told = Told([float(bound) for bound in range(2, 9)], answer)
-    drive = Drive(problem, told, [ranked[-1][1]])
-    assert drive.go(Monitor(), 2) == Status.INTERRUPTED
-    assert drive.go(Monitor(), 2) == Status.OPTIMAL
+    drive = BestFirstSearch(problem, told, [ranked[-1][1]])
+    assert drive.run(Monitor(), 2) == Status.INTERRUPTED
+    assert drive.run(Monitor(), 2) == Status.OPTIMAL
     assert drive.upper == drive.lower == ranked[0][0]
     assert len({one.columns for one in drive.sets}) == len(drive.sets)
 
@@ -282,7 +284,7 @@ def test_ctrl_c_from_progress_and_on_again(threads: int, monkeypatch: pytest.Mon
     X, y = make_classes(n=80, d=12, seed=2)
     problem = Problem.from_arrays(X, y)
     every = sorted((problem.objective(S), S) for S in combinations(range(12), 5))
-    drive = Drive(problem, open_tree(problem, 5), n_best=4)
+    drive = BestFirstSearch(problem, make_tree(problem, 5), n_best=4)
     heard = 0
 
     def listen(progress: Progress) -> None:
@@ -292,7 +294,7 @@ def test_ctrl_c_from_progress_and_on_again(threads: int, monkeypatch: pytest.Mon
             raise KeyboardInterrupt
 
     for _ in range(10_000):
-        status = drive.go(Monitor(on_progress=listen), threads)
+        status = drive.run(Monitor(on_progress=listen), threads)
         assert drive.lower <= every[0][0] + drive.tree.tolerance
         if status != Status.INTERRUPTED:
             break
@@ -303,10 +305,10 @@ def test_ctrl_c_from_progress_and_on_again(threads: int, monkeypatch: pytest.Mon
 
 
 def test_no_time_is_no_claim(problem: Problem) -> None:
-    drive = Drive(problem, open_tree(problem, 4), [(0, 1, 2, 3)])
-    assert drive.go(Monitor(0.0), 2) == Status.TIME_LIMIT
+    drive = BestFirstSearch(problem, make_tree(problem, 4), [(0, 1, 2, 3)])
+    assert drive.run(Monitor(0.0), 2) == Status.TIME_LIMIT
     best = min(problem.objective(S) for S in combinations(range(9), 4))
     assert 0.0 < drive.lower <= best
     assert not drive.is_proven
-    assert drive.go(Monitor(), 2) == Status.OPTIMAL
+    assert drive.run(Monitor(), 2) == Status.OPTIMAL
     assert drive.upper == pytest.approx(best)

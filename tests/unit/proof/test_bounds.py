@@ -11,11 +11,11 @@ import pytest
 
 from exactk.proof import bounds
 from exactk.proof.bounds import (
-    Working,
+    WorkingColumns,
     bound_of,
     improve_weights,
     relax,
-    relax_uniform,
+    relax_wide,
 )
 from exactk.types import Floats
 
@@ -178,8 +178,8 @@ def test_the_quick_bound_of_a_wide_table_holds(
 
     for need in (-inf, 0.9 * best, best * (1 - 1e-9)):
         asked.clear()
-        working = Working(rows, np.arange(12)[::-1][:size], 3, 12)
-        relaxed = relax_uniform(working, C, delta, need)
+        working = WorkingColumns(rows, np.arange(12)[::-1][:size], 3, 12)
+        relaxed = relax_wide(working, C, delta, need)
         # Rows that are not needed are not read, and none is read twice.
         assert len(asked) == len(set(asked)) <= 12
         assert relaxed.explained >= best - 1e-10
@@ -191,7 +191,7 @@ def test_the_quick_bound_of_a_wide_table_holds(
         full[working.columns] = np.maximum(working.weights, 1e-12)
         assert relaxed.explained <= bound_of(E, C, delta, full, 3)[0] * (1 + 1e-2)
         for barred in range(12):
-            without = relax_uniform(working, C, delta, need, barred=barred)
+            without = relax_wide(working, C, delta, need, barred=barred)
             own = max(value for S, value in values.items() if barred not in S)
             assert without.explained >= own - 1e-10
             assert barred not in without.columns
@@ -199,10 +199,10 @@ def test_the_quick_bound_of_a_wide_table_holds(
 
 def test_one_round_on_all_columns_is_the_plain_bound() -> None:
     E, C, delta = _ridged(9)
-    working = Working(lambda which: E[which], np.arange(12), 3, 12)
-    relaxed = relax_uniform(working, C, delta, -inf, stop=lambda: True)
+    working = WorkingColumns(lambda which: E[which], np.arange(12), 3, 12)
+    relaxed = relax_wide(working, C, delta, -inf, stop=lambda: True)
     bound, _ = bound_of(E, C, delta, np.full(12, 3 / 12), 3)
     assert relaxed.explained == pytest.approx(bound)
     assert relaxed.columns.tolist() == list(range(12))
-    more = relax_uniform(working, C, delta, -inf)
+    more = relax_wide(working, C, delta, -inf)
     assert more.explained < bound

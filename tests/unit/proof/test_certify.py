@@ -22,8 +22,8 @@ from exactk.proof import (
     run,
 )
 from exactk.proof import certify as module
-from exactk.proof.best_first import Drive
-from exactk.proof.make_tree import open_tree
+from exactk.proof.best_first import BestFirstSearch
+from exactk.proof.make_tree import make_tree
 from exactk.proof.run import Proof
 from exactk.result import Path, Result
 from exactk.utils.monitor import Monitor, Progress
@@ -158,8 +158,8 @@ def test_the_bound_never_falls_and_is_never_above_the_optimum() -> None:
     proof, seen = Proof(problem, known, 0.0), []
     monitor = Monitor(3.0, lambda progress: seen.append((proof.lower, proof.upper)))
     for _ in range(40):
-        proof.go(Monitor(0.01, lambda progress: seen.append((proof.lower, proof.upper))), 1)
-    proof.go(monitor, 2)
+        proof.run(Monitor(0.01, lambda progress: seen.append((proof.lower, proof.upper))), 1)
+    proof.run(monitor, 2)
     lowers, uppers = zip(*seen, strict=True)
     assert len(seen) > 5
     assert list(lowers) == sorted(lowers)
@@ -217,15 +217,15 @@ def test_interrupts_one_after_the_other_lose_no_part(cancer: Problem, threads: i
     optimum = certify(cancer, 8).upper
     start = solve(cancer, 8, "greedy").support.tolist()
     for after in range(1, 9):
-        drive = Drive(cancer, open_tree(cancer, 8), [start])
+        drive = BestFirstSearch(cancer, make_tree(cancer, 8), [start])
         with _raising(after, every=True) as listen:
             # Each press of the keys is heard while the last one is dealt with.
             for _ in range(3):
-                ended = drive.go(Monitor(None, listen), threads)
+                ended = drive.run(Monitor(None, listen), threads)
                 assert not drive.is_closed or drive.upper == pytest.approx(optimum, rel=1e-9)
                 assert drive.lower <= optimum * (1 + 1e-9)
         assert ended in (Status.INTERRUPTED, Status.OPTIMAL)
-        assert drive.go(Monitor(), threads) == Status.OPTIMAL
+        assert drive.run(Monitor(), threads) == Status.OPTIMAL
         assert drive.upper == pytest.approx(optimum, rel=1e-9)
 
 
@@ -611,7 +611,7 @@ def test_what_was_given_may_be_a_mask_or_a_certificate() -> None:
 def test_a_bound_that_is_interrupted_is_still_handed_down(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem.from_arrays(*load_digits(return_X_y=True))
     turns = 0
-    turn = certify_path._Rounds._turn
+    turn = certify_path._Scheduler._turn
 
     def stopped(self: Any, *args: Any) -> None:
         nonlocal turns
@@ -620,7 +620,7 @@ def test_a_bound_that_is_interrupted_is_still_handed_down(monkeypatch: pytest.Mo
             raise KeyboardInterrupt
         turn(self, *args)
 
-    monkeypatch.setattr(certify_path._Rounds, "_turn", stopped)
+    monkeypatch.setattr(certify_path._Scheduler, "_turn", stopped)
     path = certify_path(problem, 14, time_limit=10)
     lower = [one.lower for one in path]
     assert path.status == Status.INTERRUPTED

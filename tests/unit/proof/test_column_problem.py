@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from exactk import Problem
-from exactk.proof.column_tree import Setting, prepare
+from exactk.proof.column_tree import ColumnProblem, make_column_problem
 from exactk.types import Floats
 from tests.oracles.brute import Reference, make_classes, make_numbers
 
 
-def _set(problem: Problem, k: int) -> Setting:
-    setting = prepare(problem, k)
+def _set(problem: Problem, k: int) -> ColumnProblem:
+    setting = make_column_problem(problem, k)
     assert setting is not None
     return setting
 
@@ -103,9 +103,9 @@ def test_columns_that_those_inside_make_up_are_for_another_tree(
     X, y = make_numbers(d=6)
     X[:, 4] = X[:, 0] + X[:, 2] + share * X[:, 4]
     problem = Problem.from_arrays(X, y).with_constraints(include=[0, 2])
-    assert (prepare(problem, 4) is None) == is_near
+    assert (make_column_problem(problem, 4) is None) == is_near
     # By themselves they are not made up.
-    assert prepare(problem.with_constraints(include=[0]), 4) is not None
+    assert make_column_problem(problem.with_constraints(include=[0]), 4) is not None
 
 
 @pytest.mark.parametrize("share", [1e-1, 1e-2, 1e-3])

@@ -14,10 +14,10 @@ from sklearn.datasets import load_breast_cancer, load_digits
 
 from exactk import Problem, Status
 from exactk.proof import column_tree as module
-from exactk.proof.best_first import BoundTree, Drive, Part
+from exactk.proof.best_first import BestFirstSearch, BoundTree, Node
 from exactk.proof.bounds import Relaxed, bound_of
-from exactk.proof.column_tree import ColumnTree, _Branch, library, prepare
-from exactk.proof.make_tree import open_tree
+from exactk.proof.column_tree import ColumnNode, ColumnTree, library, make_column_problem
+from exactk.proof.make_tree import make_tree
 from exactk.utils.monitor import Monitor
 from tests.oracles.brute import make_classes, make_numbers
 
@@ -29,7 +29,7 @@ def _stop(value: int = 0) -> np.ndarray:
 
 
 def _tree(problem: Problem, k: int, ceiling: float = inf) -> ColumnTree:
-    tree = open_tree(problem, k, ceiling)
+    tree = make_tree(problem, k, ceiling)
     assert isinstance(tree, ColumnTree)
     return tree
 
@@ -49,21 +49,21 @@ def test_a_bound_alone_is_no_proof() -> None:
     problem = Problem.from_arrays(X, y)
     best = min(problem.objective(S) for S in combinations(range(9), 3))
     tree = BoundTree(problem, 0.5 * best)
-    drive = Drive(problem, tree, [(0, 1, 2)])
-    assert drive.go(Monitor(), 2) == Status.CONVERGED
+    drive = BestFirstSearch(problem, tree, [(0, 1, 2)])
+    assert drive.run(Monitor(), 2) == Status.CONVERGED
     assert drive.lower == 0.5 * best
     assert not drive.is_closed
     assert not drive.is_proven
     assert drive.upper == problem.objective([0, 1, 2])
     # One that meets the set that is known is one.
-    drive = Drive(problem, BoundTree(problem, problem.objective([0, 1, 2])), [(0, 1, 2)])
-    assert drive.go(Monitor(), 1) == Status.OPTIMAL
+    drive = BestFirstSearch(problem, BoundTree(problem, problem.objective([0, 1, 2])), [(0, 1, 2)])
+    assert drive.run(Monitor(), 1) == Status.OPTIMAL
 
 
 @compiled
 def test_without_bounds_there_may_be_three_columns_at_most() -> None:
     problem = _near()
-    setting = prepare(problem, 4)
+    setting = make_column_problem(problem, 4)
     assert setting is not None
     everything = Relaxed(np.arange(9), np.zeros(9), np.zeros(9), inf)
     E = setting.block(np.arange(9))
@@ -160,7 +160,7 @@ def test_the_bound_of_a_part_is_that_of_numpy(
     E, C = E - E[:, :taken] @ by, C - by.T @ C[:taken]
     expected, _ = bound_of(E[np.ix_(free, free)], C[free], delta, weights, 3)
     before = setting.total - _objective_of(tree, inside)
-    part = Part(-inf, _Branch(inside, free, delta, weights))
+    part = Node(-inf, ColumnNode(inside, free, delta, weights))
     (left,) = tree.explore(part, inf, 1, _stop(), quick=True).left
     assert setting.total - left.bound == pytest.approx(before + expected, rel=1e-9)
 
@@ -182,7 +182,7 @@ def test_batches_of_triples_that_there_was_no_time_for(
     weights = rng.uniform(0.1, 0.5, len(free))
     weights *= 3.0 / weights.sum()
     given, found, parts = dict(zip(free.tolist(), delta, strict=True)), set(), 0
-    left = [Part(0.0, _Branch(inside, free, delta, weights))]
+    left = [Node(0.0, ColumnNode(inside, free, delta, weights))]
     while left:
         (part,) = left
         branch: Any = part.state
@@ -206,7 +206,7 @@ def test_parts_with_few_columns_left_to_choose(taken: int) -> None:
     (root,) = tree.root()
     branch: Any = root.state
     inside, free = branch.free[::-1][:taken].copy(), branch.free[: 10 - taken].copy()
-    part = Part(0.0, _Branch(inside, free, branch.delta[free], branch.weights[free]))
+    part = Node(0.0, ColumnNode(inside, free, branch.delta[free], branch.weights[free]))
     sets = [(*inside.tolist(), *S) for S in combinations(free.tolist(), 5 - taken)]
     every = {tuple(sorted(S)): problem.objective(S) for S in sets}
     explored = tree.explore(part, inf, 1000, _stop(), quick=False)
@@ -233,7 +233,7 @@ def test_a_diagonal_that_was_raised_too_far_is_taken_back(
     (root,) = tree.root()
     branch: Any = root.state
     low = branch.delta * 10.0 ** rng.uniform(-3.0, 0.0, 16)
-    parts, seen = [Part(0.0, branch._replace(delta=low))], 0
+    parts, seen = [Node(0.0, branch._replace(delta=low))], 0
     raised = False
     while parts and seen < 30:
         part = parts.pop()
@@ -272,8 +272,8 @@ def test_near_columns_are_handed_over_to_be_priced() -> None:
     explored = tree.explore(tree.root()[0], 0.99 * problem.total, 3, _stop(), quick=False)
     assert explored.is_sure
     assert (0, 1) in {one.columns for one in explored.found if one.objective == 0.0}
-    drive = Drive(problem, tree, n_best=3)
-    drive.go(Monitor(), 1)
+    drive = BestFirstSearch(problem, tree, n_best=3)
+    drive.run(Monitor(), 1)
     every = sorted((problem.objective(S), S) for S in combinations(range(9), 2))
     assert [(one.objective, one.columns) for one in drive.sets] == every[:3]
 
@@ -286,14 +286,14 @@ def test_too_many_sets_in_doubt_are_no_proof(k: int, monkeypatch: pytest.MonkeyP
     tree = _tree(problem, k)
     explored = tree.explore(tree.root()[0], inf, 1, _stop(), quick=False)
     assert not explored.is_sure
-    drive = Drive(problem, tree)
-    drive.go(Monitor(), 1)
+    drive = BestFirstSearch(problem, tree)
+    drive.run(Monitor(), 1)
     best = min(problem.objective(S) for S in combinations(range(9), k))
     assert not drive.is_closed
     assert drive.lower <= best
     monkeypatch.undo()
-    drive = Drive(problem, _tree(problem, k))
-    drive.go(Monitor(), 1)
+    drive = BestFirstSearch(problem, _tree(problem, k))
+    drive.run(Monitor(), 1)
     assert drive.is_closed
     assert drive.upper == pytest.approx(best)
 
@@ -306,8 +306,8 @@ def test_fewer_rows_than_columns() -> None:
     for k in (1, 2, 3):
         tree = _tree(problem, k)
         assert tree.doubt > 0
-        drive = Drive(problem, tree, n_best=5)
-        drive.go(Monitor(), 1)
+        drive = BestFirstSearch(problem, tree, n_best=5)
+        drive.run(Monitor(), 1)
         every = sorted(problem.objective(S) for S in combinations(range(24), k))
         assert drive.is_closed
         assert [one.objective for one in drive.sets] == pytest.approx(every[:5])

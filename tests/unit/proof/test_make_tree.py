@@ -14,9 +14,9 @@ import pytest
 
 from exactk import Problem, solve
 from exactk.proof import make_tree
-from exactk.proof.best_first import BoundTree, Drive
+from exactk.proof.best_first import BestFirstSearch, BoundTree
 from exactk.proof.column_tree import ColumnTree, library
-from exactk.proof.make_tree import open_tree
+from exactk.proof.make_tree import make_tree
 from exactk.proof.unit_tree import UnitTree
 from exactk.utils.monitor import Monitor
 from tests.oracles.brute import make_classes, make_numbers
@@ -29,9 +29,9 @@ def _dependent(n: int = 8, d: int = 14, **options: Any) -> Problem:
     return Problem.from_arrays(rng.standard_normal((n, d)), rng.standard_normal(n), **options)
 
 
-def _closed(problem: Problem, tree: Any) -> Drive:
-    drive = Drive(problem, tree)
-    drive.go(Monitor(), 1)
+def _closed(problem: Problem, tree: Any) -> BestFirstSearch:
+    drive = BestFirstSearch(problem, tree)
+    drive.run(Monitor(), 1)
     assert drive.is_closed
     return drive
 
@@ -41,11 +41,11 @@ def test_columns_that_are_independent_have_bounds() -> None:
     X, y = make_classes()
     problem = Problem.from_arrays(X, y)
     for k in (1, 4, 9):
-        tree = open_tree(problem, k)
+        tree = make_tree(problem, k)
         assert isinstance(tree, ColumnTree)
         assert tree.doubt == 0.0
         assert 0 < tree.tolerance < 1e-9 * problem.total
-    tree = open_tree(problem.with_constraints(include=[1], exclude=[3]), 4)
+    tree = make_tree(problem.with_constraints(include=[1], exclude=[3]), 4)
     assert isinstance(tree, ColumnTree)
 
 
@@ -53,7 +53,7 @@ def test_without_the_library_numpy_does_it(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(make_tree, "library", lambda: None)
     X, y = make_classes()
     problem = Problem.from_arrays(X, y)
-    tree = open_tree(problem, 4)
+    tree = make_tree(problem, 4)
     assert isinstance(tree, UnitTree)
     best = min(problem.objective(S) for S in combinations(range(9), 4))
     assert _closed(problem, tree).upper == pytest.approx(best)
@@ -98,19 +98,19 @@ def test_the_library_can_be_switched_off() -> None:
 )
 def test_other_rules_are_for_units(rules: dict[str, Any]) -> None:
     X, y = make_classes()
-    assert isinstance(open_tree(Problem.from_arrays(X, y).with_constraints(**rules), 3), UnitTree)
+    assert isinstance(make_tree(Problem.from_arrays(X, y).with_constraints(**rules), 3), UnitTree)
 
 
 def test_nothing_left_to_choose_is_for_units() -> None:
     X, y = make_classes()
     problem = Problem.from_arrays(X, y).with_constraints(include=[1, 4])
-    tree = open_tree(problem, 2)
+    tree = make_tree(problem, 2)
     assert isinstance(tree, UnitTree)
     assert _closed(problem, tree).sets[0].columns == (1, 4)
     # More columns than there are without copies.
     X = np.column_stack([X, X[:, 0]])
     problem = Problem.from_arrays(X, y)
-    tree = open_tree(problem, 10)
+    tree = make_tree(problem, 10)
     assert isinstance(tree, UnitTree)
     assert _closed(problem, tree).sets[0].columns == tuple(range(10))
 
@@ -119,19 +119,19 @@ def test_nothing_left_to_choose_is_for_units() -> None:
 def test_columns_that_depend_are_looked_through_or_left_to_others() -> None:
     problem = _dependent()
     for k in (1, 2, 3):
-        tree = open_tree(problem, k)
+        tree = make_tree(problem, k)
         assert isinstance(tree, ColumnTree)
         assert tree.doubt > 0
         assert tree.tolerance == pytest.approx(1e-8 * problem.total)
         best = min(problem.objective(S) for S in combinations(range(14), k))
         assert _closed(problem, tree).upper == pytest.approx(best)
-    assert isinstance(open_tree(problem, 4), UnitTree)
+    assert isinstance(make_tree(problem, 4), UnitTree)
     wide = _dependent(d=160)
-    tree = open_tree(wide, 4)
+    tree = make_tree(wide, 4)
     assert isinstance(tree, BoundTree)
     assert tree.root()[0].bound == 0.0
     # A ridge makes them independent enough.
-    tree = open_tree(_dependent(ridge=0.1), 4)
+    tree = make_tree(_dependent(ridge=0.1), 4)
     assert isinstance(tree, ColumnTree)
     assert tree.doubt == 0.0
 
@@ -141,8 +141,8 @@ def test_memory_that_is_short_leaves_a_bound(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(make_tree, "MOST_UNITS", 10)
     X, y = make_numbers(n=60, d=30)
     problem = Problem.from_arrays(X, y, memory_limit=20_000)
-    assert isinstance(open_tree(problem, 6), BoundTree)
-    assert isinstance(open_tree(Problem.from_arrays(X, y), 6), ColumnTree)
+    assert isinstance(make_tree(problem, 6), BoundTree)
+    assert isinstance(make_tree(Problem.from_arrays(X, y), 6), ColumnTree)
 
 
 @compiled
@@ -151,15 +151,15 @@ def test_the_tolerance_knows_of_what_must_be_in(share: float) -> None:
     X, y = make_numbers(d=7)
     X[:, 5] = X[:, 1] + share * X[:, 5]
     problem = Problem.from_arrays(X, y)
-    loose = open_tree(problem, 4).tolerance
+    loose = make_tree(problem, 4).tolerance
     assert loose > 1e-11 * problem.total / 5
     # Taking one of two near columns in, or both, makes their digits no better.
     for include in ([1], [1, 5]):
-        tree = open_tree(problem.with_constraints(include=include), 4)
+        tree = make_tree(problem.with_constraints(include=include), 4)
         if isinstance(tree, ColumnTree) and tree.doubt == 0.0:
             assert tree.tolerance >= 0.3 * loose
     # Those that have nothing to do with it do not count.
-    tree = open_tree(problem.with_constraints(include=[1, 2], exclude=[5]), 4)
+    tree = make_tree(problem.with_constraints(include=[1, 2], exclude=[5]), 4)
     assert tree.tolerance <= loose
 
 
@@ -173,13 +173,13 @@ def test_a_wide_table_is_thinned_and_loses_nothing(
     Y = X[:, :3] @ rng.standard_normal((3, 2)) * 3.0 + 0.3 * rng.standard_normal((25, 2))
     problem = Problem.from_arrays(X, Y, ridge=ridge)
     every = sorted((problem.objective(S), S) for S in combinations(range(40), 3))
-    whole = open_tree(problem, 3)
+    whole = make_tree(problem, 3)
     assert isinstance(whole, ColumnTree)
     monkeypatch.setattr(make_tree, "WIDE", 10)
     monkeypatch.setattr(make_tree, "FIRST_WORKING", 12)
     for rank in (0, 1, 20):
         ceiling, _ = every[rank]
-        tree = open_tree(problem, 3, ceiling + 1e-9)
+        tree = make_tree(problem, 3, ceiling + 1e-9)
         assert isinstance(tree, ColumnTree)
         kept = set(tree.columns_of(np.arange(len(tree.relaxed.columns))))
         for value, S in every:
@@ -189,8 +189,8 @@ def test_a_wide_table_is_thinned_and_loses_nothing(
         if rank == 0:
             assert len(kept) < 40
         assert tree.root()[0].bound <= every[0][0] + tree.tolerance
-        drive = Drive(problem, tree, [every[rank][1]], n_best=rank + 1)
-        drive.go(Monitor(), 1)
+        drive = BestFirstSearch(problem, tree, [every[rank][1]], n_best=rank + 1)
+        drive.run(Monitor(), 1)
         assert drive.is_closed
         assert [one.columns for one in drive.sets] == [S for _, S in every[: rank + 1]]
 
@@ -201,9 +201,9 @@ def test_a_ceiling_below_everything_is_no_error(monkeypatch: pytest.MonkeyPatch)
     problem = _dependent(n=20, d=25, ridge=0.5)
     best = solve(problem, 3, "exhaustive").objective
     for ceiling in (0.0, 0.5 * best, best * (1 - 1e-9)):
-        tree = open_tree(problem, 3, ceiling)
-        drive = Drive(problem, tree, ceiling=ceiling)
-        drive.go(Monitor(), 1)
+        tree = make_tree(problem, 3, ceiling)
+        drive = BestFirstSearch(problem, tree, ceiling=ceiling)
+        drive.run(Monitor(), 1)
         assert drive.sets == []
         assert drive.lower <= ceiling
 
@@ -212,7 +212,7 @@ def test_a_ceiling_below_everything_is_no_error(monkeypatch: pytest.MonkeyPatch)
 def test_time_that_is_up_leaves_a_tree_that_is_right() -> None:
     X, y = make_classes(n=80, d=12)
     problem = Problem.from_arrays(X, y)
-    tree = open_tree(problem, 5, inf, lambda: True)
+    tree = make_tree(problem, 5, inf, lambda: True)
     best = min(problem.objective(S) for S in combinations(range(12), 5))
     assert tree.root()[0].bound <= best
     assert _closed(problem, tree).upper == pytest.approx(best)

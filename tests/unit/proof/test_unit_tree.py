@@ -10,10 +10,10 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from exactk import Problem, solve
-from exactk.problem.constraints import Family, Rules
-from exactk.proof.best_first import Drive, Explored, Part
-from exactk.proof.unit_tree import Narrow, UnitTree
-from exactk.proof.unrestricted_fit import Allowed
+from exactk.problem.constraints import Quota, Rules
+from exactk.proof.best_first import BestFirstSearch, Node, NodeResult
+from exactk.proof.unit_tree import Propagation, UnitTree
+from exactk.proof.unrestricted_fit import UnrestrictedFit
 from exactk.search.feasibility import Feasible, UndecidedError
 from exactk.search.units import Units
 from exactk.utils.monitor import Monitor
@@ -24,14 +24,14 @@ def _stop(value: int = 0) -> np.ndarray:
     return np.full(1, value, dtype=np.int64)
 
 
-def _closed(problem: Problem, tree: UnitTree, n_best: int = 1) -> Drive:
-    drive = Drive(problem, tree, n_best=n_best)
-    drive.go(Monitor(), 1)
+def _closed(problem: Problem, tree: UnitTree, n_best: int = 1) -> BestFirstSearch:
+    drive = BestFirstSearch(problem, tree, n_best=n_best)
+    drive.run(Monitor(), 1)
     assert drive.is_closed
     return drive
 
 
-def _explored(tree: UnitTree, part: Part, ceiling: float = inf) -> Explored:
+def _explored(tree: UnitTree, part: Node, ceiling: float = inf) -> NodeResult:
     return tree.explore(part, ceiling, 1, _stop(), quick=False)
 
 
@@ -125,8 +125,8 @@ def test_more_rows_than_are_read_leave_a_bound_that_holds(monkeypatch: pytest.Mo
     problem = _near_copies(1e-4)
     tree = UnitTree(problem, 3)
     assert tree.root()[0].bound <= best
-    drive = Drive(problem, tree)
-    drive.go(Monitor(), 1)
+    drive = BestFirstSearch(problem, tree)
+    drive.run(Monitor(), 1)
     # Sets that cannot be priced are not passed over in silence.
     assert drive.lower <= best
     assert not drive.is_sure
@@ -141,7 +141,7 @@ def test_more_rows_than_are_read_leave_a_bound_that_holds(monkeypatch: pytest.Mo
 def test_fits_are_the_same_updated_and_anew() -> None:
     X, Y = make_numbers(n=50, d=9, c=2)
     problem = Problem.from_arrays(X, Y, ridge=0.01)
-    allowed = Allowed(problem, np.arange(9))
+    allowed = UnrestrictedFit(problem, np.arange(9))
     fit, left = allowed.fit(np.arange(9)), list(range(9))
     for places in ([4], [0, 7], [2]):
         rise = fit.loss_together(np.array(places))
@@ -162,7 +162,7 @@ def test_fits_are_the_same_updated_and_anew() -> None:
 
 
 def test_columns_that_may_be_dependent_are_not_priced_in_closed_form() -> None:
-    allowed = Allowed(_near_copies(1e-4), np.arange(8))
+    allowed = UnrestrictedFit(_near_copies(1e-4), np.arange(8))
     assert allowed.one_more(np.array([1, 5]), np.array([2]), 1e-4) is None
     prices = allowed.one_more(np.array([1]), np.array([2, 5]), 1e-4)
     assert prices is not None
@@ -172,12 +172,12 @@ def test_columns_that_may_be_dependent_are_not_priced_in_closed_form() -> None:
 def test_the_rules_narrow_a_part() -> None:
     X, y = make_classes(d=6)
     rules = Rules(
-        families=(Family("F", (0, 1), at_least=1), Family("O", (2, 3), at_most=1)),
+        quotas=(Quota("F", (0, 1), at_least=1), Quota("O", (2, 3), at_most=1)),
         costs=(5.0, 5.0, 1.0, 1.0, 1.0, 4.0),
         budget=10.0,
     )
-    problem = Problem.from_arrays(X, y).under(rules)
-    narrow = Narrow(Feasible(Units(problem), 3))
+    problem = Problem.from_arrays(X, y).with_rules(rules)
+    narrow = Propagation(Feasible(Units(problem), 3))
     everything = np.arange(6)
     assert narrow([2], np.array([3, 4, 5])) is None  # none of F
     assert narrow([0, 1], np.array([2])) is None  # too dear
@@ -223,8 +223,8 @@ def test_copies_make_up_the_number_as_in_solve(ridge: float) -> None:
         assert "copies" in " ".join(tree.assumptions)
     with pytest.warns(UserWarning, match="independent"):
         best = solve(problem, 5, "exhaustive")
-    drive = Drive(problem, UnitTree(problem, 5))
-    drive.go(Monitor(), 1)
+    drive = BestFirstSearch(problem, UnitTree(problem, 5))
+    drive.run(Monitor(), 1)
     assert drive.sets[0].columns == tuple(best.support)
     # With a ridge other copies may do better.
     assert drive.is_closed == (ridge == 0)
@@ -254,13 +254,13 @@ def test_a_column_that_must_be_in_may_be_constant_in_a_fold() -> None:
     X, y = make_classes(d=6)
     X[:, 2] = 1.0
     rules = Rules(include=(2, 4))
-    problem = Problem.from_arrays(X, y, ridge=0.1).under(rules)
+    problem = Problem.from_arrays(X, y, ridge=0.1).with_rules(rules)
     found = _closed(problem, UnitTree(problem, 4), n_best=100).sets
     expected = {
         tuple(sorted((2, 4, *S))): problem.objective([4, *S]) for S in combinations((0, 1, 3, 5), 2)
     }
     assert {one.columns: one.objective for one in found} == pytest.approx(expected)
-    everything = problem.under(Rules(include=(0, 1, 3, 4)))
+    everything = problem.with_rules(Rules(include=(0, 1, 3, 4)))
     found = _closed(everything, UnitTree(everything, 4), n_best=100).sets
     assert [one.columns for one in found] == [(0, 1, 3, 4)]
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes, load_wine
 
 import exactk
-from exactk.report.page.page import write_choice_page
+from exactk.report.page.page import write_selection_page
 
 HOSTILE = (
     "<script>window.hacked = 1</script>",
@@ -88,7 +88,8 @@ MAKERS = {make.__name__: make for make in (wine, diabetes, hostile, many, alike)
 def pages(folder):
     """Addresses of the pages, by name."""
     return {
-        name: write_choice_page(record(name), folder / f"{name}.html").as_uri() for name in MAKERS
+        name: write_selection_page(record(name), folder / f"{name}.html").as_uri()
+        for name in MAKERS
     }
 
 

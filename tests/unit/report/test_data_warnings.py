@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 from exactk import Problem, solve
 from exactk.data.moments import Moments
-from exactk.report.data_warnings import class_rows, look_at
+from exactk.report.data_warnings import class_rows, find_warnings
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -26,7 +26,7 @@ def labels(X, noise=1.0, seed=1):
 
 def remarks_of(X, y, k=2, **options):
     problem = Problem.from_arrays(X, y, **options)
-    return {remark.kind: remark for remark in look_at(problem, solve(problem, k))}
+    return {remark.kind: remark for remark in find_warnings(problem, solve(problem, k))}
 
 
 def test_an_ordinary_table_has_none():
@@ -80,7 +80,7 @@ def test_collinear_is_variance_inflation_above_ten(noise):
     problem = Problem.from_arrays(X, y, feature_names=NAMES).with_constraints(
         include=["a", "b", "c"]
     )
-    found = {r.kind: r.text for r in look_at(problem, solve(problem, 3))}
+    found = {r.kind: r.text for r in find_warnings(problem, solve(problem, 3))}
     factors = {name: inflation(X[:, :3], j) for j, name in enumerate("abc")}
     high = {name: factor for name, factor in factors.items() if factor > 10}
     assert ("collinear" in found) == bool(high)
@@ -111,10 +111,10 @@ def test_uneven_and_tiny_classes():
 def test_balanced_weights_are_not_advised_to_who_has_them():
     X = normal()
     problem = Problem.from_arrays(X, ["big"] * 105 + ["small"] * 15)
-    plain = {r.kind: r.text for r in look_at(problem, solve(problem, 2))}
+    plain = {r.kind: r.text for r in find_warnings(problem, solve(problem, 2))}
     assert "Balanced class weights make" in plain["imbalanced"]
     problem = problem.with_class_weight("balanced")
-    weighed = {r.kind: r.text for r in look_at(problem, solve(problem, 2))}
+    weighed = {r.kind: r.text for r in find_warnings(problem, solve(problem, 2))}
     assert "7 times the rows" in weighed["imbalanced"]
     assert "Balanced class weights make" not in weighed["imbalanced"]
 
@@ -135,7 +135,7 @@ def test_a_class_without_rows_is_said_and_not_divided_by(tmp_path):
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(y=y)
     frame.to_csv(path, index=False)
     problem = Problem.from_files(path, "y", classes=["u", "v", "zz"])
-    found = {remark.kind: remark for remark in look_at(problem, solve(problem, 2))}
+    found = {remark.kind: remark for remark in find_warnings(problem, solve(problem, 2))}
     assert found["empty"].text == "1 class has no rows: 'zz'. Nothing here is about it."
     assert {"imbalanced", "tiny"}.isdisjoint(found)
 
@@ -221,10 +221,10 @@ def test_chosen_text_of_many_levels_may_be_there_by_chance():
     frame = pd.DataFrame({"place": levels, "colour": ["red", "blue", "green"] * 40})
     y = np.where(np.arange(120) % 12 < 6, "u", "v")
     problem = Problem.from_arrays(frame.assign(x=normal()[:, 0]), y)
-    found = {one.kind: one.text for one in look_at(problem, solve(problem, 2))}
+    found = {one.kind: one.text for one in find_warnings(problem, solve(problem, 2))}
     assert "among the chosen: 'place' (12)." in found["many levels"]
     without = problem.with_constraints(exclude=["place"])
-    assert "many levels" not in {one.kind for one in look_at(without, solve(without, 2))}
+    assert "many levels" not in {one.kind for one in find_warnings(without, solve(without, 2))}
 
 
 def test_text_is_coded():
@@ -253,7 +253,7 @@ def test_moments_alone():
         Moments(**{**vars(moments), "feature_names": tuple(NAMES), "classes": np.array(["u", "v"])})
     )
     assert class_rows(problem) == pytest.approx([110, 10])
-    found = [remark.kind for remark in look_at(problem, solve(problem, 2))]
+    found = [remark.kind for remark in find_warnings(problem, solve(problem, 2))]
     assert found == ["constant", "imbalanced"]
 
 
@@ -263,7 +263,7 @@ def test_streams_that_are_passed_over(tmp_path):
     table = pl.DataFrame(X, schema=NAMES).with_columns(y=pl.Series(labels(X)))
     table.write_parquet(tmp_path / "t.parquet")
     problem = Problem.from_files(tmp_path / "t.parquet", "y")
-    found = [remark.kind for remark in look_at(problem, solve(problem, 2))]
+    found = [remark.kind for remark in find_warnings(problem, solve(problem, 2))]
     assert found == ["constant"]
 
 

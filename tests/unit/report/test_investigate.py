@@ -159,7 +159,7 @@ def test_all_sizes_where_one_column_is_constant_in_a_fold(numbers):
     assert "score" not in dossier.absent
     assert [row["k"] for row in dossier.record["sizes"]["rows"]] == [1, 2, 3, 4, 5]
     expected = exactk.score_selection(X, y, "auto", k_max=6, n_permutations=0)
-    assert dossier.record["score"]["honest"] == pytest.approx(expected.honest)
+    assert dossier.record["score"]["honest"] == pytest.approx(expected.test_score)
 
 
 def test_the_honest_score_is_that_of_score_selection(table):
@@ -181,7 +181,7 @@ def test_folds_have_their_ridge_by_the_same_rule(ridge):
     y = X[:, 0] + rng.normal(size=40)
     dossier = investigate(X, y, 3, ridge=ridge, random_state=1, **{**QUICK, "certify": 0})
     expected = score_selection(X, y, k=3, ridge=ridge, random_state=1, n_permutations=0)
-    assert dossier.record["score"]["honest"] == pytest.approx(expected.honest)
+    assert dossier.record["score"]["honest"] == pytest.approx(expected.test_score)
     compared = exactk.compare(X, y, 3, ["exchange", "selectkbest"], ridge=ridge, random_state=1)
     rows = dossier.record["comparison"]["methods"]
     assert [row["mean"] for row in rows] == pytest.approx(compared.table["mean"])
@@ -202,7 +202,10 @@ def test_stability_and_frequencies(table):
     X, y = table
     dossier = investigate(X, y, 2, random_state=4, **QUICK)
     expected = exactk.stability(
-        Problem.from_arrays(X, y).with_ridge(dossier.result.ridge), 2, n_samples=6, random_state=4
+        Problem.from_arrays(X, y).with_ridge(dossier.result.ridge),
+        2,
+        n_subsamples=6,
+        random_state=4,
     )
     often = {row["feature"]: row["frequency"] for row in expected.table}
     for row in dossier.record["features"]:
@@ -451,7 +454,7 @@ def test_nothing_is_begun_after_the_time_limit(table):
 
 
 def test_ctrl_c_between_two_parts_loses_nothing(table, monkeypatch):
-    looked, calls = investigate.look_at, []
+    looked, calls = investigate.find_warnings, []
 
     def stop_once(*args):
         calls.append(args)
@@ -548,9 +551,9 @@ def test_ctrl_c_in_a_part_keeps_those_before(table, monkeypatch, part):
 
 def test_ctrl_c_in_a_part_that_hands_over_what_it_has(table, monkeypatch):
     """Half-samples that are stopped give a frequency; what comes after is not begun."""
-    from exactk.model_selection.subsampling import Search
+    from exactk.model_selection.subsampling import HalfSampleSearch
 
-    whole, calls = Search.in_half, []
+    whole, calls = HalfSampleSearch.in_half, []
 
     def in_half(self, half, k):
         calls.append(k)
@@ -558,7 +561,7 @@ def test_ctrl_c_in_a_part_that_hands_over_what_it_has(table, monkeypatch):
             raise KeyboardInterrupt
         return whole(self, half, k)
 
-    monkeypatch.setattr(Search, "in_half", in_half)
+    monkeypatch.setattr(HalfSampleSearch, "in_half", in_half)
     dossier = checked(investigate(*table, 2, **QUICK))
     assert dossier.interrupted is True
     assert dossier.record["stability"]["n_samples"] == 3

@@ -19,9 +19,9 @@ import exactk
 from exactk import Problem, investigate
 from exactk.data.moments import Moments
 from exactk.report.numbers import exact, short
-from exactk.report.page.page import choice_page
+from exactk.report.page.page import selection_page
 from exactk.report.page.phrases import (
-    figure_of,
+    format_score,
     percent_of,
     share_of,
 )
@@ -147,7 +147,7 @@ def text_of(page: str) -> str:
 @pytest.mark.parametrize("name", MADE)
 def test_pages_are_well_formed(dossiers, name):
     # As it is read back from a file.
-    page = choice_page(json.loads(dossiers[name].to_json(allow_nan=False)))
+    page = selection_page(json.loads(dossiers[name].to_json(allow_nan=False)))
     assert page == dossiers[name].to_html()
     seen = read(page).seen
     ids = [attrs["id"] for _, attrs in seen if "id" in attrs]
@@ -244,7 +244,7 @@ def test_hostile_text_stays_text():
 def test_hostile_text_in_every_field_of_a_record(dossiers):
     record = json.loads(dossiers["small"].to_json())
     for text in HOSTILE.values():
-        page = choice_page(_poisoned(record, text))
+        page = selection_page(_poisoned(record, text))
         page.encode("utf-8")
         seen = read(page).seen
         assert [tag for tag, _ in seen].count("script") == 1
@@ -277,7 +277,7 @@ def test_numbers_of_the_page_are_those_of_the_record(dossiers):
     assert record["choice"]["explained"] == pytest.approx(explained)
     assert f"explain {percent_of(explained)} of the squared error" in said
     score = record["score"]
-    assert f"{figure_of(score['honest'])} ± {figure_of(score['standard_error'])}" in said
+    assert f"{format_score(score['honest'])} ± {format_score(score['standard_error'])}" in said
     for row in record["features"]:
         assert share_of(row["share"]) in said
         assert f'data-v="{row["share"]!r}"' in page
@@ -288,9 +288,9 @@ def test_numbers_of_the_page_are_those_of_the_record(dossiers):
             assert f'data-v="{exact(raw)}">{short(raw, 5)}</td>' in page
             assert short(standardised, 3) in said
     for row in record["comparison"]["methods"]:
-        assert f"{figure_of(row['mean'])} ± {figure_of(row['standard_error'])}" in said
+        assert f"{format_score(row['mean'])} ± {format_score(row['standard_error'])}" in said
     for row in record["sizes"]["rows"]:
-        assert f"{figure_of(row['score'])} ± {figure_of(row['score_error'])}" in said
+        assert f"{format_score(row['score'])} ± {format_score(row['score_error'])}" in said
     assert short(record["stability"]["index"], 2) in said
     for one in record["asked"]["classes"]:
         assert f"{one['label']} ({one['rows']:g})" in said
@@ -334,7 +334,7 @@ def test_serious_remarks_are_at_the_top():
 def test_a_page_is_a_function_of_its_record(dossiers):
     record = dossiers["small"].record
     kept = copy.deepcopy(dict(record))
-    assert choice_page(record) == choice_page(kept)
+    assert selection_page(record) == selection_page(kept)
     assert dict(record) == kept
 
 
@@ -346,7 +346,7 @@ def test_what_speaks_against_a_choice_is_said_first(dossiers):
     for row in record["sizes"]["rows"]:
         row |= {"criterion": 1.0 / row["k"], "standard_error": 0.01}
     record["sizes"]["chosen"] = record["sizes"]["rows"][-1]["k"]
-    top = text_of(choice_page(record).split("<section", 1)[0])
+    top = text_of(selection_page(record).split("<section", 1)[0])
     for words in (
         "selectkbest chooses 2 features that do better on rows held out: +0.100 ± 0.030 accuracy.",
         "cannot be told from chance: p = 0.4",
@@ -360,7 +360,7 @@ def test_what_speaks_against_a_choice_is_said_first(dossiers):
     record["stability"]["index"] = 0.9
     for row in record["sizes"]["rows"]:
         row["standard_error"] = 10.0
-    assert "Before you rely on it" not in choice_page(record)
+    assert "Before you rely on it" not in selection_page(record)
 
 
 def test_the_cards_say_what_was_not_measured(dossiers):
@@ -375,14 +375,14 @@ def test_the_cards_say_what_was_not_measured(dossiers):
 def test_a_leaking_score_is_too_good_only_where_it_is_higher(dossiers, naive, words):
     record = copy.deepcopy(dossiers["small"].record)
     record["score"] |= {"honest": 0.8, "naive": naive}
-    assert ("too good by the difference" in choice_page(record)) == words
+    assert ("too good by the difference" in selection_page(record)) == words
 
 
 @pytest.mark.parametrize(("status", "words"), [("time_limit", True), ("converged", False)])
 def test_more_time_is_promised_only_where_time_ended_a_proof(dossiers, status, words):
     record = copy.deepcopy(dossiers["small"].record)
     record["certificate"] |= {"proven": False, "gap": 0.17, "lower": 1.0, "status": status}
-    page = text_of(choice_page(record))
+    page = text_of(selection_page(record))
     assert "its objective is at most 17 % below that of this one" in page
     assert ("More time may close the gap" in page) == words
 
@@ -390,9 +390,9 @@ def test_more_time_is_promised_only_where_time_ended_a_proof(dossiers, status, w
 def test_many_names_are_cut_and_counted(dossiers):
     record = copy.deepcopy(dossiers["wide"].record)
     record["stability"]["exchangeable"] = [f"gene {i}" for i in range(34)]
-    said = text_of(choice_page(record))
+    said = text_of(selection_page(record))
     assert "gene 29" in said
     assert "and 4 more" in said
     assert "gene 33" not in said
-    lead = text_of(choice_page(record).split('class="cards"', 1)[0])
+    lead = text_of(selection_page(record).split('class="cards"', 1)[0])
     assert "and 7 more" in lead

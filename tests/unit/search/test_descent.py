@@ -129,8 +129,8 @@ def test_an_objective_that_has_lost_digits_comes_from_the_rows(incumbent: float)
     tight, loose = make_state(problem, 2), make_state(problem, 2)
     assert tight.load([0, 1])
     assert loose.load([2, 3])
-    assert tight.is_tight
-    assert not loose.is_tight
+    assert tight.is_ill_conditioned
+    assert not loose.is_ill_conditioned
     tight.objective = loose.objective = 1.0
     from_rows = problem.objective([0, 1])
     assert from_rows != 1.0
@@ -144,7 +144,7 @@ def test_the_same_end_is_found_once() -> None:
     state, descent = make_state(problem, 3), Descent(problem)
     state.load([0, 1, 2])
     assert descent.run(state)
-    assert not descent.is_new(state.support)
+    assert not descent.mark_visited(state.support)
     state.load([2, 0, 1])
     assert not descent.run(state)
 
@@ -152,9 +152,9 @@ def test_the_same_end_is_found_once() -> None:
 def test_a_start_is_new_once_in_any_order() -> None:
     X, y = make_classes(50, 10, 3, seed=1)
     descent = Descent(Problem.from_arrays(X, y))
-    assert descent.is_new([4, 7, 1])
-    assert not descent.is_new([1, 4, 7])
-    assert descent.is_new([1, 4, 8])
+    assert descent.mark_visited([4, 7, 1])
+    assert not descent.mark_visited([1, 4, 7])
+    assert descent.mark_visited([1, 4, 8])
 
 
 def test_grow_stops_where_nothing_independent_is_left() -> None:

@@ -17,7 +17,7 @@ from exactk.losses.newton import LikelihoodCriterion
 from exactk.problem.problem import Problem
 from exactk.result import Status
 from exactk.search.descent import greedy_order
-from exactk.search.loss_local_search import LossSearch
+from exactk.search.loss_local_search import LossLocalSearch
 from exactk.search.loss_pricing import entry_order_by_loss
 from exactk.utils.monitor import Monitor
 
@@ -217,10 +217,10 @@ def test_ctrl_c_before_the_first_fit_gives_what_squared_loss_chooses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     problem = _near_copies(1.0, "logistic")
-    monkeypatch.setattr(LossSearch, "go", _interrupt)
+    monkeypatch.setattr(LossLocalSearch, "go", _interrupt)
     result = exactk.solve(problem, 2)
     assert result.status == Status.INTERRUPTED
-    squared = exactk.solve(problem.squared, 2, effort=0)
+    squared = exactk.solve(problem.with_squared_loss, 2, effort=0)
     np.testing.assert_array_equal(result.support, squared.support)
 
 

@@ -30,7 +30,7 @@ def table(n: int = 90, d: int = 6, seed: int = 0):
 
 def drawn(problem: Problem, seed: int = 0, n_samples: int = 6, **named) -> list[Problem]:
     rng = np.random.default_rng(seed)
-    return list(half_samples(problem, rng, n_samples=n_samples, **named))
+    return list(half_samples(problem, rng, n_subsamples=n_samples, **named))
 
 
 def rows_of(half: Problem) -> dict[int, float]:

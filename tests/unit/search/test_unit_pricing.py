@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exactk import Problem
-from exactk.search.unit_pricing import Blocks
+from exactk.search.unit_pricing import UnitPricing
 from exactk.search.unit_search import unit_entry_order
 from exactk.search.units import Units
 
@@ -30,7 +30,7 @@ def _problem(ridge: float, *, dependent: bool = False, outputs: int = 2) -> Prob
 def test_every_move_has_the_price_that_the_fits_say(ridge: float, dependent: bool) -> None:
     problem = _problem(ridge, dependent=dependent)
     units = Units(problem)
-    blocks = Blocks(units)
+    blocks = UnitPricing(units)
     members = [units.names.index(name) for name in ("x2", "G", "x5", "J")]
 
     def f(chosen: list[int]) -> float:
@@ -59,7 +59,7 @@ def test_every_move_has_the_price_that_the_fits_say(ridge: float, dependent: boo
 def test_the_steepest_swap_is_found_although_most_are_not_priced() -> None:
     problem = _problem(0.1)
     units = Units(problem)
-    blocks = Blocks(units)
+    blocks = UnitPricing(units)
     members = [0, 1, len(units) - 1]
     blocks.load(members)
     allowed = np.ones(len(units), dtype=bool)

@@ -16,12 +16,12 @@ from exactk.search import wide_search, working_set
 from exactk.search.descent import Descent
 from exactk.search.native_state import make_state
 from exactk.search.state import State
-from exactk.search.wide_search import WideRounds, WideSizes
+from exactk.search.wide_search import WidePathSearch, WideSearch
 from exactk.search.working_set import (
-    Foresight,
+    GreedyPrefetch,
     WorkingSet,
     highest,
-    restricted,
+    subproblem,
     working_set,
 )
 from exactk.utils.monitor import Monitor, Progress
@@ -69,7 +69,7 @@ def test_a_support_has_the_same_objective_in_a_set(
     problem = narrow(FORMS[form](X), y, ridge=ridge, scale=scale, sample_weight=w)
     reference = Reference(X, y, ridge=ridge, scale=scale, weights=w)
     columns = np.array([2, 5, 17, 80, 81, 140, 188])
-    part = restricted(problem, columns)
+    part = subproblem(problem, columns)
     assert part.penalty == pytest.approx(problem.penalty, rel=1e-14)
     for inside in ([0], [1, 3], [0, 1, 4, 6], list(range(7))):
         expected = reference.objective(columns[inside])
@@ -109,8 +109,8 @@ def test_a_set_holds_groups_in_order_and_then_the_most_relevant() -> None:
     assert held.has(last.tolist())
     assert not held.has([int(last[0]), int(alone[20])])
     some = [int(last[4]), int(alone[0]), int(last[0])]
-    assert held.outside(held.inside(some)) == some
-    assert held.small.objective(held.inside(some)) == pytest.approx(reference.objective(some))
+    assert held.to_global(held.to_local(some)) == some
+    assert held.small.objective(held.to_local(some)) == pytest.approx(reference.objective(some))
 
 
 @pytest.mark.parametrize("most", [0, 1, 3, 6, 9])
@@ -192,7 +192,7 @@ def test_the_verdict_is_one_over_all_columns(monkeypatch: pytest.MonkeyPatch) ->
     problem = narrow(X, y)
     held = working_set(problem, 2)
     assert held is not None
-    search = WideRounds(make_state(problem, 2), 2, held, np.random.default_rng(0), Monitor())
+    search = WideSearch(make_state(problem, 2), 2, held, np.random.default_rng(0), Monitor())
     filled: list[list[int]] = []
 
     def fill(self: WorkingSet, groups: Any) -> None:
@@ -202,7 +202,7 @@ def test_the_verdict_is_one_over_all_columns(monkeypatch: pytest.MonkeyPatch) ->
 
     original = WorkingSet.fill
     monkeypatch.setattr(WorkingSet, "fill", fill)
-    assert search.go([[0, 2]], 0) == Status.CONVERGED
+    assert search.run([[0, 2]], 0) == Status.CONVERGED
     assert search.best == (0, 1)
     assert len(filled) >= 2
     assert held.has(1)
@@ -248,13 +248,13 @@ def test_a_perfect_fit_needs_no_further_search(ridge: float) -> None:
         assert result.support.tolist() == members
 
 
-def wide_search(problem: Problem, k: int, kind: str) -> WideRounds | WideSizes:
+def wide_search(problem: Problem, k: int, kind: str) -> WideSearch | WidePathSearch:
     held, state, rng = working_set(problem, k), make_state(problem, k), np.random.default_rng(0)
     assert held is not None
     if kind == "rounds":
-        return WideRounds(state, k, held, rng, Monitor())
+        return WideSearch(state, k, held, rng, Monitor())
     greedy, prefixes = list(range(k)), [problem.total] * k
-    return WideSizes(state, held, greedy, prefixes, rng, Monitor())
+    return WidePathSearch(state, held, greedy, prefixes, rng, Monitor())
 
 
 @pytest.mark.parametrize("kind", ["rounds", "sizes"])
@@ -279,7 +279,7 @@ def test_what_updates_and_dependence_cost_in_digits_is_not_offered(
     if not known:
         monkeypatch.setattr(Problem, "objective", lambda self, support: 0.125 * self.total)
     assert search.state.load([20, 7, 40])
-    if isinstance(search, WideRounds):
+    if isinstance(search, WideSearch):
         search._descend_among_all([20, 7, 40])
         found, objective = search.best, search.objective
     else:
@@ -323,7 +323,7 @@ def test_an_interrupt_between_sets_gives_the_best_so_far(
     def interrupt(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(WideRounds, name, interrupt)
+    monkeypatch.setattr(WideSearch, name, interrupt)
     result = solve(narrow(X, y), 5)
     assert result.status == Status.INTERRUPTED
     assert result.objective <= Reference(X, y).greedy(5)[1][-1] * (1 + 1e-9)
@@ -440,5 +440,5 @@ def test_foresight_ends_where_no_independent_column_is_left() -> None:
     X = np.column_stack([X, X @ np.random.default_rng(0).standard_normal((3, 40))])
     problem = dear(Problem.from_arrays(X, y, gram="columns"))
     state = make_state(problem, 6)
-    assert not Foresight(problem, 6).grow(state, 6)
+    assert not GreedyPrefetch(problem, 6).grow(state, 6)
     assert state.size == 3

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from exactk.data.moments import Moments
-from exactk.streaming.base import Block, Fold
-from exactk.streaming.moments import MomentsFold
+from exactk.streaming.base import Block, Reducer
+from exactk.streaming.moments import MomentsReducer
 
 # How many parts were unpickled in this process.
 ARRIVED: list[int] = []
@@ -32,7 +32,7 @@ def _arrive(n_rows: int, processes: frozenset[int]) -> Carried:
     return Carried(n_rows, processes)
 
 
-class Counting(Fold[list[Carried], Carried]):
+class Counting(Reducer[list[Carried], Carried]):
     """Counts rows, and notes where."""
 
     def begin(self) -> list[Carried]:
@@ -52,7 +52,7 @@ class Counting(Fold[list[Carried], Carried]):
         return Carried(one.n_rows + other.n_rows, one.processes | other.processes | here)
 
 
-class Deadly(MomentsFold):
+class Deadly(MomentsReducer):
     """Kills the process it runs in, once: the first that adds a block, or has merged two parts."""
 
     def arm(self, marker: Path, moment: str) -> Deadly:

@@ -12,19 +12,19 @@ import pytest
 
 from exactk.errors import InputError
 from exactk.streaming.arrow import (
-    Layout,
+    Roles,
     blocks_of,
     cut,
-    lay_out,
+    resolve_roles,
     rows_per_block,
     target_kind,
     to_block,
 )
-from exactk.streaming.base import Coded, Place
+from exactk.streaming.base import EncodedLabels, Location
 
 pa = pytest.importorskip("pyarrow")
 
-HERE = Place("t.parquet", 0, 100)
+HERE = Location("t.parquet", 0, 100)
 
 
 def says(text: str) -> Any:
@@ -32,7 +32,7 @@ def says(text: str) -> Any:
 
 
 def labels(block: Any) -> list[str]:
-    assert isinstance(block.y, Coded)
+    assert isinstance(block.y, EncodedLabels)
     return [block.y.labels[code] for code in block.y.codes]
 
 
@@ -52,7 +52,7 @@ def labels(block: Any) -> list[str]:
 )
 def test_numbers_of_every_kind(column: Any) -> None:
     batch = pa.record_batch({"y": pa.array([1.5, 2.5, 3.5]), "a": column})
-    block = to_block(batch, lay_out(batch.schema, "y"), HERE)
+    block = to_block(batch, resolve_roles(batch.schema, "y"), HERE)
     assert block.X.dtype == np.float64
     assert block.X.flags.f_contiguous
     assert block.X.ravel().tolist() == [3.0, 0.0, 7.0]
@@ -62,7 +62,7 @@ def test_numbers_of_every_kind(column: Any) -> None:
 
 def test_true_and_false_are_one_and_zero() -> None:
     batch = pa.record_batch({"a": [True, False], "y": [True, False], "w": [1, 2]})
-    block = to_block(batch, lay_out(batch.schema, "y", weights="w"), HERE)
+    block = to_block(batch, resolve_roles(batch.schema, "y", weights="w"), HERE)
     assert block.X.ravel().tolist() == [1.0, 0.0]
     assert block.y.tolist() == [True, False]
     assert block.weights is not None
@@ -82,13 +82,13 @@ def test_true_and_false_are_one_and_zero() -> None:
 )
 def test_labels(column: Any) -> None:
     batch = pa.record_batch({"a": [1, 2, 3, 4], "y": column})
-    block = to_block(batch, lay_out(batch.schema, "y"), HERE)
+    block = to_block(batch, resolve_roles(batch.schema, "y"), HERE)
     assert labels(block) == ["u", "v", "u", "w"]
     assert sorted(block.y.labels) == ["u", "v", "w"]
 
 
 def test_labels_of_several_batches_share_their_codes() -> None:
-    layout = Layout(("a",), ("y",), y_kind="text")
+    layout = Roles(("a",), ("y",), y_kind="text")
     batches = [
         pa.record_batch({"a": [1], "y": ["v"]}),
         pa.record_batch({"a": [2, 3], "y": ["u", "v"]}),
@@ -100,7 +100,7 @@ def test_labels_of_several_batches_share_their_codes() -> None:
 
 def test_several_targets_are_columns() -> None:
     batch = pa.record_batch({"a": [1, 2], "y": [1, 0], "z": [0.5, 1.5]})
-    layout = lay_out(batch.schema, ["y", "z"])
+    layout = resolve_roles(batch.schema, ["y", "z"])
     assert (layout.features, layout.y_kind) == (("a",), "float")
     assert to_block(batch, layout, HERE).y.tolist() == [[1.0, 0.5], [0.0, 1.5]]
 
@@ -113,7 +113,7 @@ def test_blocks_do_not_depend_on_batches(size: int, monkeypatch: pytest.MonkeyPa
         pa.record_batch({"a": X[i : i + size, 0], "b": X[i : i + size, 1], "y": X[i : i + size, 0]})
         for i in range(0, 20, size)
     ]
-    layout = Layout(("a", "b"), ("y",))
+    layout = Roles(("a", "b"), ("y",))
     found = list(blocks_of(batches, layout, HERE))
     assert [len(block.X) for block in found] == [6, 6, 6, 2]
     assert [block.place.first_row for block in found] == [100, 106, 112, 118]
@@ -122,7 +122,7 @@ def test_blocks_do_not_depend_on_batches(size: int, monkeypatch: pytest.MonkeyPa
 
 def test_batches_without_rows_are_no_blocks() -> None:
     empty = pa.record_batch({"a": pa.array([], pa.float64()), "y": pa.array([], pa.float64())})
-    assert list(blocks_of([empty, empty], Layout(("a",), ("y",)), HERE)) == []
+    assert list(blocks_of([empty, empty], Roles(("a",), ("y",)), HERE)) == []
     assert list(cut([empty], [])) == []
 
 
@@ -139,7 +139,7 @@ def test_a_missing_value_is_named_with_its_row(name: str) -> None:
     columns = {"a": [1.0, 2.0, 3.0], "y": ["u", "v", "u"], "w": [1.0, 1.0, 1.0]}
     columns[name][2] = None  # type: ignore[call-overload]
     batch = pa.record_batch(columns)
-    layout = lay_out(batch.schema, "y", weights="w")
+    layout = resolve_roles(batch.schema, "y", weights="w")
     whole = pa.record_batch({"a": [1.0], "y": ["u"], "w": [1.0]})
     with says(f"column {name!r} is missing in t.parquet, row 103 (from 0)") as caught:
         to_block([whole, batch], layout, HERE)
@@ -150,13 +150,13 @@ def test_a_null_may_hide_in_a_dictionary() -> None:
     hidden = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["u", None]))
     batch = pa.record_batch({"a": [1, 2], "y": hidden})
     with says("column 'y' is missing in t.parquet, row 101"):
-        to_block(batch, lay_out(batch.schema, "y"), HERE)
+        to_block(batch, resolve_roles(batch.schema, "y"), HERE)
 
 
 def test_a_column_of_nulls() -> None:
     batch = pa.record_batch({"a": pa.nulls(2), "y": ["u", "v"]})
     with says("column 'a' is missing in t.parquet, row 100"):
-        to_block(batch, lay_out(batch.schema, "y"), HERE)
+        to_block(batch, resolve_roles(batch.schema, "y"), HERE)
 
 
 SCHEMA = pa.schema(
@@ -192,31 +192,31 @@ SCHEMA = pa.schema(
 )
 def test_roles_that_do_not_fit(target: Any, options: dict[str, Any], message: str) -> None:
     with says(message):
-        lay_out(SCHEMA, target, **options)
+        resolve_roles(SCHEMA, target, **options)
 
 
 def test_names_that_are_no_names() -> None:
     twice = pa.schema([("a", pa.float64()), ("a", pa.float64()), ("y", pa.string())])
     with says("more than one column named 'a'"):
-        lay_out(twice, "y")
+        resolve_roles(twice, "y")
     with says("column 1 of the table has no name"):
-        lay_out(pa.schema({"": pa.float64(), "y": pa.string()}), "y")
+        resolve_roles(pa.schema({"": pa.float64(), "y": pa.string()}), "y")
 
 
 def test_batches_that_are_not_as_the_schema_said() -> None:
     batch = pa.record_batch({"a": ["1"], "y": ["u"]})
     with says("column 'a' of t.parquet is string; it must hold numbers"):
-        to_block(batch, Layout(("a",), ("y",), y_kind="text"), HERE)
+        to_block(batch, Roles(("a",), ("y",), y_kind="text"), HERE)
     batch = pa.record_batch({"a": [1], "y": [1.5]})
     with says("target column 'y' of t.parquet is double, and was taken for int"):
-        to_block(batch, Layout(("a",), ("y",), y_kind="int"), HERE)
+        to_block(batch, Roles(("a",), ("y",), y_kind="int"), HERE)
     with says("target column 'y' of t.parquet is double, and was taken for text"):
-        to_block(batch, Layout(("a",), ("y",), y_kind="text"), HERE)
+        to_block(batch, Roles(("a",), ("y",), y_kind="text"), HERE)
 
 
 def test_kinds_of_targets() -> None:
-    assert lay_out(SCHEMA, "b", columns=["a"]).y_kind == "int"
-    assert lay_out(SCHEMA, "b", columns=["a"], task="regression").y_kind == "float"
+    assert resolve_roles(SCHEMA, "b", columns=["a"]).y_kind == "int"
+    assert resolve_roles(SCHEMA, "b", columns=["a"], task="regression").y_kind == "float"
     assert target_kind(pa.bool_()) == "bool"
     assert target_kind(pa.decimal128(5, 2)) == "float"
     assert target_kind(pa.list_(pa.int8())) is None

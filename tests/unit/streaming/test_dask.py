@@ -22,8 +22,8 @@ from exactk.streaming.dask import (
     merge_group,
     open_dask,
 )
-from exactk.streaming.moments import MomentsFold, stream_moments
-from exactk.streaming.target_encoding import choose_coding
+from exactk.streaming.moments import MomentsReducer, stream_moments
+from exactk.streaming.target_encoding import choose_encoding
 from tests.unit.streaming import reducers as folds
 from tests.unit.streaming.test_moments import close
 
@@ -380,8 +380,8 @@ def _job(stream: DaskStream) -> Any:
     return _Job(moments_fold(stream), stream._reader)
 
 
-def moments_fold(stream: DaskStream, kind: type[MomentsFold] = MomentsFold) -> Any:
-    return kind(stream.feature_names, choose_coding(stream, "auto"), stream.target)
+def moments_fold(stream: DaskStream, kind: type[MomentsReducer] = MomentsReducer) -> Any:
+    return kind(stream.feature_names, choose_encoding(stream, "auto"), stream.target)
 
 
 BLAS_THREADS = """

@@ -23,8 +23,8 @@ from exactk.streaming import formats, parallel_fold
 from exactk.streaming.files import folder_columns, open_files
 from exactk.streaming.folders import Found
 from exactk.streaming.moments import stream_moments
-from exactk.streaming.split import SplitFold
-from exactk.streaming.target_encoding import Coding
+from exactk.streaming.split import SplitReducer
+from exactk.streaming.target_encoding import TargetEncoding
 from tests.unit.streaming.test_moments import close
 
 pa = pytest.importorskip("pyarrow")
@@ -600,24 +600,24 @@ def test_states_of_many_matrices_are_few(
     monkeypatch.setattr(parallel_fold, "BLOCK_BYTES", 8 * D**2)
     monkeypatch.setattr(parallel_fold, "STATE_BYTES", 24 * 8 * D**2)
     begun: list[int] = []
-    begin = SplitFold.begin
+    begin = SplitReducer.begin
 
     def watched(fold: Any) -> Any:
         state = begin(fold)
         begun.append(len(state.accumulators))
         return state
 
-    monkeypatch.setattr(SplitFold, "begin", watched)
+    monkeypatch.setattr(SplitReducer, "begin", watched)
     X, y = data()
     stream = open_files(write_parquet(tmp_path / "t.parquet", as_table(X, y)), "y")
     stream.threads = 16
-    coding = Coding(labels=True, classes=np.array(["ash", "oak", "yew"]))
-    parts = stream.reduce(SplitFold(stream.feature_names, coding, n_folds, 0))
+    coding = TargetEncoding(labels=True, classes=np.array(["ash", "oak", "yew"]))
+    parts = stream.reduce(SplitReducer(stream.feature_names, coding, n_folds, 0))
     assert sum(part.n_rows for part in parts if part is not None) == N
     assert len(begun) == max(1, 24 // n_folds)
     assert set(begun) == {n_folds}
     begun.clear()
-    stream.reduce(SplitFold(stream.feature_names, coding, n_folds, 0, alone=1))
+    stream.reduce(SplitReducer(stream.feature_names, coding, n_folds, 0, alone=1))
     assert (len(begun), set(begun)) == (12, {2})
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from exactk import Problem, solve
 from exactk.data.moments import Moments
-from exactk.data.targets import code_target
+from exactk.data.targets import encode_target
 from exactk.errors import InputError
 from exactk.streaming.moments import merge_found, stream_moments
 from tests.arrays import ArrayStream
@@ -28,7 +28,7 @@ def rows(n: int = 400, d: int = 6, offset: float = 0.0) -> tuple[Array, Array]:
 def close(one: Moments, X: Array, y: Array, w: Array | None = None, rtol: float = 1e-10) -> None:
     """The moments by their definition, in extended precision."""
     weight = (np.ones(len(X)) if w is None else w).astype(np.longdouble)
-    X, Y = X.astype(np.longdouble), code_target(y).block(0, len(y)).astype(np.longdouble)
+    X, Y = X.astype(np.longdouble), encode_target(y).block(0, len(y)).astype(np.longdouble)
     x_mean, y_mean = weight @ X / weight.sum(), weight @ Y / weight.sum()
     Z, U = X - x_mean, Y - y_mean
     for name, wanted in {

@@ -15,17 +15,17 @@ import pytest
 
 from exactk import Problem, solve
 from exactk.data.moments import Moments
-from exactk.data.targets import code_target
+from exactk.data.targets import encode_target
 from exactk.errors import InputError
 from exactk.streaming import spark
-from exactk.streaming.base import Block, Fold
-from exactk.streaming.moments import MomentsFold, stream_moments
+from exactk.streaming.base import Block, Reducer
+from exactk.streaming.moments import MomentsReducer, stream_moments
 from exactk.streaming.spark import (
     FETCHES,
     _fetched,
     open_spark,
 )
-from exactk.streaming.target_encoding import Coding
+from exactk.streaming.target_encoding import TargetEncoding
 
 Array = np.ndarray[Any, Any]
 
@@ -117,7 +117,7 @@ def rows(n: int = 400, offset: float = 0.0) -> tuple[Array, Array]:
 def held_moments(X: Array, y: Array, w: Array | None = None) -> Moments:
     """The moments by their definition, in extended precision."""
     weight = (np.ones(len(X)) if w is None else w).astype(np.longdouble)
-    Y = code_target(y).block(0, len(y))
+    Y = encode_target(y).block(0, len(y))
     X, Y = X.astype(np.longdouble), Y.astype(np.longdouble)
     x_mean, y_mean = weight @ X / weight.sum(), weight @ Y / weight.sum()
     Z, U = X - x_mean, Y - y_mean
@@ -134,7 +134,7 @@ def close(found: Moments, wanted: Moments, rtol: float = 1e-10) -> None:
         assert error < rtol, (name, error)
 
 
-class Census(Fold[dict[int, int], dict[int, int]]):
+class Census(Reducer[dict[int, int], dict[int, int]]):
     """Rows of each partition."""
 
     def begin(self) -> dict[int, int]:
@@ -153,11 +153,11 @@ class Census(Fold[dict[int, int], dict[int, int]]):
         return one | other
 
 
-class FailsOnce(MomentsFold):
+class FailsOnce(MomentsReducer):
     """Fails once in a worker, at a place of choice, after rows have been counted there."""
 
     def __init__(self, where: str, how: str, marker: Path) -> None:
-        super().__init__(tuple(FEATURES), Coding(labels=True), "y")
+        super().__init__(tuple(FEATURES), TargetEncoding(labels=True), "y")
         self.where, self.how, self.marker = where, how, marker
 
     def _fail(self) -> None:

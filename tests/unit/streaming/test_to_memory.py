@@ -12,8 +12,8 @@ import pytest
 from exactk import InputError, Moments, Problem, TopKSelector, solve
 from exactk.methods import registry
 from exactk.model_selection.ridge import cv_ridge
-from exactk.streaming.target_encoding import Coding
-from exactk.streaming.to_memory import TooLargeError, collect_rows
+from exactk.streaming.target_encoding import TargetEncoding
+from exactk.streaming.to_memory import TooLargeError, read_into_memory
 from tests.arrays import ArrayStream
 from tests.support import over, says
 
@@ -48,13 +48,13 @@ class Backwards(ArrayStream):
         return super().reduce(Turned(), on_rows)  # type: ignore[arg-type]
 
 
-CLASSES = Coding(labels=True, classes=np.array(["ash", "oak", "yew"]))
+CLASSES = TargetEncoding(labels=True, classes=np.array(["ash", "oak", "yew"]))
 
 
 @pytest.mark.parametrize("kind", [ArrayStream, Backwards])
 def test_rows_come_in_the_order_of_the_table(kind: Any) -> None:
     X, y = table()
-    found = collect_rows(kind(X, y, n_parts=4, n_blocks=3), CLASSES, limit=ROOM)
+    found = read_into_memory(kind(X, y, n_parts=4, n_blocks=3), CLASSES, limit=ROOM)
     np.testing.assert_array_equal(found.X, X)
     assert found.codes is not None
     assert np.array(["ash", "oak", "yew"])[found.codes].tolist() == y.tolist()
@@ -68,8 +68,8 @@ def test_rows_that_count() -> None:
     w[30:50] = 0.0
     numbers = np.random.default_rng(1).normal(size=(len(X), 2))
     stream = ArrayStream(X, numbers, w, n_parts=7)
-    coding = Coding(labels=False, n_outputs=2)
-    found = collect_rows(stream, coding, limit=ROOM)
+    coding = TargetEncoding(labels=False, n_outputs=2)
+    found = read_into_memory(stream, coding, limit=ROOM)
     np.testing.assert_array_equal(found.X, X[w > 0])
     np.testing.assert_array_equal(found.values, numbers[w > 0])
     np.testing.assert_array_equal(found.weights, w[w > 0])
@@ -79,10 +79,10 @@ def test_too_many_rows_are_refused_before_any_is_read() -> None:
     X, y = table()
     stream = ArrayStream(X, y)
     needed = 90 * 5 * 8
-    assert len(collect_rows(stream, CLASSES, limit=needed).X) == 90
+    assert len(read_into_memory(stream, CLASSES, limit=needed).X) == 90
     stream.passes = 0
     with says("90 rows of 5 columns", "3,600 bytes", "memory_limit (3,599)", "fewer columns"):
-        collect_rows(stream, CLASSES, limit=needed - 1)
+        read_into_memory(stream, CLASSES, limit=needed - 1)
     assert stream.passes == 0
 
 
@@ -99,18 +99,18 @@ def test_where_the_number_of_rows_is_unknown_reading_stops_when_it_shows() -> No
 
     # One part of nine blocks of ten rows: 25 rows fit, so that the third block is too much.
     with pytest.raises(TooLargeError, match="30 rows so far of 5 columns take 1,200 bytes"):
-        collect_rows(Counting(X, y, n_parts=1, n_blocks=9), CLASSES, limit=8 * 25 * 5)
+        read_into_memory(Counting(X, y, n_parts=1, n_blocks=9), CLASSES, limit=8 * 25 * 5)
     assert Counting.blocks_read == 3
     # Parts that fit singly but not together.
     with pytest.raises(TooLargeError, match="and more of 5 columns"):
-        collect_rows(Backwards(X, y, n_parts=9), CLASSES, limit=8 * 25 * 5)
+        read_into_memory(Backwards(X, y, n_parts=9), CLASSES, limit=8 * 25 * 5)
 
 
 def test_a_value_that_is_none_is_named() -> None:
     X, y = table()
     X[50, 2] = np.nan
     with pytest.raises(InputError, match=r"'x2' .* part 1, rows 15 to 29 .* first in row 20"):
-        collect_rows(ArrayStream(X, y, n_parts=3), CLASSES, limit=ROOM)
+        read_into_memory(ArrayStream(X, y, n_parts=3), CLASSES, limit=ROOM)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

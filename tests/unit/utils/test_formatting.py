@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactk.utils.formatting import csv_text, visible
+from exactk.utils.formatting import csv_text, escape_controls
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
@@ -27,15 +27,15 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
     ],
 )
 def test_what_a_terminal_would_obey_is_shown(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    assert escape_controls(text) == shown
 
 
 @given(st.text())
 def test_shown_text_is_one_line_that_can_be_written(text: str) -> None:
-    shown = visible(text)
+    shown = escape_controls(text)
     assert len(shown.splitlines()) <= 1
     shown.encode("utf-8")
-    assert visible(shown) == shown
+    assert escape_controls(shown) == shown
 
 
 @given(st.lists(st.lists(WORDS, min_size=2, max_size=2), min_size=1), st.sampled_from(",\t"))

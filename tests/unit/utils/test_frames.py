@@ -14,7 +14,7 @@ import exactk
 from exactk import InputError, Problem, TopKSelector
 from exactk.errors import MissingExtraError
 from exactk.result import Result
-from exactk.utils.records_table import Tidy
+from exactk.utils.records_table import RecordsTable
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -107,10 +107,10 @@ def test_a_path_has_one_row_a_size(wine: Problem) -> None:
             row.features, key=wine.feature_names.index)] == row.support  # fmt: skip
 
 
-def tables(problem: Problem) -> dict[str, tuple[Any, Tidy]]:
+def tables(problem: Problem) -> dict[str, tuple[Any, RecordsTable]]:
     """Everything that has a frame, and the table that it should show."""
     certified, best = exactk.certify_path(problem, 2), exactk.best_sets(problem, 2, 3)
-    stable = exactk.stability(problem, 2, n_samples=10)
+    stable = exactk.stability(problem, 2, n_subsamples=10)
     choice = exactk.choose_k(problem, 3)
     score = exactk.score_selection(*load_wine(return_X_y=True), 2, effort=0)
     explained = exactk.explain(problem, 3)
@@ -121,7 +121,7 @@ def tables(problem: Problem) -> dict[str, tuple[Any, Tidy]]:
         "stability": (stable, stable.table),
         "choice": (choice, choice.table),
         "score": (score, score.folds),
-        "explanation": (explained, explained.members),
+        "explanation": (explained, explained.selected_features),
     }
 
 
@@ -148,7 +148,7 @@ def test_an_explanation_has_several(wine: Problem) -> None:
 
 
 def test_libraries_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Tidy(["k"], [(1,)])
+    table = RecordsTable(["k"], [(1,)])
     with pytest.raises(InputError, match="library must be 'pandas' or 'polars', not 'dask'"):
         table.to_frame("dask")
     for library in ("pandas", "polars"):

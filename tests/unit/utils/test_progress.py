@@ -21,7 +21,7 @@ def test_log_line_elsewhere(monkeypatch, caplog, capsys):
     monkeypatch.setattr(progress, "LOG_EVERY", 0.0)
     with (
         caplog.at_level(logging.INFO, "exactk.utils.progress"),
-        progress.showing("greedy, k=3", 1) as show,
+        progress.show_progress("greedy, k=3", 1) as show,
     ):
         show(Progress(2, 10, 1.5))
         show(Progress(3, None, 1.25))
@@ -35,7 +35,7 @@ def test_log_line_elsewhere(monkeypatch, caplog, capsys):
 def test_log_line_is_rare(caplog):
     with (
         caplog.at_level(logging.INFO, "exactk.utils.progress"),
-        progress.showing("greedy", 1) as show,
+        progress.show_progress("greedy", 1) as show,
     ):
         for step in range(1000):
             show(Progress(step, 1000, 1.0))
@@ -47,7 +47,7 @@ def test_bar_on_a_terminal(monkeypatch, capsys):
     terminal = Terminal()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr", terminal)
-    with progress.showing("exchange [k=5]", 1) as show:
+    with progress.show_progress("exchange [k=5]", 1) as show:
         show(Progress(5, 10, 1.5))
     assert "exchange [k=5]" in terminal.getvalue()
     assert "objective 1.5" in terminal.getvalue()

@@ -12,9 +12,9 @@ import pytest
 import exactk
 from exactk.errors import InputError, MissingExtraError
 from exactk.utils import records_table
-from exactk.utils.records_table import Tidy
+from exactk.utils.records_table import RecordsTable
 
-TABLE = Tidy(
+TABLE = RecordsTable(
     ["k", "features", "error", "note"],
     [
         (np.int64(1), ("a",), np.float64(0.5), None),
@@ -30,10 +30,10 @@ def test_columns_rows_and_parts() -> None:
     assert type(TABLE[0]["k"]) is int
     assert TABLE[1:]["features"] == [["a", "b"]]
     assert [row["k"] for row in TABLE] == [1, 2]
-    assert TABLE == Tidy(TABLE.columns, [tuple(row.values()) for row in TABLE])
+    assert TABLE == RecordsTable(TABLE.columns, [tuple(row.values()) for row in TABLE])
     assert TABLE[:1] != TABLE
     assert TABLE[["error", "k"]].columns == ("error", "k")
-    assert TABLE[["k"]].head(1) == Tidy(["k"], [(1,)])
+    assert TABLE[["k"]].head(1) == RecordsTable(["k"], [(1,)])
     with pytest.raises(KeyError):
         TABLE["nothing"]
 
@@ -78,24 +78,24 @@ def test_a_person_sees_aligned_columns_and_how_many_are_left_out() -> None:
         "1  a         0.5",
         "2  a, b             x, y",
     ]
-    long = Tidy(["n"], [(n,) for n in range(records_table.SHOWN_ROWS + 7)])
+    long = RecordsTable(["n"], [(n,) for n in range(records_table.SHOWN_ROWS + 7)])
     assert repr(long).splitlines()[-1] == "... and 7 rows more"
     assert len(long.to_text().splitlines()) == len(long) + 1
-    html = Tidy(["<name>"], [("a & b",)])._repr_html_()
+    html = RecordsTable(["<name>"], [("a & b",)])._repr_html_()
     assert "<th>&lt;name&gt;</th>" in html
     assert "<td>a &amp; b</td>" in html
 
 
 def test_a_notebook_shows_names_in_full() -> None:
     names = [f"a rather long name {number}" for number in range(5)]
-    table = Tidy(["features"], [(names,)])
+    table = RecordsTable(["features"], [(names,)])
     assert ", ".join(names) in table._repr_html_()
     assert ", ".join(names) not in repr(table)
 
 
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(InputError, match="3 values for 2 columns"):
-        Tidy(["a", "b"], [(1, 2, 3)])
+        RecordsTable(["a", "b"], [(1, 2, 3)])
 
 
 def test_what_a_search_gives_shows_itself_in_a_notebook() -> None:
@@ -108,8 +108,8 @@ def test_what_a_search_gives_shows_itself_in_a_notebook() -> None:
         (result, 2),
         (exactk.solve_path(problem, 3), 3),
         (exactk.choose_k(problem, 3), 3),
-        (exactk.stability(problem, 2, n_samples=10), 5),
-        (exactk.investigate(problem, k=2, n_samples=4, n_permutations=0, methods=()), 2),
+        (exactk.stability(problem, 2, n_subsamples=10), 5),
+        (exactk.investigate(problem, k=2, n_subsamples=4, n_permutations=0, methods=()), 2),
     ]:
         html = shown._repr_html_()
         assert html.count("<tr>") == 1 + rows, type(shown)
@@ -121,10 +121,10 @@ def test_what_a_search_gives_shows_itself_in_a_notebook() -> None:
 
 def test_names_with_line_ends_stay_in_their_cells() -> None:
     pd = pytest.importorskip("pandas")
-    table = Tidy(["a\rb", "c\nd"], [("e\r", "f"), ("\r\n", "g\rh")])
+    table = RecordsTable(["a\rb", "c\nd"], [("e\r", "f"), ("\r\n", "g\rh")])
     again = pd.read_csv(io.StringIO(table.to_csv(), newline=""))
     assert again.columns.tolist() == ["a\rb", "c\nd"]
     assert again["c\nd"].tolist() == ["f", "g\rh"]
     assert json.loads(table.to_json())[0] == {"a\rb": "e\r", "c\nd": "f"}
     assert table.to_text().splitlines() == [r"a\rb  c\nd", r"e\r   f", r"\r\n  g\rh"]
-    assert Tidy(["x"], [(["\x1b[0m", "y"],)]).to_text() == "x\n\\x1b[0m, y"
+    assert RecordsTable(["x"], [(["\x1b[0m", "y"],)]).to_text() == "x\n\\x1b[0m, y"

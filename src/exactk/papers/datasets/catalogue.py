@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from exactk.errors import (
     InputError,
-    listing,
-    nearest,
+    did_you_mean,
+    join_items,
 )
 from exactk.types import Floats
 
@@ -27,8 +27,8 @@ __all__ = [
     "Entry",
     "Kind",
     "checksum",
+    "dataset_names",
     "describe",
-    "known",
 ]
 
 
@@ -222,7 +222,7 @@ class Entry:
         return tuple(f"{root}/{quote(path)}" for path in self.paths)
 
 
-def known() -> list[str]:
+def dataset_names() -> list[str]:
     """Names of all data sets of the catalogue."""
     return list(_entries())
 
@@ -246,7 +246,7 @@ def describe(name: str) -> Entry:
     if name not in entries:
         others = list(entries)
         raise InputError(
-            f"no data set named {name!r}{nearest(name, others) or f'; known are {listing(others)}'}"
+            f"no data set named {name!r}{did_you_mean(name, others) or f'; known are {join_items(others)}'}"
         )
     return entries[name]
 

@@ -32,11 +32,11 @@ from exactk.papers.datasets.catalogue import (
 from exactk.papers.datasets.folders import find, target_folder
 from exactk.papers.datasets.formats import Content
 from exactk.papers.datasets.loading import (
-    catalogued,
     load,
+    standardise_dataset,
     where_to_get,
 )
-from exactk.params import Number, Whole
+from exactk.params import Integer, Number
 from exactk.utils.atomic_write import replace_file
 
 __all__ = [
@@ -323,7 +323,7 @@ def fetch(
     entry = describe(name)
     _check_fetchable(entry, target_folder(folder))
     Number("(0, inf)")("timeout", timeout)
-    Whole(0)("retries", retries)
+    Integer(0)("retries", retries)
     Number("[0, inf)")("pause", pause)
     place = target_folder(folder)
     # Before the search: a folder of $EXACTK_DATA that does not exist would end it.
@@ -342,7 +342,7 @@ def fetch(
         if not any(file.stat().st_size for file in workshop.iterdir()):
             shutil.rmtree(workshop, ignore_errors=True)
     try:
-        made = catalogued(entry, Content(*BUILDERS[entry.build](files, entry)), files[0])
+        made = standardise_dataset(entry, Content(*BUILDERS[entry.build](files, entry)), files[0])
     except InputError as error:
         shutil.rmtree(workshop, ignore_errors=True)
         raise InputError(

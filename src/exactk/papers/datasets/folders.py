@@ -12,8 +12,8 @@ from pathlib import Path
 from exactk.errors import InputError
 from exactk.papers.datasets.catalogue import (
     Entry,
+    dataset_names,
     describe,
-    known,
 )
 
 __all__ = [
@@ -21,9 +21,9 @@ __all__ = [
     "available",
     "find",
     "folders",
+    "local_files",
     "locate",
     "names",
-    "own_files",
     "target_folder",
 ]
 
@@ -99,7 +99,7 @@ def names(*, own: bool = False, folder: str | os.PathLike[str] | None = None) ->
     >>> "srbct" in names(), "wine" in names(), "gsrfs-synthetic-10" in names()
     (True, True, True)
     """
-    return known() + (list(own_files(folder)) if own else [])
+    return dataset_names() + (list(local_files(folder)) if own else [])
 
 
 def find(name: str, *, folder: str | os.PathLike[str] | None = None) -> Path | None:
@@ -137,7 +137,7 @@ def available(
         raise InputError(f"wanted must be a list of names, such as [{wanted!r}], not a name alone")
     here: list[str] = []
     missing: list[str] = []
-    for name in known() if wanted is None else wanted:
+    for name in dataset_names() if wanted is None else wanted:
         (here if _is_here(name, folder) else missing).append(name)
     return here, missing
 
@@ -148,7 +148,7 @@ def locate(name: str, folder: str | os.PathLike[str] | None = None) -> Located |
         raise InputError(f"the name of a data set must be text, not {name!r}")
     if not NAME.fullmatch(name):
         raise InputError(f"data set name {name!r} must be a plain file name without its ending")
-    entry = describe(name) if name in known() else None
+    entry = describe(name) if name in dataset_names() else None
     if entry is not None and entry.origin != "file":
         return None
     for place in _searched(folder):
@@ -157,9 +157,9 @@ def locate(name: str, folder: str | os.PathLike[str] | None = None) -> Located |
     return None
 
 
-def own_files(folder: str | os.PathLike[str] | None = None) -> dict[str, Path]:
+def local_files(folder: str | os.PathLike[str] | None = None) -> dict[str, Path]:
     """Names and files of the sets that are here without being in the catalogue, by name."""
-    entries = [describe(name) for name in known()]
+    entries = [describe(name) for name in dataset_names()]
     # A file of a source belongs to the set of the catalogue that is made of it.
     sources = {_plain(Path(path).name) for entry in entries if entry.build for path in entry.paths}
     taken = {_plain(entry.name) for entry in entries}
@@ -182,7 +182,7 @@ def own_files(folder: str | os.PathLike[str] | None = None) -> dict[str, Path]:
 
 
 def _is_here(name: str, folder: str | os.PathLike[str] | None) -> bool:
-    if name in known() and describe(name).origin != "file":
+    if name in dataset_names() and describe(name).origin != "file":
         return True
     return locate(name, folder) is not None
 

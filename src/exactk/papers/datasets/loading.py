@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import InputError, nearest
+from exactk.errors import InputError, did_you_mean
 from exactk.papers.datasets.builders import BUILDERS
 from exactk.papers.datasets.catalogue import (
     Dataset,
     Entry,
     checksum,
+    dataset_names,
     describe,
-    known,
 )
 from exactk.papers.datasets.folders import (
     SUFFIXES,
@@ -41,12 +41,12 @@ from exactk.papers.datasets.synthetic import (
 )
 
 __all__ = [
-    "catalogued",
     "code_labels",
     "has_classes",
     "load",
+    "load_local",
     "not_here",
-    "read_own",
+    "standardise_dataset",
     "where_to_get",
 ]
 
@@ -98,7 +98,7 @@ def load(
     >>> load("iris").classes
     ('setosa', 'versicolor', 'virginica')
     """
-    entry = describe(name) if name in known() else None
+    entry = describe(name) if name in dataset_names() else None
     if entry is not None and entry.origin == "synthetic":
         return replace(SYNTHETIC[name](), name=name)
     if entry is not None and entry.origin == "scikit-learn":
@@ -108,15 +108,17 @@ def load(
         raise InputError(not_here(name, folder))
     path = located.files[0]
     if entry is None:
-        return read_own(name, path)
+        return load_local(name, path)
     if located.raw:
         content = Content(*BUILDERS[entry.build](located.files, entry))
     else:
         content = read_any(path, (entry.n, entry.d))
-    return catalogued(entry, content, path, verify=verify)
+    return standardise_dataset(entry, content, path, verify=verify)
 
 
-def catalogued(entry: Entry, content: Content, path: Path, *, verify: bool = True) -> Dataset:
+def standardise_dataset(
+    entry: Entry, content: Content, path: Path, *, verify: bool = True
+) -> Dataset:
     """Bring the content of a file to the form of the catalogue, and check that it is that."""
     X, y = check_arrays(content.X, content.y, path)
     with np.errstate(over="ignore"):
@@ -195,11 +197,11 @@ def where_to_get(entry: Entry, folder: Path) -> str:
 
 def not_here(name: str, folder: str | os.PathLike[str] | None = None) -> str:
     """Say that a set is not in the folders, and how it could come there."""
-    entry = describe(name) if name in known() else None
+    entry = describe(name) if name in dataset_names() else None
     looked = " or ".join(repr(str(place)) for place in folders(folder))
     if entry is None:
         endings = ", ".join(SUFFIXES)
-        hint = nearest(name, names(own=True, folder=folder))
+        hint = did_you_mean(name, names(own=True, folder=folder))
         return (
             f"no data set named {name!r}{f'{hint} See' if hint else '; see'} 'exactk datasets "
             f"list', or put a file {name} with one of {endings} into {looked}"
@@ -230,7 +232,7 @@ def _from_sklearn(entry: Entry) -> Dataset:
     )
 
 
-def read_own(name: str, path: Path) -> Dataset:
+def load_local(name: str, path: Path) -> Dataset:
     """Read a set that is not in the catalogue; what its target is goes by its values."""
     content = read_any(path)
     X, y = check_arrays(content.X, content.y, path)
@@ -260,12 +262,12 @@ def read_own(name: str, path: Path) -> Dataset:
 
 def has_classes(y: npt.NDArray[Any]) -> bool:
     """Guess as the selector does; where it refuses to guess, numbers are amounts."""
-    from exactk.data.targets import MANY_CLASSES, code_target
+    from exactk.data.targets import MANY_CLASSES, encode_target
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return code_target(y).codes is not None
+            return encode_target(y).codes is not None
         except InputError:
             if y.dtype.kind in "iuf" and len(np.unique(y)) > MANY_CLASSES:
                 return False

@@ -11,11 +11,11 @@ from typing import IO, Any
 import numpy as np
 
 from exactk.papers.datasets.catalogue import Kind
-from exactk.papers.datasets.folders import own_files
+from exactk.papers.datasets.folders import local_files
 from exactk.papers.datasets.formats import SPARSE_PARTS
-from exactk.papers.datasets.loading import has_classes, read_own
+from exactk.papers.datasets.loading import has_classes, load_local
 
-__all__ = ["OwnSet", "own_sets"]
+__all__ = ["LocalDataset", "local_datasets"]
 
 # Values up to which a file is read for the sake of a list; a fraction of a second each.
 FEW = 4_000_000
@@ -24,7 +24,7 @@ PACKED = 10
 
 
 @dataclass(frozen=True)
-class OwnSet:
+class LocalDataset:
     """A file that is not in the catalogue.
 
     Attributes
@@ -47,7 +47,7 @@ class OwnSet:
     classes: int | None = None
 
 
-def own_sets(folder: str | os.PathLike[str] | None = None) -> list[OwnSet]:
+def local_datasets(folder: str | os.PathLike[str] | None = None) -> list[LocalDataset]:
     """Look at one's own files in the folders of `load`, without reading large ones whole.
 
     Examples
@@ -58,24 +58,24 @@ def own_sets(folder: str | os.PathLike[str] | None = None) -> list[OwnSet]:
     ...     [(own.name, own.n, own.d, own.classes) for own in own_sets(folder)]
     [('mine', 4, 4, 2)]
     """
-    return [_outline(name, path) for name, path in own_files(folder).items()]
+    return [_outline(name, path) for name, path in local_files(folder).items()]
 
 
-def _outline(name: str, path: Path) -> OwnSet:
+def _outline(name: str, path: Path) -> LocalDataset:
     try:
         if path.name.lower().endswith(".npz"):
             return _outline_npz(name, path)
         if _values(path) > FEW:
-            return OwnSet(name, path)
-        data = read_own(name, path)
+            return LocalDataset(name, path)
+        data = load_local(name, path)
     # One bad file must not hide the others; what is wrong with it is said when it is loaded.
     except Exception:
-        return OwnSet(name, path)
+        return LocalDataset(name, path)
     n, d = data.X.shape
-    return OwnSet(name, path, n, d, data.task, data.n_classes)
+    return LocalDataset(name, path, n, d, data.task, data.n_classes)
 
 
-def _outline_npz(name: str, path: Path) -> OwnSet:
+def _outline_npz(name: str, path: Path) -> LocalDataset:
     """Read the shape of X from its header, and only the target in full."""
     with zipfile.ZipFile(path) as archive:
         if "X.npy" in archive.namelist():
@@ -87,13 +87,13 @@ def _outline_npz(name: str, path: Path) -> OwnSet:
         with archive.open("y.npy") as file:
             size = int(np.prod(_shape(file)))
         if size > FEW:
-            return OwnSet(name, path, n, d)
+            return LocalDataset(name, path, n, d)
         with archive.open("y.npy") as file:
             y = np.lib.format.read_array(file, allow_pickle=False)
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     if not has_classes(y):
-        return OwnSet(name, path, n, d, "regression")
-    return OwnSet(name, path, n, d, "classification", len(np.unique(y)))
+        return LocalDataset(name, path, n, d, "regression")
+    return LocalDataset(name, path, n, d, "classification", len(np.unique(y)))
 
 
 def _shape(file: IO[bytes]) -> tuple[int, ...]:

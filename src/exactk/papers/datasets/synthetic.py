@@ -10,9 +10,9 @@ import numpy.typing as npt
 from exactk.errors import InputError
 from exactk.papers.datasets.catalogue import Dataset, checksum
 from exactk.params import (
+    Integer,
     Number,
     Seed,
-    Whole,
 )
 from exactk.types import Floats
 
@@ -72,7 +72,7 @@ def make_outliers(
     ((50, 13), (50, 2), [0, 1, 2, 3, 4, 5])
     """
     _check_whole(n=n, d1=d1, c=c)
-    Whole(0)("d2", d2)
+    Integer(0)("d2", d2)
     Number("[0, 1]")("outliers", outliers)
     rng = _generator(random_state)
     X1, X2 = rng.standard_normal((n, d1)), rng.standard_normal((n, d1))
@@ -178,7 +178,7 @@ def make_genes(
     ((30, 40), [10, 10, 10], 5)
     """
     _check_whole(n=n, d=d, informative=informative, block=block)
-    Whole(2, n)("classes", classes)
+    Integer(2, n)("classes", classes)
     if informative > d:
         raise InputError(f"informative={informative} columns do not fit among d={d}; lower it")
     Number("[0, 1)")("correlation", correlation)
@@ -222,7 +222,7 @@ def _dataset(name: str, X: Floats, y: npt.NDArray[Any], informative: npt.NDArray
 
 def _check_whole(**sizes: int) -> None:
     for name, size in sizes.items():
-        Whole(1)(name, size)
+        Integer(1)(name, size)
 
 
 def _generator(random_state: Any) -> np.random.Generator:

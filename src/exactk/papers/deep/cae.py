@@ -20,20 +20,20 @@ from exactk.papers.deep.training import (
     Adam,
     DeepTable,
     Target,
-    bend,
     deep_table,
-    need_torch,
+    require_torch,
     row_batches,
     shared,
     start_bias,
     start_weights,
+    tanh_,
 )
 from exactk.params import (
     Check,
     Choice,
+    Integer,
     Number,
     Seed,
-    Whole,
 )
 from exactk.problem.problem import Problem
 from exactk.types import Floats, Indices
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAE",
+    "assign_unique",
     "concrete",
-    "distinct",
     "gumbel",
     "temperature",
 ]
@@ -86,7 +86,7 @@ def concrete(
     return torch.softmax(noise.add_(logits).mul_(1.0 / T), dim=1, out=out)
 
 
-def distinct(logits: Floats, chances: Floats) -> tuple[Indices, Floats]:
+def assign_unique(logits: Floats, chances: Floats) -> tuple[Indices, Floats]:
     """Give every node a column of its own: the largest probability first, each column once.
 
     Parameters
@@ -223,15 +223,15 @@ class CAE(IterativeMethod):
     extra: ClassVar[str] = "deep"
     checks: ClassVar[Mapping[str, Check]] = {
         "mode": Choice(words=("supervised", "reconstruction")),
-        "hidden": Whole(1, 100_000),
+        "hidden": Integer(1, 100_000),
         "start_temperature": Number("(0, inf)"),
         "end_temperature": Number("(0, inf)"),
-        "annealing": Whole(1),
+        "annealing": Integer(1),
         "learning_rate": Number("(0, inf)"),
         "selector_rate": Number("(0, inf)"),
-        "batch_size": Whole(1, none="all rows"),
-        "patience": Whole(1),
-        "max_iter": Whole(1),
+        "batch_size": Integer(1, none="all rows"),
+        "patience": Integer(1),
+        "max_iter": Integer(1),
         "random_state": Seed(),
     }
 
@@ -263,7 +263,7 @@ class CAE(IterativeMethod):
 
     def check(self) -> None:  # noqa: D102
         super().check()
-        need_torch("cae")
+        require_torch("cae")
 
     def prepare(self, problem: Problem) -> DeepTable:  # noqa: D102
         return deep_table(problem, reconstruct=self.mode == "reconstruction")
@@ -281,7 +281,7 @@ class CAE(IterativeMethod):
             for rows in row_batches(len(table.X), self.batch_size, rng):
                 value += network.learn(rows, T, rng)
             last = chosen
-            chosen, largest = distinct(*network.chances())
+            chosen, largest = assign_unique(*network.probabilities())
             if not np.isfinite(largest).all():
                 # What has overflowed names no columns.
                 yield Step(table.columns[last], nan)
@@ -332,7 +332,7 @@ class _Network:
         # Noise and gradient are never there at the same time: one memory serves both.
         M = concrete(logits, gumbel(rng, out=in_logits), T, out=self.sample)
         z = M @ X.T
-        hidden = bend(torch.addmm(b1[:, None], W1.T, z))
+        hidden = tanh_(torch.addmm(b1[:, None], W1.T, z))
         losses, slopes = target.losses(torch.addmm(b2[:, None], W2.T, hidden)[None])
         slope = slopes[0] if weight == 1.0 else slopes[0].div_(weight)
         torch.mm(hidden, slope.T, out=in_W2)
@@ -346,7 +346,7 @@ class _Network:
         torch.mm(slope, X, out=in_logits).sub_(slope.mul_(z).sum(1, keepdim=True)).mul_(M)
         return float(losses)
 
-    def chances(self) -> tuple[Floats, Floats]:
+    def probabilities(self) -> tuple[Floats, Floats]:
         """Return ln α and the nodes' probabilities."""
         import torch
 

@@ -20,19 +20,19 @@ from exactk.papers.deep.training import (
     Adam,
     DeepTable,
     Target,
-    bend,
     deep_table,
-    need_torch,
+    require_torch,
     row_batches,
     start_bias,
     start_weights,
+    tanh_,
     tensor,
 )
 from exactk.params import (
     Check,
+    Integer,
     Number,
     Seed,
-    Whole,
 )
 from exactk.problem.problem import Problem
 from exactk.result import Answer
@@ -233,14 +233,14 @@ class FIRDL(IterativeMethod):
     needs_rows: ClassVar[bool] = True
     extra: ClassVar[str] = "deep"
     checks: ClassVar[Mapping[str, Check]] = {
-        "hidden": Whole(1, 100_000),
-        "n_masks": Whole(4, 10_000),
-        "warm_up": Whole(1),
-        "perturbation": Whole(1),
+        "hidden": Integer(1, 100_000),
+        "n_masks": Integer(4, 10_000),
+        "warm_up": Integer(1),
+        "perturbation": Integer(1),
         "learning_rate": Number("(0, inf)"),
-        "batch_size": Whole(1, none="all rows"),
-        "patience": Whole(1),
-        "max_iter": Whole(1),
+        "batch_size": Integer(1, none="all rows"),
+        "patience": Integer(1),
+        "max_iter": Integer(1),
         "random_state": Seed(),
     }
 
@@ -268,7 +268,7 @@ class FIRDL(IterativeMethod):
 
     def check(self) -> None:  # noqa: D102
         super().check()
-        need_torch("firdl")
+        require_torch("firdl")
 
     def prepare(self, problem: Problem) -> DeepTable:  # noqa: D102
         return deep_table(problem)
@@ -359,7 +359,7 @@ class _Operator:
         for start in range(0, n, block):
             part = slice(start, start + block)
             x = X[:, part].index_select(0, which).view(count, k, -1)
-            hidden = bend(torch.baddbmm(shift, A.mT, x))
+            hidden = tanh_(torch.baddbmm(shift, A.mT, x))
             some, slope = target.rows(part).losses(torch.baddbmm(b2, W.mT, hidden))
             losses += some
             slope.div_(count * weight)
@@ -395,7 +395,7 @@ class _Selector:
         which = torch.from_numpy(masks).flatten()
         V, b, a = self.adam.parts
         in_V, in_b, in_a = self.adam.slopes
-        hidden = bend(V.index_select(0, which).view(count, k, -1).sum(1).add_(b))
+        hidden = tanh_(V.index_select(0, which).view(count, k, -1).sum(1).add_(b))
         slope = torch.mv(hidden, a).sub_(torch.from_numpy(losses)).mul_(2.0 / count)
         torch.mv(hidden.T, slope, out=in_a)
         slopes = slope[:, None] * a

@@ -27,18 +27,18 @@ __all__ = [
     "DeepTable",
     "Kind",
     "Target",
-    "bend",
     "deep_table",
-    "need_torch",
+    "require_torch",
     "row_batches",
     "shared",
     "start_bias",
     "start_weights",
+    "tanh_",
     "tensor",
 ]
 
 
-def need_torch(method: str) -> None:
+def require_torch(method: str) -> None:
     """Raise unless PyTorch is installed.
 
     Parameters
@@ -161,7 +161,7 @@ def shared(array: Floats) -> torch.Tensor:
     return torch.from_numpy(array) if array.flags.writeable else tensor(array)
 
 
-def bend(x: torch.Tensor) -> torch.Tensor:
+def tanh_(x: torch.Tensor) -> torch.Tensor:
     """Put tanh x in the place of x, as 2/(1 + exp(−2x)) − 1.
 
     PyTorch's own tanh of float64 takes longer.

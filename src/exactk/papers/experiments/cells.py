@@ -14,9 +14,9 @@ from exactk.papers.experiments import several_sizes as evaluate_sizes
 from exactk.papers.experiments.recipe import (
     ALL_FEATURES,
     Measure,
+    MethodSpec,
     Recipe,
     Split,
-    Variant,
     method_class,
 )
 
@@ -47,7 +47,7 @@ class Cell:
 
     recipe: str
     dataset: str
-    variant: Variant
+    variant: MethodSpec
     sizes: tuple[int, ...]
     repeat: int
     seed: int
@@ -64,15 +64,15 @@ class Cell:
         return {
             "recipe": self.recipe,
             "dataset": self.dataset,
-            "variant": _told(self.variant),
+            "variant": _nondefault_fields(self.variant),
             "sizes": list(self.sizes),
             "repeat": self.repeat,
             "seed": self.seed,
             "rows_seed": self.rows_seed,
             "source": _source(self.variant.method),
             "protocol": self.protocol,
-            "split": _told(self.split),
-            "measure": _told(self.measure),
+            "split": _nondefault_fields(self.split),
+            "measure": _nondefault_fields(self.measure),
         }
 
     def key(self, checksum: str) -> str:
@@ -92,7 +92,7 @@ def _source(target: str) -> str:
     return hashlib.sha256(Path(place).read_bytes()).hexdigest()
 
 
-def _told(of: Any) -> dict[str, Any]:
+def _nondefault_fields(of: Any) -> dict[str, Any]:
     """Return the entries of a dataclass that differ from its defaults, as JSON has them."""
     found = {}
     for part in fields(of):
@@ -116,7 +116,7 @@ def seed_of(seed: int, dataset: str, repeat: int) -> int:
     return int.from_bytes(digest[:4], "big")
 
 
-def shares_sizes(variant: Variant) -> bool:
+def shares_sizes(variant: MethodSpec) -> bool:
     """Whether one run of the method gives every size: a ranking, a penalty, a path."""
     if variant.path or variant.method == ALL_FEATURES:
         return True
@@ -124,7 +124,7 @@ def shares_sizes(variant: Variant) -> bool:
     return variant.ridge != "cv" and evaluate_sizes.shares_sizes(method_class(variant.method)())
 
 
-def _draws(variant: Variant) -> bool:
+def _draws(variant: MethodSpec) -> bool:
     """Whether a method draws random numbers."""
     return "random_state" in method_class(variant.method).option_names()
 
@@ -142,9 +142,9 @@ def cells(recipe: Recipe, seed: int = 0) -> list[Cell]:
     sizes = tuple(recipe.sizes)
     draws = recipe.repeats * (recipe.split.folds or 1)
 
-    def repeats(variant: Variant) -> int:
+    def repeats(variant: MethodSpec) -> int:
         # To fit the same rows again changes nothing but the time where nothing is drawn.
-        same = recipe.protocol == "fit" and not recipe.alone and not _draws(variant)
+        same = recipe.protocol == "fit" and not recipe.exclusive and not _draws(variant)
         return 1 if same else draws
 
     return [

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from exactk.errors import (
     InputError,
-    listing,
-    nearest,
+    did_you_mean,
+    join_items,
 )
 from exactk.papers.experiments.column_check import checked_table, standardiser
-from exactk.papers.experiments.linear_svm import fit_machine
+from exactk.papers.experiments.linear_svm import fit_svm
 from exactk.papers.experiments.splits import fold_splits
 from exactk.params import Seed
 from exactk.types import Floats, Indices
@@ -109,7 +109,7 @@ def check_classifier(name: str) -> str:
     """
     if name not in CLASSIFIERS:
         raise InputError(
-            f"unknown classifier {name!r}{nearest(str(name), CLASSIFIERS)} (known: "
+            f"unknown classifier {name!r}{did_you_mean(str(name), CLASSIFIERS)} (known: "
             f"{', '.join(CLASSIFIERS)})"
         )
     return name
@@ -124,7 +124,7 @@ def _labels(name: str, y: Any, n_rows: int) -> npt.NDArray[Any]:
         raise InputError(f"{name} has NaN or infinity in {bad.size} row(s), first in row {bad[0]}")
     if labels.dtype.kind == "O" and len({type(label) for label in labels}) > 1:
         kinds = sorted({type(label).__name__ for label in labels})
-        raise InputError(f"{name} mixes labels of types {listing(kinds)}; give them one type")
+        raise InputError(f"{name} mixes labels of types {join_items(kinds)}; give them one type")
     if any(label is None for label in labels[:1]):
         raise InputError(f"{name} has no labels: they are None")
     return labels
@@ -165,12 +165,12 @@ def _nearest_row(X: Floats, codes: Indices, T: Floats, random_state: object) -> 
 
 def _machine(X: Floats, codes: Indices, T: Floats, random_state: object) -> Indices:
     Z, T = _compact(X, T)
-    return fit_machine(Z, codes, 1.0).predict(T)
+    return fit_svm(Z, codes, 1.0).predict(T)
 
 
 def _tuned_machine(X: Floats, codes: Indices, T: Floats, random_state: object) -> Indices:
     Z, T = _compact(X, T)
-    return fit_machine(Z, codes, best_cost(X, codes, random_state)).predict(T)
+    return fit_svm(Z, codes, best_cost(X, codes, random_state)).predict(T)
 
 
 def best_cost(X: Floats, codes: Indices, random_state: object) -> float:
@@ -185,7 +185,7 @@ def best_cost(X: Floats, codes: Indices, random_state: object) -> float:
             continue
         Z, T = _compact(X[train], X[test])
         for i, C in enumerate(COSTS):
-            found = present[fit_machine(Z, local, C).predict(T)]
+            found = present[fit_svm(Z, local, C).predict(T)]
             scores[i] += (found == codes[test]).mean()
     # Sums of the same accuracies in another order differ by rounding.
     return COSTS[int(np.argmax(scores.round(12)))]

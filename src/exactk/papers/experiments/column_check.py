@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from exactk.errors import InputError, listing
+from exactk.errors import InputError, join_items
 from exactk.types import Floats, Indices
 
 __all__ = ["Standardiser", "checked_support", "checked_table", "standardiser"]
@@ -93,9 +93,9 @@ def checked_support(support: Iterable[int], n_columns: int) -> Indices:
         if isinstance(p, bool) or not isinstance(p, (int, np.integer)) or not 0 <= p < n_columns
     ]
     if wrong:
-        raise InputError(f"support must hold columns 0..{n_columns - 1}, not {listing(wrong)}")
+        raise InputError(f"support must hold columns 0..{n_columns - 1}, not {join_items(wrong)}")
     if len(set(given)) < len(given):
         raise InputError(
-            f"support names a column twice: {listing(p for p in given if given.count(p) > 1)}"
+            f"support names a column twice: {join_items(p for p in given if given.count(p) > 1)}"
         )
     return np.array(given, dtype=np.intp)

@@ -8,12 +8,12 @@ from typing import Any
 
 from exactk.papers.experiments.cells import Cell
 
-__all__ = ["Remaining"]
+__all__ = ["TimeEstimate"]
 
 Record = dict[str, Any]
 
 
-class Remaining:
+class TimeEstimate:
     """A guess at the time to go, from cells of the same method and of the same data.
 
     Parameters
@@ -34,7 +34,7 @@ class Remaining:
         for record in before:
             self._add(record)
 
-    def saw(self, record: Record) -> None:
+    def add_cell(self, record: Record) -> None:
         """Learn from a cell that has ended."""
         self._todo[record["dataset"], record["method"]] -= 1
         self._add(record)

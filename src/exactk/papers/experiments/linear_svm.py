@@ -14,7 +14,7 @@ import numpy as np
 
 from exactk.types import Floats, Indices
 
-__all__ = ["LinearMachine", "fit_machine", "hinge_objective", "interior_point"]
+__all__ = ["LinearSVM", "fit_svm", "hinge_objective", "interior_point"]
 
 
 # Up to this C libsvm is left alone: it is quick there, and its answer is the usual one.
@@ -29,7 +29,7 @@ TO_BORDER = 0.995
 
 
 @dataclass(frozen=True, eq=False)
-class LinearMachine:
+class LinearSVM:
     """One hyperplane for each pair of classes i < j, above zero on the side of i.
 
     Attributes
@@ -57,7 +57,7 @@ class LinearMachine:
         return votes.argmax(axis=1)
 
 
-def fit_machine(Z: Floats, codes: Indices, C: float) -> LinearMachine:
+def fit_svm(Z: Floats, codes: Indices, C: float) -> LinearSVM:
     """Fit ½‖w‖² + C·Σ max(0, 1 − y(wᵀz + b)) for each pair of classes.
 
     Parameters
@@ -97,7 +97,7 @@ def fit_machine(Z: Floats, codes: Indices, C: float) -> LinearMachine:
     return found
 
 
-def _hyperplanes(model: Any) -> LinearMachine:
+def _hyperplanes(model: Any) -> LinearSVM:
     """The machine of a fitted `SVC`; its own ``coef_`` takes long where classes are many."""
     n_classes = len(model.classes_)
     ends = np.cumsum(model.n_support_)
@@ -108,7 +108,7 @@ def _hyperplanes(model: Any) -> LinearMachine:
     # Of two classes scikit-learn turns the sign, so that the second is above zero.
     sign = -1.0 if n_classes == 2 else 1.0
     coef = sign * (shares[first, second - 1] + shares[second, first])
-    return LinearMachine(coef, sign * model.intercept_, n_classes)
+    return LinearSVM(coef, sign * model.intercept_, n_classes)
 
 
 def hinge_objective(Z: Floats, y: Floats, C: float, w: Floats, b: float) -> float:

@@ -13,7 +13,7 @@ from exactk.papers.experiments.column_check import (
     checked_table,
     standardiser,
 )
-from exactk.params import Number, Whole
+from exactk.params import Integer, Number
 from exactk.types import Floats
 from exactk.utils.set_similarity import mean_jaccard, nogueira_index
 
@@ -150,7 +150,7 @@ def nogueira(supports: Sequence[Iterable[int]], d: int) -> float:
     >>> round(nogueira([[0, 1], [0, 2], [0, 1]], 10), 4)
     0.5833
     """
-    Whole(1)("d", d)
+    Integer(1)("d", d)
     sets = _several(supports)
     member = np.zeros((len(sets), d))
     for row, support in zip(member, sets, strict=True):

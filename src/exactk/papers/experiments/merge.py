@@ -10,10 +10,10 @@ from typing import Any
 
 from exactk.errors import InputError
 from exactk.papers.experiments.cells import Cell
-from exactk.papers.experiments.schema import absent
+from exactk.papers.experiments.schema import missing_fields
 from exactk.papers.experiments.store import Store
 
-__all__ = ["gather", "joined", "latest", "setup_of"]
+__all__ = ["gather", "latest", "merge_records", "setup_of"]
 
 Record = dict[str, Any]
 
@@ -44,18 +44,18 @@ def gather(paths: Iterable[str | os.PathLike[str]]) -> list[Record]:
     for path in paths:
         for record in Store(path).records():
             if record["type"] == "cell":
-                if lacks := absent(record):
+                if lacks := missing_fields(record):
                     raise InputError(
                         f"the record {record['key']!r} of the store {os.fspath(path)!r} has no "
                         f"{lacks[0]}: delete its line, and its cell runs again"
                     )
                 cells.append(record)
             else:
-                recipes[record["name"]] = joined(recipes.get(record["name"]), record)
+                recipes[record["name"]] = merge_records(recipes.get(record["name"]), record)
     return latest([*recipes.values(), *cells])
 
 
-def joined(before: Mapping[str, Any] | None, now: Record) -> Record:
+def merge_records(before: Mapping[str, Any] | None, now: Record) -> Record:
     """Return the record of a recipe that also covers what an earlier run of it measured.
 
     Methods, data sets, sizes and repeats add up, so that a method that is run later stands beside

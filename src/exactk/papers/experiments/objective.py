@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exactk.data.targets import code_target
+from exactk.data.targets import encode_target
 from exactk.errors import InputError
 from exactk.papers.experiments.column_check import (
     checked_support,
@@ -54,7 +54,7 @@ def residual(X: Any, y: Any, support: Iterable[int], task: str) -> float:
     _TASK("task", task)
     table = checked_table("X", X)
     columns = checked_support(support, table.shape[1])
-    target = code_target(y, task)  # type: ignore[arg-type]  # one of the two words by now
+    target = encode_target(y, task)  # type: ignore[arg-type]  # one of the two words by now
     if target.n_rows != len(table):
         raise InputError(f"X has {len(table)} rows, y has {target.n_rows}")
     Y = target.block(0, target.n_rows)

@@ -38,7 +38,7 @@ __all__ = [
     "Task",
     "WorkerError",
     "serve",
-    "within",
+    "time_limit",
 ]
 
 
@@ -89,7 +89,7 @@ def serve(pipe: Connection, target: str) -> None:
 
 
 @contextmanager
-def within(seconds: float | None) -> Iterator[None]:
+def time_limit(seconds: float | None) -> Iterator[None]:
     """Have this process ended, and its task recorded as late, if the block takes longer.
 
     For work that may not look at the clock. Outside a worker it does nothing.
@@ -378,12 +378,12 @@ class Pool:
                 return self._heard(worker, *worker.pipe.recv())
             except (EOFError, OSError):
                 worker.process.join(CLOSING_SECONDS)
-                return self._bury(worker, late=False)
+                return self._reap(worker, late=False)
         if not worker.process.is_alive():
             # It may have answered between the two questions.
-            return None if worker.pipe.poll() else self._bury(worker, late=False)
+            return None if worker.pipe.poll() else self._reap(worker, late=False)
         if time.monotonic() >= worker.until:
-            return self._bury(worker, late=True)
+            return self._reap(worker, late=True)
         return None
 
     def _heard(self, worker: _Worker, status: str, value: Any, reason: str) -> Outcome | None:
@@ -397,7 +397,7 @@ class Pool:
             return worker.take(status, value, reason)
         return None
 
-    def _bury(self, worker: _Worker, late: bool) -> Outcome | None:
+    def _reap(self, worker: _Worker, late: bool) -> Outcome | None:
         self._workers.remove(worker)
         code = worker.end()
         if worker.task is not None:

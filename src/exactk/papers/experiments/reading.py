@@ -13,26 +13,26 @@ from typing import Any, TypeVar
 
 from exactk.errors import (
     InputError,
-    listing,
-    nearest,
+    did_you_mean,
+    join_items,
 )
 from exactk.papers.experiments.recipe import (
     ALL_FEATURES,
+    FigureSpec,
     Measure,
+    MethodSpec,
     Recipe,
     Split,
-    Variant,
-    View,
 )
 from exactk.params import (
+    Boolean,
     Check,
     Choice,
-    Flag,
+    Dictionary,
+    Integer,
+    ListOf,
     Number,
-    Several,
-    Table,
-    Text,
-    Whole,
+    String,
 )
 
 __all__ = ["make_recipe", "read_recipe", "recipe_names"]
@@ -84,7 +84,7 @@ def read_recipe(name: str | Path) -> Recipe:
     key = re.sub(r"[\s_]+", "-", text.lower())
     if key in aliases or key in recipes:
         return aliases.get(key) or recipes[key]
-    hint = nearest(text, [*recipes, *aliases])
+    hint = did_you_mean(text, [*recipes, *aliases])
     raise InputError(
         f"no recipe {text!r}{hint} (exactk bench list shows them; a name that ends in .toml is a "
         f"file of your own)"
@@ -106,7 +106,7 @@ class _Measures(Check):
         return "the name of a measure, or a list of names"
 
     def allows(self, value: Any) -> bool:
-        return Text(empty=True).allows(value) or Several(least=1).allows(value)
+        return String(empty=True).allows(value) or ListOf(least=1).allows(value)
 
 
 # Beyond these an experiment would not end, and its list of cells not fit into memory.
@@ -116,49 +116,49 @@ MOST_SIZE = 1_000_000
 _CHECKS: dict[type, dict[str, Check]] = {
     Split: {
         "train": Number("(0, 1)", none="no share"),
-        "folds": Whole(2, none="no folds"),
+        "folds": Integer(2, none="no folds"),
     },
     Measure: {
-        **{name: Flag() for name in ("redundancy", "trace", "one_start")},
-        "classifiers": Several(),
-        "details": Several(),
-        "norms": Several(least=1),
-        "sparsity": Several(Number("[0, inf)")),
-        "tune_folds": Whole(2),
-        "tune_classifier": Text(),
+        **{name: Boolean() for name in ("redundancy", "trace", "one_start")},
+        "classifiers": ListOf(),
+        "details": ListOf(),
+        "norms": ListOf(least=1),
+        "sparsity": ListOf(Number("[0, inf)")),
+        "tune_folds": Integer(2),
+        "tune_classifier": String(),
     },
-    View: {
+    FigureSpec: {
         "kind": Choice(words=VIEWS),
         "scale": Choice(words=SCALES),
         "statistic": Choice(words=STATISTICS),
         "measure": _Measures(),
-        "x": Text(),
-        "title": Text(empty=True),
-        "caption": Text(empty=True),
+        "x": String(),
+        "title": String(empty=True),
+        "caption": String(empty=True),
     },
-    Variant: {
-        "label": Text(),
-        "method": Text(),
-        "options": Table(),
-        "grid": Table(),
+    MethodSpec: {
+        "label": String(),
+        "method": String(),
+        "options": Dictionary(),
+        "grid": Dictionary(),
         "ridge": _Ridge(),
-        "path": Flag(),
+        "path": Boolean(),
     },
     Recipe: {
         "protocol": Choice(words=PROTOCOLS),
-        "name": Text(),
-        "title": Text(),
-        "paper": Text(),
-        "about": Text(empty=True),
-        "shows": Several(),
-        "datasets": Several(least=1),
-        "published": Table(),
-        "quick": Table(),
-        "repeats": Whole(1, MOST_REPEATS),
-        "alone": Flag(),
+        "name": String(),
+        "title": String(),
+        "paper": String(),
+        "about": String(empty=True),
+        "shows": ListOf(),
+        "datasets": ListOf(least=1),
+        "published": Dictionary(),
+        "quick": Dictionary(),
+        "repeats": Integer(1, MOST_REPEATS),
+        "alone": Boolean(),
         "time_limit": Number("(0, inf)"),
-        "published_repeats": Whole(1, none="as the recipe"),
-        "small": Flag(),
+        "published_repeats": Integer(1, none="as the recipe"),
+        "small": Boolean(),
     },
 }
 
@@ -170,7 +170,7 @@ def _make(kind: type[T], values: Any, where: str) -> T:
     known = [part.name for part in fields(kind)]  # type: ignore[arg-type]  # a dataclass
     for name in values:
         if name not in known:
-            raise InputError(f"{where} has no entry {name!r}{nearest(name, known)}")
+            raise InputError(f"{where} has no entry {name!r}{did_you_mean(name, known)}")
     for name, check in _CHECKS[kind].items():
         if name in values:
             check(f"{where}: {name}", values[name])
@@ -178,7 +178,7 @@ def _make(kind: type[T], values: Any, where: str) -> T:
         return kind(**values)
     except TypeError as error:
         missing = re.findall(r"'(\w+)'", str(error))
-        raise InputError(f"{where} lacks {listing(missing)}") from None
+        raise InputError(f"{where} lacks {join_items(missing)}") from None
 
 
 def _sizes(value: Any, where: str) -> list[int]:
@@ -188,9 +188,9 @@ def _sizes(value: Any, where: str) -> list[int]:
         if set(ends) != {"from", "to", "step"}:
             raise InputError(f"{where}: sizes must be a list, or have from, to and step")
         for name, end in ends.items():
-            Whole(1, MOST_SIZE)(f"{where}: sizes.{name}", end)
+            Integer(1, MOST_SIZE)(f"{where}: sizes.{name}", end)
         value = list(range(ends["from"], ends["to"] + 1, ends["step"]))
-    Several(Whole(1, MOST_SIZE), least=1)(f"{where}: sizes", value)
+    ListOf(Integer(1, MOST_SIZE), least=1)(f"{where}: sizes", value)
     return sorted(set(value))
 
 
@@ -209,15 +209,16 @@ def make_recipe(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
         values["sizes"] = _sizes(values["sizes"], where)
     values["split"] = _make(Split, values.get("split", {}), f"{where}: split")
     values["measure"] = _make(Measure, values.get("measure", {}), f"{where}: measure")
-    Several(Table())(f"{where}: views", values.get("views", []))
-    Several(Table())(f"{where}: methods", values.get("methods", []))
+    ListOf(Dictionary())(f"{where}: views", values.get("views", []))
+    ListOf(Dictionary())(f"{where}: methods", values.get("methods", []))
     values["views"] = [
-        _make(View, view, f"{where}: view {i}") for i, view in enumerate(values.get("views", []), 1)
+        _make(FigureSpec, view, f"{where}: view {i}")
+        for i, view in enumerate(values.get("views", []), 1)
     ]
     if not values.get("methods"):
         raise InputError(f"{where} has no methods; give one or more [[methods]]")
     values["methods"] = [
-        _make(Variant, variant, f"{where}: method {i}")
+        _make(MethodSpec, variant, f"{where}: method {i}")
         for i, variant in enumerate(values["methods"], 1)
     ]
     _check_classifiers(values["measure"], where)
@@ -259,14 +260,14 @@ def _check_published(recipe: Recipe, where: str) -> None:
         for dataset, by_size in _table(by_set, f"{where}: published.{measure}"):
             place = f"{where}: published.{measure}.{dataset}"
             if dataset not in recipe.datasets:
-                hint = nearest(dataset, list(recipe.datasets))
+                hint = did_you_mean(dataset, list(recipe.datasets))
                 raise InputError(f"{place}: the recipe has no data set {dataset!r}{hint}")
             for k, by_label in _table(by_size, place):
                 if not k.isdigit() or int(k) not in recipe.sizes:
                     raise InputError(f"{place}.{k}: {k!r} is none of the sizes of the recipe")
                 for label, printed in _table(by_label, f"{place}.{k}"):
                     if label not in labels:
-                        hint = nearest(label, labels)
+                        hint = did_you_mean(label, labels)
                         raise InputError(f"{place}.{k}: no method is labelled {label!r}{hint}")
                     pair = printed if isinstance(printed, Sequence) else [printed]
                     if len(pair) not in (1, 2) or not all(Number().allows(v) for v in pair):
@@ -288,7 +289,7 @@ def _check_classifiers(measure: Measure, where: str) -> None:
     for name in (*measure.classifiers, measure.tune_classifier):
         if name not in CLASSIFIERS:
             raise InputError(
-                f"{where}: no classifier {name!r}{nearest(str(name), CLASSIFIERS)} (there are "
+                f"{where}: no classifier {name!r}{did_you_mean(str(name), CLASSIFIERS)} (there are "
                 f"{', '.join(CLASSIFIERS)})"
             )
 
@@ -300,15 +301,17 @@ def _read_quick(recipe: Recipe, where: str) -> dict[str, Any]:
         quick["split"] = _make(Split, quick["split"], f"{where}: quick.split")
     for name in quick:
         if name not in allowed:
-            raise InputError(f"{where}: quick has no entry {name!r}{nearest(name, allowed)}")
+            raise InputError(f"{where}: quick has no entry {name!r}{did_you_mean(name, allowed)}")
     if "sizes" in quick:
         quick["sizes"] = _sizes(quick["sizes"], f"{where}: quick")
-    checks = {**_CHECKS[Recipe], "methods": Several(least=1)}
+    checks = {**_CHECKS[Recipe], "methods": ListOf(least=1)}
     for name in ("repeats", "datasets", "methods", "time_limit"):
         if name in quick:
             checks[name](f"{where}: quick.{name}", quick[name])
     labels = [variant.label for variant in recipe.methods]
     for label in quick.get("methods", ()):
         if label not in labels:
-            raise InputError(f"{where}: quick names a method {label!r}{nearest(label, labels)}")
+            raise InputError(
+                f"{where}: quick names a method {label!r}{did_you_mean(label, labels)}"
+            )
     return quick

@@ -12,25 +12,25 @@ from exactk.errors import (
     ExactkError,
     InputError,
     MissingExtraError,
-    listing,
-    nearest,
+    did_you_mean,
+    join_items,
 )
 from exactk.methods import registry
 from exactk.methods.base import Method
 from exactk.params import (
-    Given,
-    Several,
-    Whole,
+    Integer,
+    ListOf,
+    Unchecked,
 )
 
-__all__ = ["ALL_FEATURES", "Measure", "Recipe", "Split", "Variant", "View", "method_class"]
+__all__ = ["ALL_FEATURES", "FigureSpec", "Measure", "MethodSpec", "Recipe", "Split", "method_class"]
 
 # In place of a method: no selection at all.
 ALL_FEATURES = "all"
 
 
 @dataclass(frozen=True)
-class Variant:
+class MethodSpec:
     """A method with the parameters of the experiment.
 
     Attributes
@@ -67,7 +67,7 @@ class Variant:
         """
         place = f"{where}: method {self.label!r}"
         for name, values in self.grid.items():
-            Several(Given("a value"), least=1)(f"{place}: grid.{name}", values)
+            ListOf(Unchecked("a value"), least=1)(f"{place}: grid.{name}", values)
             if name in self.options:
                 raise InputError(f"{place}: {name!r} is both in options and in the grid")
         if self.method == ALL_FEATURES:
@@ -159,7 +159,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class View:
+class FigureSpec:
     """One table or figure of the report.
 
     Attributes
@@ -223,16 +223,16 @@ class Recipe:
     datasets: Sequence[str]
     sizes: Sequence[int]
     repeats: int
-    methods: Sequence[Variant]
+    methods: Sequence[MethodSpec]
     paper: str = "exactk"
-    shows: Sequence[str] = ()
-    about: str = ""
+    reproduces: Sequence[str] = ()
+    description: str = ""
     split: Split = field(default_factory=Split)
     measure: Measure = field(default_factory=Measure)
-    views: Sequence[View] = ()
+    views: Sequence[FigureSpec] = ()
     published: Mapping[str, Any] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
-    alone: bool = False
+    exclusive: bool = False
     time_limit: float = 300.0
     published_repeats: int | None = None
     small: bool = False
@@ -240,9 +240,9 @@ class Recipe:
     @property
     def aliases(self) -> list[str]:
         """Further names: the paper with each table or figure, as in ``gsrfs-figure3``."""
-        return [f"{self.paper}-{what.replace(' ', '')}" for what in self.shows]
+        return [f"{self.paper}-{what.replace(' ', '')}" for what in self.reproduces]
 
-    def variant(self, label: str) -> Variant:
+    def variant(self, label: str) -> MethodSpec:
         """Return the method with this label."""
         return next(variant for variant in self.methods if variant.label == label)
 
@@ -309,25 +309,25 @@ class Recipe:
         }
         recipe = replace(recipe, **{name: value for name, value in changes.items() if value})
         if repeats is not None:
-            Whole(1)("repeats", repeats)
+            Integer(1)("repeats", repeats)
         return recipe
 
-    def _all_but(self, unwanted: Sequence[str]) -> list[Variant]:
+    def _all_but(self, unwanted: Sequence[str]) -> list[MethodSpec]:
         left = list(self.methods)
         for name in unwanted:
             known = [word for v in self.methods for word in (v.label, v.method)]
             if name.lower() not in [word.lower() for word in known]:
                 raise InputError(
                     f"recipe {self.name!r} has no method {name!r} to leave out"
-                    f"{nearest(name, known)} (it has {listing([v.label for v in self.methods])})"
+                    f"{did_you_mean(name, known)} (it has {join_items([v.label for v in self.methods])})"
                 )
             left = [v for v in left if name.lower() not in (v.label.lower(), v.method.lower())]
         if not left:
             raise InputError(f"nothing is left of recipe {self.name!r} without all its methods")
         return left
 
-    def _find_methods(self, wanted: Sequence[str]) -> list[Variant]:
-        found: list[Variant] = []
+    def _find_methods(self, wanted: Sequence[str]) -> list[MethodSpec]:
+        found: list[MethodSpec] = []
         for name in wanted:
             low = name.lower()
             matches = [v for v in self.methods if v.label.lower() == low]
@@ -337,12 +337,12 @@ class Recipe:
                     known = [v.label for v in self.methods] + list(registry.names())
                     raise InputError(
                         f"recipe {self.name!r} has no method {name!r}, and none of that name is "
-                        f"registered{nearest(name, known)} (exactk methods lists them; "
+                        f"registered{did_you_mean(name, known)} (exactk methods lists them; "
                         f"package.module:Class names one of your own)"
                     )
                 target = low if low in registry.names() else name
                 ridge = 0.0 if self.protocol == "fit" else "auto"
-                matches = [Variant(name, target, ridge=ridge)]
+                matches = [MethodSpec(name, target, ridge=ridge)]
                 matches[0].check("--methods")
             found += [match for match in matches if match not in found]
         return found

@@ -14,8 +14,8 @@ from typing import Any
 from exactk.errors import InputError
 from exactk.papers.experiments.cells import Cell, cells
 from exactk.papers.experiments.environment import machine, versions
-from exactk.papers.experiments.eta import Remaining
-from exactk.papers.experiments.merge import joined, setup_of
+from exactk.papers.experiments.eta import TimeEstimate
+from exactk.papers.experiments.merge import merge_records, setup_of
 from exactk.papers.experiments.pool import (
     Outcome,
     Pool,
@@ -25,9 +25,9 @@ from exactk.papers.experiments.recipe import Recipe
 from exactk.papers.experiments.store import (
     SCHEMA,
     Store,
-    plain,
+    to_jsonable,
 )
-from exactk.params import Number, Whole
+from exactk.params import Integer, Number
 
 __all__ = ["Plan", "RunProgress", "RunSummary", "describe_cell", "hard_limit", "plan", "run"]
 
@@ -43,7 +43,7 @@ AROUND_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Facts:
+class DatasetInfo:
     """What a record says of its data, known also if the cell crashes."""
 
     rows: int
@@ -70,7 +70,7 @@ class Plan:
 
     todo: dict[str, Cell]
     reused: tuple[str, ...]
-    facts: dict[str, Facts]
+    facts: dict[str, DatasetInfo]
     left_out: dict[str, str]
 
 
@@ -170,12 +170,12 @@ def run(
     -------
     RunSummary
     """
-    Whole(1)("jobs", jobs)
-    Whole(0)("seed", seed)
+    Integer(1)("jobs", jobs)
+    Integer(0)("seed", seed)
     Number("(0, inf)", none="that of the recipe")("time_limit", time_limit)
     store = store if isinstance(store, Store) else Store(store)
     limit = recipe.time_limit if time_limit is None else time_limit
-    if recipe.alone and jobs > 1:
+    if recipe.exclusive and jobs > 1:
         logger.info("%s measures time: its cells run one at a time", recipe.name)
         jobs = 1
     with store.writing():
@@ -187,7 +187,7 @@ def run(
             summary.explain(record)
         if todo.todo or todo.reused:
             _write_definition(recipe, store, todo, seed)
-        guess = Remaining(before, todo.todo.values(), jobs)
+        guess = TimeEstimate(before, todo.todo.values(), jobs)
         running: dict[str, str] = {}
 
         def tell(record: Record | None = None) -> None:
@@ -213,7 +213,7 @@ def run(
                 store.append(record)
                 running.pop(outcome.key, None)
                 summary.count(record)
-                guess.saw(record)
+                guess.add_cell(record)
                 tell(record)
     return summary
 
@@ -262,7 +262,7 @@ def hard_limit(cell: Cell, time_limit: float) -> float:
     return LENIENCE * time_limit * solves + AROUND_SECONDS
 
 
-def _data(names: Sequence[str]) -> tuple[dict[str, Facts], dict[str, str]]:
+def _data(names: Sequence[str]) -> tuple[dict[str, DatasetInfo], dict[str, str]]:
     """Return the facts of the data sets that are here, and how to get the others."""
     from exactk.papers import datasets
 
@@ -283,13 +283,13 @@ def _data(names: Sequence[str]) -> tuple[dict[str, Facts], dict[str, str]]:
 
 
 @cache
-def _facts(name: str, path: Path | None, state: tuple[int, int] | None) -> Facts:
+def _facts(name: str, path: Path | None, state: tuple[int, int] | None) -> DatasetInfo:
     """Load a data set for what is to be known of it, once as long as its file is the same."""
     from exactk.papers import datasets
 
     data = datasets.load(name)
     rows, features = data.X.shape
-    return Facts(rows, features, data.n_classes, data.checksum)
+    return DatasetInfo(rows, features, data.n_classes, data.checksum)
 
 
 def _write_definition(recipe: Recipe, store: Store, todo: Plan, seed: int) -> None:
@@ -303,12 +303,14 @@ def _write_definition(recipe: Recipe, store: Store, todo: Plan, seed: int) -> No
     }
     earlier = (r for r in store.records() if r["type"] == "recipe" and r["name"] == recipe.name)
     before = next(earlier, None)
-    record = plain(joined(before, plain(now)))
+    record = to_jsonable(merge_records(before, to_jsonable(now)))
     if record != before:
         store.append(record)
 
 
-def _record(recipe: Recipe, cell: Cell, facts: Facts, outcome: Outcome, run_seed: int) -> Record:
+def _record(
+    recipe: Recipe, cell: Cell, facts: DatasetInfo, outcome: Outcome, run_seed: int
+) -> Record:
     """Put together what the worker measured and what is known without it."""
     body: Mapping[str, Any] = outcome.value if outcome.status == "done" else {}
     status, reason = body.get("status", outcome.status), body.get("reason", outcome.reason)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["absent", "fault"]
+__all__ = ["find_fault", "missing_fields"]
 
 Test = Callable[[Any], bool]
 
@@ -108,7 +108,7 @@ _RECIPE: dict[str, Test] = {
 }
 
 
-def fault(record: Mapping[str, Any]) -> str:
+def find_fault(record: Mapping[str, Any]) -> str:
     """Name the first field of a record that holds something else than exactk writes there.
 
     Fields that are absent are no fault: not every reader needs them all.
@@ -146,7 +146,7 @@ def fault(record: Mapping[str, Any]) -> str:
     return f"definition.{found}" if found else ""
 
 
-def absent(record: Mapping[str, Any]) -> list[str]:
+def missing_fields(record: Mapping[str, Any]) -> list[str]:
     """Name the fields that a record must have to be shown, and does not.
 
     Examples

@@ -91,7 +91,7 @@ def shares_sizes(method: str | Method) -> bool:
     return any(cls.run_path is path for path in _CUT)
 
 
-class _OneRun(Method):
+class _SharedRun(Method):
     """Runs a method once for all sizes, and hands out the answer of the size that is asked for."""
 
     def __init__(self, inner: Method, most: int) -> None:
@@ -99,7 +99,7 @@ class _OneRun(Method):
         self.most = most
         self._answers: list[Answer] = []
 
-    def __sklearn_clone__(self) -> _OneRun:
+    def __sklearn_clone__(self) -> _SharedRun:
         """Return itself, with the answers it has: `solve` works on a clone."""
         return self
 
@@ -129,5 +129,5 @@ def _one_run(method: str | Method, options: dict[str, Any], most: int) -> Method
         inner = clone(method).set_params(**options)
     needs = {word: getattr(inner, word) for word in ("needs_rows", "needs_classes")}
     # solve goes by the name of the class, in results and in errors.
-    one_run: Method = type(name, (_OneRun,), needs)(inner, most)
+    one_run: Method = type(name, (_SharedRun,), needs)(inner, most)
     return one_run

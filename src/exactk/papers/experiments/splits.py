@@ -14,8 +14,8 @@ from exactk.errors import InputError
 from exactk.methods.base import generator
 from exactk.params import (
     Choice,
+    Integer,
     Number,
-    Whole,
 )
 from exactk.types import Indices
 
@@ -122,7 +122,7 @@ def fold_splits(
     [2, 2, 2]
     """
     codes = _class_codes(y, task)
-    Whole(2, codes.size)("folds", folds)
+    Integer(2, codes.size)("folds", folds)
     shuffled = generator(random_state).permutation(codes.size)
     dealt = shuffled[np.argsort(codes[shuffled], kind="stable")]
     everything = np.arange(codes.size)

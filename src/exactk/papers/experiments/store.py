@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from exactk.errors import InputError
-from exactk.papers.experiments.schema import absent, fault
+from exactk.papers.experiments.schema import find_fault, missing_fields
 
-__all__ = ["SCHEMA", "Store", "plain"]
+__all__ = ["SCHEMA", "Store", "to_jsonable"]
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class Store:
                     f"another run is writing to the store {str(self.path)!r}; wait for its end, or "
                     f"give another place with --store"
                 )
-            self._mend(file)
+            self._repair_tail(file)
             self._file = file
             try:
                 yield self
@@ -122,11 +122,11 @@ class Store:
         """Write one record and wait until it is on the disk; what is not finite becomes null."""
         if self._file is None:
             raise RuntimeError("append needs the store to be held: with store.writing():")
-        content = plain(record)
+        content = to_jsonable(record)
         line = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         if not line.encode().startswith(OPENING):
             raise ValueError("a record starts with its type")
-        if wrong := fault(content):
+        if wrong := find_fault(content):
             # Not written, for a store with it could not be read any more.
             raise InputError(f"a {content['type']} cannot be recorded: {wrong}")
         self._check_place(self._file)
@@ -216,8 +216,8 @@ class Store:
                 f"line {number}, known here: {SCHEMA}); update exactk, or give another place with "
                 f"--store"
             )
-        wrong = fault(record) if schema == SCHEMA else f"schema is {schema!r}"
-        if record["type"] == "recipe" and not wrong and (lacks := absent(record)):
+        wrong = find_fault(record) if schema == SCHEMA else f"schema is {schema!r}"
+        if record["type"] == "recipe" and not wrong and (lacks := missing_fields(record)):
             wrong = f"it has no {lacks[0]}"
         if wrong:
             raise InputError(
@@ -226,7 +226,7 @@ class Store:
             )
         return record
 
-    def _mend(self, file: BinaryIO) -> None:
+    def _repair_tail(self, file: BinaryIO) -> None:
         """Cut off a torn last line, or end one that lost its line break."""
         file.seek(0)
         content = file.read()
@@ -244,7 +244,7 @@ class Store:
         os.fsync(file.fileno())
 
 
-def plain(value: Any) -> Any:
+def to_jsonable(value: Any) -> Any:
     """Return a value as JSON can hold it: NumPy made plain, null for what is not finite.
 
     Examples
@@ -256,9 +256,9 @@ def plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
+        return {str(name): to_jsonable(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_jsonable(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -14,12 +14,12 @@ from sklearn.base import clone
 from exactk.errors import InputError
 from exactk.methods import registry
 from exactk.methods.base import Method, generator
-from exactk.model_selection.ridge import resolve_ridge
+from exactk.model_selection.ridge import find_ridge
 from exactk.papers.experiments.classifiers import accuracy, check_classifier
 from exactk.papers.experiments.column_check import checked_table
 from exactk.papers.experiments.several_sizes import select_sizes
 from exactk.papers.experiments.splits import fold_splits
-from exactk.params import Seed, Whole
+from exactk.params import Integer, Seed
 from exactk.problem.problem import Problem
 from exactk.problem.validation import check_ridge
 from exactk.result import Result, Status
@@ -132,7 +132,7 @@ def tune(
     if len(labels) != len(table):
         raise InputError(f"X has {len(table)} rows, y has {len(labels)}")
     for size in sizes:
-        Whole(1, table.shape[1])("k", size)
+        Integer(1, table.shape[1])("k", size)
     if not sizes:
         raise InputError("k is empty: give one size or more")
     options = _checked_settings(method, settings)
@@ -147,7 +147,7 @@ def tune(
     if len(options) == 1:
         results = [TuneResult(options[0], nan, [nan], 0.0) for _ in sizes]
         return results if several else results[0]
-    trial = _Trial(method, sizes, ridge, classifier, seed, time_limit)
+    trial = _TuningRun(method, sizes, ridge, classifier, seed, time_limit)
     scores = np.full((len(options), len(splits), len(sizes)), nan)
     seconds = np.zeros(len(sizes))
     failures: dict[int, str] = {}
@@ -214,7 +214,7 @@ class _Fold:
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
+class _TuningRun:
     """What every setting is tried with."""
 
     method: str | Method
@@ -233,7 +233,7 @@ class _Trial:
         together = [sorted(set(sizes))] if self.ridge != "cv" else [[k] for k in sorted(set(sizes))]
         found: dict[int, Result] = {}
         for group in together:
-            ridge = resolve_ridge(self.ridge, problem, group[-1], random_state=self.seed)
+            ridge = find_ridge(self.ridge, problem, group[-1], random_state=self.seed)
             results = select_sizes(
                 problem.with_ridge(ridge), group, self.method, time_limit=self.time_limit, **setting
             )

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from exactk.data.usable_columns import are_shares
+from exactk.data.usable_columns import are_proportions
 from exactk.methods.base import Method
 from exactk.papers.methods.standard_table import column_unit, standard_rows
 from exactk.problem.problem import Problem
@@ -85,7 +85,7 @@ def labels(problem: Problem) -> Labels:
         rows = np.flatnonzero(weights > 0)
         codes, weights = codes[rows], weights[rows]
     weights = np.ones(len(codes)) if weights is None else weights
-    if are_shares(problem.weight):
+    if are_proportions(problem.weight):
         # Shares, not counts: neighbours are counted by weight.
         weights = weights * (len(codes) / problem.weight)
     return Labels(rows, codes, weights, problem.n_outputs)

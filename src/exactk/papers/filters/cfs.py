@@ -15,7 +15,7 @@ from exactk.papers.filters.discretise import (
     WIDTH,
     LevelTable,
 )
-from exactk.params import Check, Whole
+from exactk.params import Check, Integer
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
 from exactk.types import Floats, Indices
@@ -93,7 +93,7 @@ class CFS(Filter):
     (array([22, 27,  7, 20]), array([0.471, 0.571, 0.584, 0.592]))
     """
 
-    checks: ClassVar[Mapping[str, Check]] = {"patience": Whole(1), "bins": BINS, "width": WIDTH}
+    checks: ClassVar[Mapping[str, Check]] = {"patience": Integer(1), "bins": BINS, "width": WIDTH}
 
     def __init__(self, patience: int = 5, bins: str | int = "sd", width: float = 0.5) -> None:
         self.patience = patience

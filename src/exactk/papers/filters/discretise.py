@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import InputError, nearest
+from exactk.errors import InputError, did_you_mean
 from exactk.papers.filters.base import (
     BLOCK_VALUES,
     Labels,
@@ -81,7 +81,7 @@ class Bins(Check):
         return whole and 2 <= value <= MOST_BINS
 
     def hint(self, value: Any) -> str:  # noqa: D102
-        return nearest(value, list(self.words)) if isinstance(value, str) else ""
+        return did_you_mean(value, list(self.words)) if isinstance(value, str) else ""
 
 
 BINS = Bins()

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from exactk.native.loader import (
     built_library,
     open_library,
-    side_by_side,
+    run_in_threads,
 )
 from exactk.types import Floats, Indices
 
@@ -70,7 +70,7 @@ def library() -> Any:
 def _run(tasks: Iterable[Callable[[], None]], work: int) -> None:
     """Run tasks side by side where there is enough to do."""
     if work >= FEW:
-        side_by_side(tasks)
+        run_in_threads(tasks)
         return
     for task in tasks:
         task()

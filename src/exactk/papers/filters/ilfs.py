@@ -19,8 +19,8 @@ from exactk.papers.filters.base import (
 from exactk.params import (
     Check,
     Choice,
+    Integer,
     Number,
-    Whole,
 )
 from exactk.problem.problem import Problem
 from exactk.result import Status
@@ -49,7 +49,7 @@ class _Tokens(Check):
         return f"a whole number from 2 to {MOST_TOKENS}"
 
     def allows(self, value: Any) -> bool:
-        return Whole(2).allows(value) and value <= MOST_TOKENS
+        return Integer(2).allows(value) and value <= MOST_TOKENS
 
 
 class ILFS(Filter):
@@ -119,7 +119,7 @@ class ILFS(Filter):
     checks: ClassVar[Mapping[str, Check]] = {
         "n_tokens": _Tokens(),
         "topics": Choice(words=("learned", "fixed")),
-        "max_iter": Whole(1),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
     }
 

@@ -20,7 +20,7 @@ from exactk.papers.filters.distances import (
     pair_sums,
 )
 from exactk.papers.methods.standard_table import whole_table
-from exactk.params import Check, Whole
+from exactk.params import Check, Integer
 from exactk.problem.problem import Problem
 from exactk.result import Status
 from exactk.types import Floats, Indices
@@ -88,7 +88,7 @@ class ReliefF(Filter):
     (array([2, 3]), array([0.14 , 0.123, 0.359, 0.375]))
     """
 
-    checks: ClassVar[Mapping[str, Check]] = {"n_neighbors": Whole(1)}
+    checks: ClassVar[Mapping[str, Check]] = {"n_neighbors": Integer(1)}
 
     def __init__(self, n_neighbors: int = 10) -> None:
         self.n_neighbors = n_neighbors

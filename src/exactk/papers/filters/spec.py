@@ -17,7 +17,7 @@ from exactk.papers.filters.base import (
 from exactk.params import (
     Check,
     Choice,
-    Whole,
+    Integer,
 )
 from exactk.problem.problem import Problem
 from exactk.types import Floats
@@ -97,7 +97,7 @@ class SPEC(Scorer):
     unit: ClassVar[float] = 1.0
     checks: ClassVar[Mapping[str, Check]] = {
         "graph": Choice(words=("neighbours", "classes")),
-        "n_neighbors": Whole(1),
+        "n_neighbors": Integer(1),
         "phi": Choice(words=(1, 2, 3)),
     }
 

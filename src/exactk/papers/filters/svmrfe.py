@@ -17,8 +17,8 @@ from exactk.papers.filters.base import (
 )
 from exactk.params import (
     Check,
+    Integer,
     Number,
-    Whole,
 )
 from exactk.problem.problem import Problem
 from exactk.result import Status
@@ -46,7 +46,7 @@ class _Step(Check):
         return "a number in (0, 1) or a whole number of at least 1"
 
     def allows(self, value: Any) -> bool:
-        return Whole(1).allows(value) or Number("(0, 1)").allows(value)
+        return Integer(1).allows(value) or Number("(0, 1)").allows(value)
 
 
 class SVMRFE(Filter):
@@ -129,7 +129,7 @@ class SVMRFE(Filter):
                     if gone.size and monitor.expired:
                         status = Status.TIME_LIMIT
                         break
-                    w, lost[c] = machine(system, y, lost[c])
+                    w, lost[c] = fit_squared_hinge(system, y, lost[c])
                     squares += w**2
                 if status is Status.TIME_LIMIT:
                     break
@@ -155,7 +155,9 @@ def make_system(X: Floats, costs: Floats) -> _System:
     return _Wide(X, costs) if len(X) <= X.shape[1] else _Tall(X, costs)
 
 
-def machine(system: _System, y: Floats, lost: Indices | None = None) -> tuple[Floats, Indices]:
+def fit_squared_hinge(
+    system: _System, y: Floats, lost: Indices | None = None
+) -> tuple[Floats, Indices]:
     """Return argmin ½‖w‖² + ½b² + Σ_i costs_i·max(0, 1 − y_i(wᵀx_i + b))².
 
     Newton's method with an exact search along each step: it ends after finitely many, when a step

@@ -14,9 +14,9 @@ from exactk.papers.filters.base import (
     by_score,
 )
 from exactk.params import (
+    Boolean,
     Check,
     Choice,
-    Flag,
 )
 from exactk.problem.problem import Problem
 from exactk.types import Floats
@@ -73,7 +73,7 @@ class TTest(Filter):
     """
 
     checks: ClassVar[Mapping[str, Check]] = {
-        "equal_var": Flag(),
+        "equal_var": Boolean(),
         "combine": Choice(words=("max", "mean")),
     }
 

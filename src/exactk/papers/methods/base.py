@@ -21,8 +21,8 @@ from exactk.papers.methods.standard_table import (
 )
 from exactk.params import (
     Check,
+    Integer,
     Number,
-    Whole,
 )
 from exactk.problem.problem import Problem
 from exactk.result import Answer
@@ -59,7 +59,7 @@ class ReweightedMethod(PenaltyMethod):
         "lam": Number("(0, inf)"),
         "labels": LABELS,
         "epsilon": Number("[0, inf)"),
-        "max_iter": Whole(1),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
     }
 

@@ -11,7 +11,7 @@ import numpy as np
 from exactk.methods.base import (
     IterativeMethod,
     generator,
-    given_supports,
+    initial_supports,
 )
 from exactk.methods.iteration import (
     LazyStarts,
@@ -22,10 +22,10 @@ from exactk.methods.iteration import (
 from exactk.papers.methods.standard_table import column_unit, random_support
 from exactk.params import (
     Check,
-    Given,
+    Integer,
     Number,
     Seed,
-    Whole,
+    Unchecked,
 )
 from exactk.problem.problem import Problem
 from exactk.types import Indices
@@ -97,10 +97,10 @@ class CDLSR(IterativeMethod):
     """
 
     checks: ClassVar[Mapping[str, Check]] = {
-        "n_starts": Whole(1),
-        "init": Given("a list of k columns, or several such lists, or None"),
+        "n_starts": Integer(1),
+        "init": Unchecked("a list of k columns, or several such lists, or None"),
         "epsilon": Number("[0, inf)"),
-        "max_iter": Whole(1),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
         "random_state": Seed(),
     }
@@ -124,11 +124,11 @@ class CDLSR(IterativeMethod):
     def check_init(self, problem: Problem, k: int) -> None:  # noqa: D102
         # Where there is something to choose, `starts` does it.
         if len(problem.candidates) <= k:
-            given_supports(self.init, problem, k)
+            initial_supports(self.init, problem, k)
 
     def starts(self, problem: Problem, k: int, prepared: Any) -> Starts:  # noqa: D102
         if self.init is not None:
-            supports = given_supports(self.init, problem, k)
+            supports = initial_supports(self.init, problem, k)
             return [Start(self._iterations(problem, support)) for support in supports]
         rng = generator(self.random_state)
 

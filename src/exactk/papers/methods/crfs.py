@@ -14,7 +14,7 @@ from exactk.methods.iteration import (
     Step,
 )
 from exactk.papers.methods.base import PenaltyMethod
-from exactk.papers.methods.irls import SparseRows
+from exactk.papers.methods.irls import ActiveSet
 from exactk.papers.methods.standard_table import (
     LABELS,
     Labels,
@@ -23,8 +23,8 @@ from exactk.papers.methods.standard_table import (
 )
 from exactk.params import (
     Check,
+    Integer,
     Number,
-    Whole,
 )
 from exactk.problem.problem import Problem
 from exactk.utils.linalg import row_norms
@@ -109,7 +109,7 @@ class CRFS(PenaltyMethod):
         "lam": Number("(0, inf)"),
         "sigma": Number("(0, inf)", none="twice the mean squared residual, for σ²"),
         "labels": LABELS,
-        "max_iter": Whole(1),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
     }
 
@@ -134,7 +134,7 @@ class CRFS(PenaltyMethod):
         return [Start(self._iterations(prepared, k))]
 
     def _iterations(self, table: StandardTable, k: int) -> Iterator[Step]:
-        Y, counts, rows = table.Y, table.root**2, SparseRows(table.X)
+        Y, counts, rows = table.Y, table.root**2, ActiveSet(table.X)
         p, value = np.ones(len(Y)), inf
         while True:
             W = rows.solve(Y, self.lam, weights=p)

@@ -14,12 +14,12 @@ from exactk.methods.iteration import (
     Step,
 )
 from exactk.papers.methods.base import PenaltyMethod
-from exactk.papers.methods.irls import SparseRows
+from exactk.papers.methods.irls import ActiveSet
 from exactk.papers.methods.standard_table import StandardTable, standard_table
 from exactk.params import (
     Check,
+    Integer,
     Number,
-    Whole,
 )
 from exactk.problem.problem import Problem
 from exactk.utils.linalg import row_norms
@@ -87,7 +87,7 @@ class DLSR(PenaltyMethod):
     needs_classes: ClassVar[bool] = True
     checks: ClassVar[Mapping[str, Check]] = {
         "lam": Number("(0, inf)"),
-        "max_iter": Whole(1),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
     }
 
@@ -104,7 +104,7 @@ class DLSR(PenaltyMethod):
 
     def _iterations(self, table: StandardTable, k: int) -> Iterator[Step]:
         # Rows are times √w, and so are Y, M and the residual.
-        Y, root, rows = table.Y, table.root[:, None], SparseRows(table.X)
+        Y, root, rows = table.Y, table.root[:, None], ActiveSet(table.X)
         B = np.where(Y > 0, 1.0, -1.0)
         M, value = np.zeros_like(Y), inf
         while True:

@@ -22,8 +22,8 @@ from exactk.papers.methods.subspace import (
 )
 from exactk.params import (
     Check,
+    Integer,
     Number,
-    Whole,
 )
 from exactk.problem.problem import Problem
 from exactk.utils.linalg import row_norms
@@ -93,8 +93,8 @@ class FSPCA(IterativeMethod):
 
     uses_target: ClassVar[bool] = False
     checks: ClassVar[Mapping[str, Check]] = {
-        "n_components": Whole(1, none="half of k, rounded up"),
-        "max_iter": Whole(1),
+        "n_components": Integer(1, none="half of k, rounded up"),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
     }
 

@@ -24,8 +24,8 @@ from exactk.papers.methods.standard_table import (
 from exactk.params import (
     Check,
     Choice,
+    Integer,
     Number,
-    Whole,
 )
 from exactk.problem.problem import Problem
 from exactk.types import Floats
@@ -110,7 +110,7 @@ class IPFS(IterativeMethod):
         "gamma": Number("(0, inf)"),
         "rho": Number("(0, inf)"),
         "mu": Number("(1, inf)"),
-        "max_iter": Whole(1),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
         "solver": Choice(words=("auto", "direct", "woodbury", "cg")),
     }

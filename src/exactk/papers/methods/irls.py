@@ -14,7 +14,7 @@ from exactk.types import Floats, Indices
 from exactk.utils.linalg import largest, row_norms
 
 __all__ = [
-    "SparseRows",
+    "ActiveSet",
     "reweighted_steps",
     "robust_fit",
 ]
@@ -56,7 +56,7 @@ def reweighted_steps(
         The k largest rows, the largest first; of rows that have died the later is the larger.
     """
     Y, root = table.Y, table.root
-    rows = SparseRows(table.X, p)
+    rows = ActiveSet(table.X, p)
     # Squared loss has no row weights.
     S1_inverse = None if r == 2.0 else np.ones(len(Y))
     value = np.inf
@@ -72,7 +72,7 @@ def reweighted_steps(
         yield Step(table.columns[rows.ranked(k)], value, bool(abs(last - value) <= tol))
 
 
-class SparseRows:
+class ActiveSet:
     """The rows of W that are alive under a penalty λ‖W‖₂,ₚᵖ, their weights, and the order of all.
 
     Parameters

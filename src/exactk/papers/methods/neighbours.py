@@ -17,7 +17,7 @@ from exactk.errors import InputError
 from exactk.types import Bools, Floats, Indices
 from exactk.utils.linalg import SINGULAR, row_norms
 
-__all__ = ["MovingRows"]
+__all__ = ["NeighbourLists"]
 
 
 # Length of a list of neighbours at first, and by how much it grows where it is too short. A longer
@@ -30,7 +30,7 @@ ENTRY = 48
 BLOCK_VALUES = 2**18
 
 
-class MovingRows:
+class NeighbourLists:
     """Rows of one class that move, each with a list of the rows nearest to it.
 
     A list holds all others that stand within the reach of its row, and perhaps more. As rows

@@ -22,14 +22,14 @@ from exactk.papers.methods.standard_table import (
     Labels,
     StandardTable,
     standard_table,
-    start_matrix,
+    validate_init,
 )
 from exactk.params import (
     Check,
     Choice,
-    Given,
+    Integer,
     Number,
-    Whole,
+    Unchecked,
 )
 from exactk.problem.problem import Problem
 from exactk.types import Floats
@@ -149,9 +149,9 @@ class NMAPG(IterativeMethod):
         "tau": Number("(1, inf)", none="2, or 1.1 for the spectral step"),
         "penalty": Choice(words=("smoothed", "prox")),
         "labels": LABELS,
-        "stage_iter": Whole(1),
-        "init": Given("a matrix W⁰, features × outputs, or None"),
-        "max_iter": Whole(1),
+        "stage_iter": Integer(1),
+        "init": Unchecked("a matrix W⁰, features × outputs, or None"),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
     }
 
@@ -193,7 +193,7 @@ class NMAPG(IterativeMethod):
 
     def check_init(self, problem: Problem, k: int) -> None:  # noqa: D102
         if self.init is not None:
-            start_matrix(self.init, problem)
+            validate_init(self.init, problem)
 
     def prepare(self, problem: Problem) -> _Objective:  # noqa: D102
         table = standard_table(problem, self.labels, robust=True)
@@ -209,7 +209,7 @@ class NMAPG(IterativeMethod):
 
     def _first(self, problem: Problem) -> Floats:
         if self.init is not None:
-            return start_matrix(self.init, problem)
+            return validate_init(self.init, problem)
         return np.zeros((len(problem.candidates), problem.n_outputs))
 
     def _stages(self, objective: _Objective, k: int, W: Floats) -> Iterator[Step]:

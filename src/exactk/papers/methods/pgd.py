@@ -21,14 +21,14 @@ from exactk.papers.methods.standard_table import (
     column_unit,
     random_matrix,
     standard_table,
-    start_matrix,
+    validate_init,
 )
 from exactk.params import (
     Check,
-    Given,
+    Integer,
     Number,
     Seed,
-    Whole,
+    Unchecked,
 )
 from exactk.problem.problem import Problem
 from exactk.types import Floats
@@ -94,9 +94,9 @@ class PGD(IterativeMethod):
 
     checks: ClassVar[Mapping[str, Check]] = {
         "eta": Number("(0, inf)", none="1/(2‖A‖₂)"),
-        "n_starts": Whole(1),
-        "init": Given("a matrix W⁰, features × outputs, 'random', or None"),
-        "max_iter": Whole(1),
+        "n_starts": Integer(1),
+        "init": Unchecked("a matrix W⁰, features × outputs, 'random', or None"),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
         "random_state": Seed(),
     }
@@ -119,7 +119,7 @@ class PGD(IterativeMethod):
 
     def check_init(self, problem: Problem, k: int) -> None:  # noqa: D102
         if self.init is not None and not self._random_first:
-            start_matrix(self.init, problem)
+            validate_init(self.init, problem)
 
     @property
     def _random_first(self) -> bool:
@@ -130,7 +130,7 @@ class PGD(IterativeMethod):
 
     def starts(self, problem: Problem, k: int, prepared: float) -> Starts:  # noqa: D102
         if self.init is not None and not self._random_first:
-            W0 = start_matrix(self.init, problem)
+            W0 = validate_init(self.init, problem)
             return [Start(self._iterations(problem, k, prepared, W0))]
         rng = generator(self.random_state)
         # As large as the coefficients of k columns that share the target between them.

@@ -12,7 +12,7 @@ import numpy as np
 
 from exactk.methods.base import IterativeMethod, generator
 from exactk.methods.iteration import (
-    Course,
+    IterationLog,
     LazyStarts,
     Start,
     Starts,
@@ -23,15 +23,15 @@ from exactk.papers.methods.standard_table import (
     StandardTable,
     random_matrix,
     standard_table,
-    start_matrix,
+    validate_init,
 )
 from exactk.params import (
     Check,
     Choice,
-    Given,
+    Integer,
     Number,
     Seed,
-    Whole,
+    Unchecked,
 )
 from exactk.problem.problem import Problem
 from exactk.types import Floats, Indices
@@ -119,9 +119,9 @@ class RPFS(IterativeMethod):
         "mu": Number("(0, inf)"),
         "rho": Number("[1, inf)"),
         "row_norm": Choice(words=("l2", "l1")),
-        "n_starts": Whole(1),
-        "init": Given("a matrix W⁰, features × outputs, or None"),
-        "max_iter": Whole(1),
+        "n_starts": Integer(1),
+        "init": Unchecked("a matrix W⁰, features × outputs, or None"),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
         "random_state": Seed(),
     }
@@ -148,7 +148,7 @@ class RPFS(IterativeMethod):
 
     def check_init(self, problem: Problem, k: int) -> None:  # noqa: D102
         if self.init is not None:
-            start_matrix(self.init, problem)
+            validate_init(self.init, problem)
 
     def prepare(self, problem: Problem) -> tuple[StandardTable, _System]:  # noqa: D102
         table = standard_table(problem, "one-hot", robust=True)
@@ -159,12 +159,12 @@ class RPFS(IterativeMethod):
     ) -> Starts:
         table, system = prepared
 
-        def merit(course: Course) -> float:
+        def merit(course: IterationLog) -> float:
             """The l2,1 loss of a fit on the columns found."""
             return robust_fit(table, np.searchsorted(table.columns, sorted(course.support)))
 
         if self.init is not None:
-            W0 = start_matrix(self.init, problem)
+            W0 = validate_init(self.init, problem)
             return [Start(self._iterations(table, system, k, W0), merit)]
         rng = generator(self.random_state)
 

@@ -25,8 +25,8 @@ from exactk.papers.methods.subspace import (
 )
 from exactk.params import (
     Check,
+    Integer,
     Number,
-    Whole,
 )
 from exactk.problem.problem import Problem
 from exactk.types import Floats, Indices
@@ -116,8 +116,8 @@ class S2DFS(IterativeMethod):
     # By default only its diagonal is read.
     uses_gram: ClassVar[bool] = False
     checks: ClassVar[Mapping[str, Check]] = {
-        "n_components": Whole(1, none="k"),
-        "max_iter": Whole(1),
+        "n_components": Integer(1, none="k"),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
     }
 

@@ -21,15 +21,15 @@ from exactk.papers.methods.standard_table import (
     Labels,
     StandardTable,
     standard_table,
-    start_matrix,
+    validate_init,
 )
 from exactk.params import (
+    Boolean,
     Check,
     Choice,
-    Flag,
-    Given,
+    Integer,
     Number,
-    Whole,
+    Unchecked,
 )
 from exactk.problem.problem import Problem
 from exactk.types import Floats
@@ -118,10 +118,10 @@ class SFS(IterativeMethod):
     checks: ClassVar[Mapping[str, Check]] = {
         "loss": Choice(words=("squared", "l2,1")),
         "mu": Number("(0, inf)"),
-        "accelerate": Flag(),
+        "accelerate": Boolean(),
         "labels": LABELS,
-        "init": Given("a matrix W⁰, features × outputs, or None"),
-        "max_iter": Whole(1),
+        "init": Unchecked("a matrix W⁰, features × outputs, or None"),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
     }
 
@@ -145,14 +145,14 @@ class SFS(IterativeMethod):
 
     def check_init(self, problem: Problem, k: int) -> None:  # noqa: D102
         if self.init is not None:
-            start_matrix(self.init, problem)
+            validate_init(self.init, problem)
 
     def prepare(self, problem: Problem) -> _Lasso:  # noqa: D102
         table = standard_table(problem, self.labels, robust=self.loss != "squared")
         return _Lasso(_Squared(table) if self.loss == "squared" else _Smoothed(table, self.mu))
 
     def starts(self, problem: Problem, k: int, prepared: _Lasso) -> Starts:  # noqa: D102
-        W0 = None if self.init is None else start_matrix(self.init, problem)
+        W0 = None if self.init is None else validate_init(self.init, problem)
         return [Start(self._iterations(prepared, problem.candidates, k, W0))]
 
     def _iterations(

@@ -9,20 +9,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from exactk.data.usable_columns import are_shares
+from exactk.data.usable_columns import are_proportions
 from exactk.methods.iteration import (
     Start,
     Starts,
     Step,
 )
 from exactk.papers.methods.base import PenaltyMethod
-from exactk.papers.methods.neighbours import MovingRows
+from exactk.papers.methods.neighbours import NeighbourLists
 from exactk.papers.methods.standard_table import standard_table
 from exactk.papers.methods.subspace import leading_pairs
 from exactk.params import (
     Check,
+    Integer,
     Number,
-    Whole,
 )
 from exactk.problem.problem import Problem
 from exactk.types import Bools, Floats, Indices
@@ -121,9 +121,9 @@ class SLAP(PenaltyMethod):
     uses_gram: ClassVar[bool] = False
     checks: ClassVar[Mapping[str, Check]] = {
         "gamma": Number("(0, inf)"),
-        "n_neighbors": Whole(1),
-        "n_components": Whole(1, none="the number of classes"),
-        "max_iter": Whole(1),
+        "n_neighbors": Integer(1),
+        "n_components": Integer(1, none="the number of classes"),
+        "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
     }
 
@@ -208,7 +208,7 @@ class _Table:
         X, weights = rows.X, rows.root**2
         X /= rows.root[:, None]
         codes = rows.Y.argmax(axis=1)
-        if problem.weights is not None and are_shares(problem.weight):
+        if problem.weights is not None and are_proportions(problem.weight):
             # Shares, not counts: neighbours are counted by weight.
             weights *= np.count_nonzero(problem.weights) / problem.weight
         classes = [np.flatnonzero(codes == c) for c in range(problem.n_outputs)]
@@ -229,7 +229,7 @@ class _Table:
             len(P),
             self.classes,
             [
-                MovingRows(P[rows], self.weights[rows], self.memory * size // sum(most))
+                NeighbourLists(P[rows], self.weights[rows], self.memory * size // sum(most))
                 for rows, size in zip(self.classes, most, strict=True)
             ],
         )
@@ -305,7 +305,7 @@ class _Neighbours:
 
     n: int
     rows: list[Indices]
-    classes: list[MovingRows]
+    classes: list[NeighbourLists]
 
     def move(self, P: Floats) -> None:
         """Take new places of the rows."""

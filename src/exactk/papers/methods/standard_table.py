@@ -28,8 +28,8 @@ __all__ = [
     "random_support",
     "standard_rows",
     "standard_table",
-    "start_matrix",
     "target_unit",
+    "validate_init",
     "whole_table",
 ]
 
@@ -192,7 +192,7 @@ def column_unit(problem: Problem) -> float:
     return float(np.sqrt(problem.scatter[problem.candidates].mean() / problem.weight))
 
 
-def start_matrix(init: object, problem: Problem) -> Floats:
+def validate_init(init: object, problem: Problem) -> Floats:
     """Return a given W⁰ (features × outputs, standardised columns) for the candidates.
 
     Examples

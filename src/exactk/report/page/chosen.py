@@ -14,7 +14,7 @@ from exactk.report.markup import (
 from exactk.report.numbers import DASH, short
 from exactk.report.page.phrases import (
     MEASURES,
-    absent,
+    missing_part,
     names_of,
     percent_of,
     same_search,
@@ -27,7 +27,7 @@ from exactk.report.tables import (
     table,
 )
 
-__all__ = ["chosen"]
+__all__ = ["features_section"]
 
 Record = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ Record = Mapping[str, Any]
 FEW_OUTPUTS = 3
 
 
-def chosen(record: Record) -> Markup:
+def features_section(record: Record) -> Markup:
     """Return the table of features, their coefficients, and what is nearly as good."""
     single = _single(record)
     beside = single is not None and len(record["choice"]["outputs"]) <= FEW_OUTPUTS
@@ -161,7 +161,9 @@ def _coefficients(record: Record) -> Markup:
 def _near(record: Record) -> Markup:
     near = record["near"]
     if near is None:
-        return absent(record, "explanation", "The list of substitutes and of sets nearly as good")
+        return missing_part(
+            record, "explanation", "The list of substitutes and of sets nearly as good"
+        )
     return join(_sets(near, bool(record["asked"]["constraints"])), _outside(near), _pairs(near))
 
 

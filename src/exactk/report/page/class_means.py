@@ -15,7 +15,7 @@ from exactk.report.numbers import short
 from exactk.report.page.dots import Dot, dot_plot
 from exactk.report.page.maps import heat_map
 
-__all__ = ["look"]
+__all__ = ["class_means_section"]
 
 Record = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ SHOWN = 12
 MOST_GROUPS = 40
 
 
-def look(record: Record) -> Markup:
+def class_means_section(record: Record) -> Markup:
     """Return means by class and correlations."""
     return join(_means(record), _correlations(record))
 

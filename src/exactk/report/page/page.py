@@ -13,33 +13,33 @@ from exactk.report.markup import (
     label,
     tag,
 )
-from exactk.report.page.chosen import chosen
-from exactk.report.page.class_means import look
+from exactk.report.page.chosen import features_section
+from exactk.report.page.class_means import class_means_section
 from exactk.report.page.glossary import glossary
-from exactk.report.page.proof import proof
-from exactk.report.page.reproducibility import made, remarks
-from exactk.report.page.sizes import sizes
-from exactk.report.page.summary import asked, headline
-from exactk.report.page.worth import stability, worth
+from exactk.report.page.proof import proof_section
+from exactk.report.page.reproducibility import reproduce_section, warnings_section
+from exactk.report.page.sizes import sizes_section
+from exactk.report.page.summary import settings_section, summary_section
+from exactk.report.page.worth import scores_section, stability_section
 
-__all__ = ["choice_page", "write_choice_page"]
+__all__ = ["selection_page", "write_selection_page"]
 
 # Anchor, what to call it in the list at the side, and who draws it.
 SECTIONS = (
-    ("asked", "What was asked", asked),
-    ("chosen", "The chosen features", chosen),
-    ("worth", "What they are worth", worth),
-    ("sizes", "How many", sizes),
-    ("stability", "How stable", stability),
-    ("look", "What they look like", look),
-    ("proof", "Is there anything better?", proof),
-    ("remarks", "About the data", remarks),
-    ("made", "How to make this again", made),
+    ("asked", "What was asked", settings_section),
+    ("chosen", "The chosen features", features_section),
+    ("worth", "What they are worth", scores_section),
+    ("sizes", "How many", sizes_section),
+    ("stability", "How stable", stability_section),
+    ("look", "What they look like", class_means_section),
+    ("proof", "Is there anything better?", proof_section),
+    ("remarks", "About the data", warnings_section),
+    ("made", "How to make this again", reproduce_section),
     ("words", "What the words mean", glossary),
 )
 
 
-def choice_page(record: Mapping[str, Any]) -> str:
+def selection_page(record: Mapping[str, Any]) -> str:
     """Return a self-contained HTML page on the record of an investigation.
 
     Parameters
@@ -65,7 +65,7 @@ def choice_page(record: Mapping[str, Any]) -> str:
             _side(),
             tag(
                 "main",
-                tag("header", tag("h1", label(title)), headline(record)),
+                tag("header", tag("h1", label(title)), summary_section(record)),
                 *drawn,
                 _foot(record),
                 id="results",
@@ -75,7 +75,7 @@ def choice_page(record: Mapping[str, Any]) -> str:
     )
 
 
-def write_choice_page(record: Mapping[str, Any], path: Path) -> Path:
+def write_selection_page(record: Mapping[str, Any], path: Path) -> Path:
     """Write the page of `choice_page` to a file and return its path.
 
     Parameters
@@ -88,7 +88,7 @@ def write_choice_page(record: Mapping[str, Any], path: Path) -> Path:
     InputError
         The file cannot be written.
     """
-    return write_document(choice_page(record), path)
+    return write_document(selection_page(record), path)
 
 
 def _side() -> Markup:

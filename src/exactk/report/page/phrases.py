@@ -17,8 +17,20 @@ from exactk.report.numbers import (
 )
 
 __all__ = [
-    "MEASURES", "POOR", "absent", "agreement", "because", "comma", "figure_of", "keeping",
-    "least_error", "names_of", "percent_of", "same_search", "scoring_name", "share_of",
+    "MEASURES",
+    "POOR",
+    "agreement",
+    "constraint_note",
+    "criterion_label",
+    "format_score",
+    "group_digits",
+    "least_error",
+    "missing_part",
+    "names_of",
+    "percent_of",
+    "same_search",
+    "scoring_name",
+    "share_of",
 ]  # fmt: skip
 
 # What a loss without columns is called.
@@ -49,7 +61,7 @@ def agreement(index: float | None) -> str:
     return "excellent" if index > 0.75 else "fair to good" if index >= POOR else "poor"
 
 
-def because(criterion: str) -> str:
+def criterion_label(criterion: str) -> str:
     """Return what a size was chosen by.
 
     Examples
@@ -60,7 +72,7 @@ def because(criterion: str) -> str:
     return CRITERIA.get(criterion, criterion)
 
 
-def comma(number: float) -> str:
+def group_digits(number: float) -> str:
     """Return a whole number with its thousands apart.
 
     Examples
@@ -124,7 +136,7 @@ def share_of(share: float | None) -> str:
     return f"{100 * share:.1f} %".replace("-", "\N{MINUS SIGN}")
 
 
-def figure_of(score: float | None) -> str:
+def format_score(score: float | None) -> str:
     """Return a score with three decimals, as scores are compared.
 
     Examples
@@ -148,7 +160,7 @@ def scoring_name(scoring: str) -> str:
     )
 
 
-def keeping(certificate: Mapping[str, Any]) -> str:
+def constraint_note(certificate: Mapping[str, Any]) -> str:
     """Return which sets a proof is about, where that is not all of them.
 
     Examples
@@ -173,7 +185,7 @@ def names_of(names: Any) -> Markup:
     return tag("span", *parts[1:], class_="names") if parts else Markup()
 
 
-def absent(record: Mapping[str, Any], part: str, what: str) -> Markup:
+def missing_part(record: Mapping[str, Any], part: str, what: str) -> Markup:
     """Say why a part of the page is not there."""
     why = record["absent"].get(part, "it was not made")
     return tag("p", f"{what} is missing: ", label(why), ".", class_="empty")

@@ -17,18 +17,18 @@ from exactk.report.numbers import (
     short,
 )
 from exactk.report.page.phrases import (
-    comma,
-    keeping,
+    constraint_note,
+    group_digits,
     names_of,
     percent_of,
 )
 
-__all__ = ["proof"]
+__all__ = ["proof_section"]
 
 Record = Mapping[str, Any]
 
 
-def proof(record: Record) -> Markup:
+def proof_section(record: Record) -> Markup:
     """Return what is proven of the choice, in plain words."""
     found = record["certificate"]
     if found is None:
@@ -37,7 +37,7 @@ def proof(record: Record) -> Markup:
             tag("p", tag("strong", "Not proven"), ": ", label(why), "."),
             tag("p", "That nothing better was found is no proof that there is nothing."),
         )
-    k, kept = record["choice"]["k"], keeping(found)
+    k, kept = record["choice"]["k"], constraint_note(found)
     if found["better"]:
         return _better(record, found)
     if found["proven"]:
@@ -57,7 +57,7 @@ def proof(record: Record) -> Markup:
             + (" More time may close the gap." if found["status"] == "time_limit" else ""),
         )  # fmt: skip
     took = (
-        f"{comma(found['nodes'])} part{'s' if found['nodes'] != 1 else ''} of the space of all "
+        f"{group_digits(found['nodes'])} part{'s' if found['nodes'] != 1 else ''} of the space of all "
         f"sets looked at in {short(found['seconds'], 3)} s."
     )
     better = (

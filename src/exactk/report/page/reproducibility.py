@@ -11,9 +11,9 @@ from exactk.report.markup import (
     label,
     tag,
 )
-from exactk.report.page.phrases import comma
+from exactk.report.page.phrases import group_digits
 
-__all__ = ["made", "remarks"]
+__all__ = ["reproduce_section", "warnings_section"]
 
 Record = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ HEADS = {
 }  # fmt: skip
 
 
-def remarks(record: Record) -> Markup:
+def warnings_section(record: Record) -> Markup:
     """Return warnings about the data."""
     found = record["remarks"]
     if not found:
@@ -47,7 +47,7 @@ def remarks(record: Record) -> Markup:
     return tag("ul", *said, class_="remarks")
 
 
-def made(record: Record) -> Markup:
+def reproduce_section(record: Record) -> Markup:
     """Return the command, the code, the versions and the fingerprint of the table."""
     about = record["asked"]
     parts = []
@@ -65,7 +65,7 @@ def made(record: Record) -> Markup:
         *((name, found) for name, found in record["versions"].items()),
         ("made", record["made"]),
         ("seed", "fixed" if about["seed"] is None else str(about["seed"])),
-        ("rows", comma(about["n_rows"])),
+        ("rows", group_digits(about["n_rows"])),
         ("SHA-256 of the table", about["checksum"]),
     ]
     entries = [tag("div", tag("dt", name), tag("dd", label(text))) for name, text in facts if text]

@@ -18,10 +18,10 @@ from exactk.report.numbers import (
 )
 from exactk.report.page.phrases import (
     MEASURES,
-    absent,
-    because,
-    figure_of,
+    criterion_label,
+    format_score,
     least_error,
+    missing_part,
     names_of,
     percent_of,
     scoring_name,
@@ -44,7 +44,7 @@ from exactk.report.tables import (
     table,
 )
 
-__all__ = ["sizes"]
+__all__ = ["sizes_section"]
 
 Record = Mapping[str, Any]
 
@@ -54,11 +54,11 @@ QUICKER = (
 )
 
 
-def sizes(record: Record) -> Markup:
+def sizes_section(record: Record) -> Markup:
     """Return the curves over k, and what enters and leaves from size to size."""
     found = record["sizes"]
     if found is None:
-        return absent(record, "sizes", "What other sizes would bring")
+        return missing_part(record, "sizes", "What other sizes would bring")
     panels = [_fit(record)]
     if found["n_folds"]:
         panels.append(_error(record))
@@ -66,7 +66,7 @@ def sizes(record: Record) -> Markup:
         panels.append(_criterion(record))
     if any(row["score"] is not None for row in found["rows"]):
         panels.append(_score(record))
-    note = absent(record, "scores", "The score against k") if len(panels) < 3 else Markup()
+    note = missing_part(record, "scores", "The score against k") if len(panels) < 3 else Markup()
     return join(
         tag("p", _words(record)),
         tag("p", label(found["message"]), ".", class_="caption") if found["message"] else "",
@@ -85,7 +85,7 @@ def sizes(record: Record) -> Markup:
 def _words(record: Record) -> str:
     found, k = record["sizes"], record["choice"]["k"]
     best = found["chosen"]
-    how = because(found["criterion"])
+    how = criterion_label(found["criterion"])
     rule = {
         "one_se": f"The smallest size within one standard error of the best by {how} is {best}",
         "paired": f"The smallest size that is not clearly worse than the best by {how} is {best}",
@@ -135,7 +135,7 @@ def _error(record: Record) -> Markup:
 
 def _criterion(record: Record) -> Markup:
     points = _spread(record["sizes"]["rows"], "criterion", "standard_error", "value")
-    name = because(record["sizes"]["criterion"])
+    name = criterion_label(record["sizes"]["criterion"])
     return _panel(record, points, name, name, "the smaller the better")
 
 
@@ -217,7 +217,7 @@ def _table(record: Record) -> Markup:
     scored = any(row["score"] is not None for row in found["rows"])
     name = scoring_name(found["scoring"]) if scored else ""
     heads = [
-        head("k"), head("left, with the ridge term"), head(because(found["criterion"])),
+        head("k"), head("left, with the ridge term"), head(criterion_label(found["criterion"])),
         *([head(name)] if scored else []), head("in", numeric=False), head("out", numeric=False),
     ]  # fmt: skip
     body = []
@@ -248,4 +248,4 @@ def _with(value: float | None, error: float | None) -> str:
 
 
 def _score_with(value: float | None, error: float | None) -> str:
-    return figure_of(value) + ("" if error is None else f" ± {figure_of(error)}")
+    return format_score(value) + ("" if error is None else f" ± {format_score(error)}")

@@ -15,16 +15,16 @@ from exactk.report.numbers import short
 from exactk.report.page.phrases import (
     MEASURES,
     agreement,
-    because,
-    comma,
-    figure_of,
-    keeping,
+    constraint_note,
+    criterion_label,
+    format_score,
+    group_digits,
     percent_of,
     scoring_name,
 )
-from exactk.report.page.warnings import doubts
+from exactk.report.page.warnings import warnings_box
 
-__all__ = ["asked", "headline"]
+__all__ = ["settings_section", "summary_section"]
 
 Record = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ Record = Mapping[str, Any]
 LEAD_NAMES = 8
 
 
-def headline(record: Record) -> Markup:
+def summary_section(record: Record) -> Markup:
     """Return what a reader in a hurry should know."""
     choice, target = record["choice"], record["asked"]["target"]
     shown, left = choice["selected"][:LEAD_NAMES], len(choice["selected"]) - LEAD_NAMES
@@ -45,7 +45,7 @@ def headline(record: Record) -> Markup:
         f" {'explains' if len(choice['selected']) == 1 else 'explain'} "
         f"{percent_of(choice['explained'])} of the {measure} of ",
         label(target),
-        f" in {comma(record['asked']['n_rows'])} rows.",
+        f" in {group_digits(record['asked']['n_rows'])} rows.",
         class_="lead",
     )
     reasons = record["absent"].values()
@@ -57,7 +57,7 @@ def headline(record: Record) -> Markup:
             if any(why.startswith(begins) for why in reasons)
         )
     )
-    return join(lead, banner, _cards(record), _serious(record), doubts(record))
+    return join(lead, banner, _cards(record), _serious(record), warnings_box(record))
 
 
 def _cards(record: Record) -> Markup:
@@ -87,9 +87,9 @@ def _score_card(record: Record) -> tuple[str, object]:
     score = record["score"]
     if score is None:
         return _missing(record, "score")
-    name, without = scoring_name(score["scoring"]), figure_of(score["baseline"])
+    name, without = scoring_name(score["scoring"]), format_score(score["baseline"])
     return (
-        f"{figure_of(score['honest'])} ± {figure_of(score['standard_error'])}",
+        f"{format_score(score['honest'])} ± {format_score(score['standard_error'])}",
         join(label(name), f", features chosen anew within each fold; {without} without any "
              f"feature"),
     )  # fmt: skip
@@ -119,7 +119,7 @@ def _proof_card(record: Record) -> tuple[str, object]:
     if certificate["better"]:
         return "not the best", "another set of this size has a lower objective"
     if certificate["proven"]:
-        kept = keeping(certificate)
+        kept = constraint_note(certificate)
         return "proven", f"no other set of this size{kept} has a lower objective"
     if certificate["lower"] <= 0:
         return "open", "no bound was found: there may be a better set"
@@ -132,15 +132,15 @@ def _serious(record: Record) -> Markup:
     return join(*(tag("p", label(one["text"]), class_="banner warning") for one in found))
 
 
-def asked(record: Record) -> Markup:
+def settings_section(record: Record) -> Markup:
     """Return the question: table, target, size, method and rules."""
     about = record["asked"]
     choice = record["choice"]
     facts = [
         ("table", about["table"]),
         ("target", f"{about['target']} ({about['task']})"),
-        ("rows", comma(about["n_rows"]) + (", weighted" if about["weighted"] else "")),
-        ("features", comma(about["n_features"])),
+        ("rows", group_digits(about["n_rows"]) + (", weighted" if about["weighted"] else "")),
+        ("features", group_digits(about["n_features"])),
         ("classes", _classes(about["classes"])),
         ("how many", _size(record)),
         ("minimised", _objective(about)),
@@ -172,7 +172,7 @@ def _size(record: Record) -> str:
     }
     return (
         f"{record['choice']['k']}, chosen among 1 to {found['rows'][-1]['k']}: "
-        f"{rules.get(found['rule'], found['rule'])} by {because(found['criterion'])}"
+        f"{rules.get(found['rule'], found['rule'])} by {criterion_label(found['criterion'])}"
     )
 
 

@@ -21,12 +21,12 @@ from exactk.report.numbers import (
 )
 from exactk.report.page.phrases import (
     POOR,
-    figure_of,
+    format_score,
     least_error,
     scoring_name,
 )
 
-__all__ = ["doubts"]
+__all__ = ["warnings_box"]
 
 Record = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ Record = Mapping[str, Any]
 BY_CHANCE = 0.05
 
 
-def doubts(record: Record) -> Markup:
+def warnings_box(record: Record) -> Markup:
     """Return what a reader in a hurry would not find in the tables; nothing where all is well."""
     found = [*_rivals(record), *_chance(record), *_unstable(record), *_other_size(record)]
     if not found:
@@ -56,7 +56,7 @@ def _rivals(record: Record) -> Iterator[Markup]:
         yield join(
             label(row["method"]),
             f" chooses {plural(found['k'], 'feature')} that do better on rows held out: "
-            f"{signed(figure_of(gap))} ± {figure_of(error)} ",
+            f"{signed(format_score(gap))} ± {format_score(error)} ",
             label(scoring_name(found["scoring"])),
             *((" (", label(row["note"]), ")") if row["note"] else ()),
             ".",

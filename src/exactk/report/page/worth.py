@@ -21,9 +21,9 @@ from exactk.report.numbers import (
 from exactk.report.page.dots import Dot, dot_plot
 from exactk.report.page.maps import heat_map
 from exactk.report.page.phrases import (
-    absent,
     agreement,
-    figure_of,
+    format_score,
+    missing_part,
     names_of,
     percent_of,
     same_search,
@@ -36,7 +36,7 @@ from exactk.report.tables import (
     table,
 )
 
-__all__ = ["stability", "worth"]
+__all__ = ["scores_section", "stability_section"]
 
 Record = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ LEAST_SHUFFLES = 19
 MOST_NAMES = 30
 
 
-def worth(record: Record) -> Markup:
+def scores_section(record: Record) -> Markup:
     """Return the honest score beside the naive one, and the comparison."""
     return join(_score(record), _comparison(record))
 
@@ -54,7 +54,7 @@ def worth(record: Record) -> Markup:
 def _score(record: Record) -> Markup:
     score = record["score"]
     if score is None:
-        return absent(record, "score", "The score on rows held out")
+        return missing_part(record, "score", "The score on rows held out")
     name = scoring_name(score["scoring"])
     how = (
         "the number of features and the features are chosen"
@@ -64,17 +64,17 @@ def _score(record: Record) -> Markup:
     lines = [
         (
             "chosen within each fold",
-            f"{figure_of(score['honest'])} ± {figure_of(score['standard_error'])}",
+            f"{format_score(score['honest'])} ± {format_score(score['standard_error'])}",
             f"In each of {len(score['folds'])} folds {how} on the training rows alone, and "
             f"{score['estimator']} is scored on the others. This is what to expect of new rows.",
         ),
         (
             "chosen on all rows",
-            figure_of(score["naive"]),
+            format_score(score["naive"]),
             "The same folds with the features of this page, which have seen the rows held out"
             + (": too good by the difference." if _flatters(score) else "."),
         ),
-        ("without features", figure_of(score["baseline"]), "The commonest class, or the mean."),
+        ("without features", format_score(score["baseline"]), "The commonest class, or the mean."),
     ]
     body = [
         tag("tr", tag("th", what, scope="row"), cell(figure), tag("td", words, class_="reason"))
@@ -115,17 +115,17 @@ def _comparison(record: Record) -> Markup:
     found = record["comparison"]
     title = tag("h3", "Beside the usual alternatives")
     if found is None:
-        return join(title, absent(record, "comparison", "The comparison"))
+        return join(title, missing_part(record, "comparison", "The comparison"))
     name = scoring_name(found["scoring"])
     rows = found["methods"]
-    about = "; ".join(f"{row['method']}: {figure_of(finite(row['mean']))}" for row in rows)
+    about = "; ".join(f"{row['method']}: {format_score(finite(row['mean']))}" for row in rows)
     dots = [
         Dot(
             row["method"],
             finite(row["mean"]),
             finite(row["standard_error"]),
-            f"{row['method']}\n{name} {figure_of(finite(row['mean']))} ± "
-            f"{figure_of(finite(row['standard_error']))}",
+            f"{row['method']}\n{name} {format_score(finite(row['mean']))} ± "
+            f"{format_score(finite(row['standard_error']))}",
             slot=i,
         )
         for i, row in enumerate(rows)
@@ -133,16 +133,16 @@ def _comparison(record: Record) -> Markup:
     picture = dot_plot(
         dots, f"{name} of each method on rows held out", about, name,
         reference=finite(found["baseline"]),
-        reference_tip=f"without features: {figure_of(finite(found['baseline']))}",
+        reference_tip=f"without features: {format_score(finite(found['baseline']))}",
     )  # fmt: skip
     most = finite(found["all_features"])
-    whole = "" if most is None else f", with all of them {figure_of(most)}"
+    whole = "" if most is None else f", with all of them {format_score(most)}"
     of_all = "" if record["asked"]["k"] else ", the number that all rows chose"
     note = (
         f"{plural(found['k'], 'feature')} each{of_all}, chosen within each of {found['n_folds']} "
         f"folds; "
         f"whisker: ± one standard error. Without any feature it would be "
-        f"{figure_of(finite(found['baseline']))}{whole}."
+        f"{format_score(finite(found['baseline']))}{whole}."
     )
     return join(
         title,
@@ -169,12 +169,14 @@ def _methods(found: Record, name: str) -> Markup:
         spread = finite(row["difference_error"])
         apart = DASH
         if gap is not None:
-            apart = signed(figure_of(gap)) + ("" if spread is None else f" ± {figure_of(spread)}")
+            apart = signed(format_score(gap)) + (
+                "" if spread is None else f" ± {format_score(spread)}"
+            )
         body.append(
             tag(
                 "tr",
                 tag("th", label(row["method"]), _note(row["note"]), scope="row"),
-                cell(f"{figure_of(mean)} ± {figure_of(error)}", mean),
+                cell(f"{format_score(mean)} ± {format_score(error)}", mean),
                 cell(apart, gap),
                 cell(share_of(finite(row["excess"])), finite(row["excess"])),
                 cell(short(finite(row["stability"]), 2), finite(row["stability"])),
@@ -212,12 +214,12 @@ def _note(note: str | None) -> Markup:
     return tag("small", " ", label(note)) if note else Markup()
 
 
-def stability(record: Record) -> Markup:
+def stability_section(record: Record) -> Markup:
     """Return how often features are chosen on halves of the rows, at every size."""
     found, mapped = record["stability"], record["frequencies"]
     parts = []
     if found is None:
-        parts.append(absent(record, "stability", "How often features are chosen on halves"))
+        parts.append(missing_part(record, "stability", "How often features are chosen on halves"))
     else:
         low, high = found["interval"]
         parts.append(
@@ -240,7 +242,7 @@ def stability(record: Record) -> Markup:
         if found["message"]:
             parts.append(tag("p", label(found["message"]), ".", class_="caption"))
     if mapped is None:
-        parts.append(absent(record, "frequencies", "The map of frequencies over sizes"))
+        parts.append(missing_part(record, "frequencies", "The map of frequencies over sizes"))
     else:
         parts.append(_map(record, mapped))
     return join(*parts)

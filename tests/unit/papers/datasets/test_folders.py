@@ -17,7 +17,7 @@ from exactk.papers.datasets import (
     load,
     names,
 )
-from exactk.papers.datasets.folders import own_files
+from exactk.papers.datasets.folders import local_files
 from tests.support import says
 
 
@@ -121,7 +121,7 @@ def test_names_of_ones_own_files(elsewhere, monkeypatch, tmp_path):
     for file in ("Flowers.npz", "late.parquet"):
         touch(b / file)
     touch(elsewhere / "kept.mat")
-    found = own_files()
+    found = local_files()
     assert list(found) == ["Cells", "flowers", "kept", "late", "twice", "v1.2"]
     for name, path in found.items():
         assert find(name) == path

@@ -8,13 +8,13 @@ from scipy import sparse
 from scipy.io import savemat
 
 from exactk.papers.datasets import load, local
-from exactk.papers.datasets.local import own_sets
+from exactk.papers.datasets.local import local_datasets
 
 X = np.random.default_rng(0).standard_normal((12, 5))
 
 
 def outline(folder):
-    (found,) = own_sets(folder)
+    (found,) = local_datasets(folder)
     return found.n, found.d, found.task, found.classes
 
 
@@ -65,6 +65,6 @@ def test_a_large_npz_still_has_its_shape(tmp_path, monkeypatch):
 @pytest.mark.parametrize("file", ["a.npz", "a.mat", "a.csv", "a.parquet", "a.tsv.gz"])
 def test_a_damaged_file_is_listed_with_nothing_known(file, tmp_path):
     (tmp_path / file).write_bytes(b"<html>")
-    (found,) = own_sets(tmp_path)
+    (found,) = local_datasets(tmp_path)
     assert (found.name, found.path) == ("a", tmp_path / file)
     assert outline(tmp_path) == (None, None, None, None)

@@ -9,8 +9,8 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from exactk.papers.deep.cae import (
+    assign_unique,
     concrete,
-    distinct,
     gumbel,
     temperature,
 )
@@ -85,7 +85,7 @@ def test_nodes_that_agree_get_columns_of_their_own(seed: int, crowd: int) -> Non
     k, m = int(rng.integers(1, 7)), int(rng.integers(7, 40))
     # All nodes want the same few columns.
     logits = rng.standard_normal((k, m)) + 5.0 * (np.arange(m) < crowd)
-    found, largest = distinct(logits, softmax(logits, axis=1))
+    found, largest = assign_unique(logits, softmax(logits, axis=1))
     assert found.tolist() == greedily(log_softmax(logits, axis=1))
     assert len(set(found.tolist())) == k
     np.testing.assert_allclose(largest, softmax(logits, axis=1).max(axis=1))
@@ -93,7 +93,7 @@ def test_nodes_that_agree_get_columns_of_their_own(seed: int, crowd: int) -> Non
 
 def test_columns_whose_probability_is_too_small_for_a_number_are_told_apart() -> None:
     logits = np.array([[5000.0, 0.0, 2.0, 1.0], [4000.0, 9.0, 7.0, 8.0], [6000.0, 3.0, 1.0, 2.0]])
-    found, largest = distinct(logits, softmax(logits, axis=1))
+    found, largest = assign_unique(logits, softmax(logits, axis=1))
     assert largest.tolist() == [1.0, 1.0, 1.0]
     # The first node of equals has its wish; the second is then 3991 away from its next column.
     assert found.tolist() == [0, 1, 3]
@@ -101,4 +101,4 @@ def test_columns_whose_probability_is_too_small_for_a_number_are_told_apart() ->
 
 def test_as_many_nodes_as_columns_take_all() -> None:
     same = np.tile([0.7, 0.2, 0.1], (3, 1))
-    assert distinct(np.log(same), same)[0].tolist() == [0, 1, 2]
+    assert assign_unique(np.log(same), same)[0].tolist() == [0, 1, 2]

@@ -15,10 +15,10 @@ from exactk.papers.deep.training import (
     Adam,
     DeepTable,
     Target,
-    bend,
     deep_table,
     row_batches,
     start_bias,
+    tanh_,
     tensor,
 )
 from tests.oracles.brute import make_classes, make_numbers
@@ -83,7 +83,7 @@ def test_each_array_has_its_rate() -> None:
 
 def test_bend_is_tanh() -> None:
     x = np.linspace(-40.0, 40.0, 4001)
-    np.testing.assert_allclose(bend(tensor(x)).numpy(), np.tanh(x), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(tanh_(tensor(x)).numpy(), np.tanh(x), rtol=0, atol=1e-15)
 
 
 def test_the_losses_are_those_of_scikit_learn() -> None:

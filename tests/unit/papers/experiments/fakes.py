@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from exactk.papers.experiments.pool import within
+from exactk.papers.experiments.pool import time_limit
 
 
 def square(x: float) -> float:
@@ -40,10 +40,10 @@ def act(what: str) -> Any:
         while True:
             pass
     if what == "hang within":
-        with within(0.3):
+        with time_limit(0.3):
             time.sleep(120)
     if what == "late but outside":
-        with within(0.2):
+        with time_limit(0.2):
             pass
         time.sleep(0.4)
     return what

@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from exactk.papers.experiments import linear_svm
 from exactk.papers.experiments.linear_svm import (
-    fit_machine,
+    fit_svm,
     hinge_objective,
     interior_point,
 )
@@ -52,11 +52,11 @@ def test_equal_and_dependent_columns_are_no_obstacle() -> None:
     assert twice @ other[0] + other[1] == pytest.approx(Z @ one[0] + one[1], abs=1e-3)
 
 
-def machines(C: float, tol: float) -> tuple[linear_svm.LinearMachine, SVC, np.ndarray]:
+def machines(C: float, tol: float) -> tuple[linear_svm.LinearSVM, SVC, np.ndarray]:
     X, y = load_digits(return_X_y=True)
     Z = X[:, 18:26] / 8.0 - 1.0
     model = SVC(kernel="linear", C=C, tol=tol).fit(Z[:500], y[:500])
-    return fit_machine(Z[:500], y[:500], C), model, Z[500:]
+    return fit_svm(Z[:500], y[:500], C), model, Z[500:]
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0])
@@ -83,7 +83,7 @@ def test_two_classes_and_the_side_they_are_on() -> None:
     codes = (y > 0).astype(np.intp)
     for C in (1.0, 50.0):
         model = SVC(kernel="linear", C=C).fit(Z, codes)
-        assert np.array_equal(fit_machine(Z, codes, C).predict(Z), model.predict(Z))
+        assert np.array_equal(fit_svm(Z, codes, C).predict(Z), model.predict(Z))
 
 
 def test_libsvm_finishes_what_the_other_method_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,4 +92,4 @@ def test_libsvm_finishes_what_the_other_method_cannot(monkeypatch: pytest.Monkey
     Z, y = overlapping(60, 3, 5)
     codes = (y > 0).astype(np.intp)
     model = SVC(kernel="linear", C=10.0).fit(Z, codes)
-    assert fit_machine(Z, codes, 10.0).coef == pytest.approx(-model.coef_)
+    assert fit_svm(Z, codes, 10.0).coef == pytest.approx(-model.coef_)

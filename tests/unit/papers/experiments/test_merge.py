@@ -5,8 +5,8 @@ from __future__ import annotations
 from exactk.papers.experiments.cells import cells
 from exactk.papers.experiments.merge import (
     gather,
-    joined,
     latest,
+    merge_records,
     setup_of,
 )
 from exactk.papers.experiments.recipe import Recipe
@@ -71,7 +71,7 @@ def test_a_method_that_is_run_later_joins():
         "datasets": ["wine"], "sizes": [5], "repeats": 9, "title": "new",
         "methods": [{"label": "B"}, {"label": "A", "options": {"x": 1}}],
     }  # fmt: skip
-    both = joined(first, second)
+    both = merge_records(first, second)
     assert both["definition"] == {
         "title": "new",
         "datasets": ["iris", "wine"],
@@ -81,7 +81,7 @@ def test_a_method_that_is_run_later_joins():
     }
     assert both["setups"] == {"A": "3", "B": "2"}
     assert both["checksums"] == {"iris": "c", "wine": "d"}
-    assert joined(None, first) == first
+    assert merge_records(None, first) == first
 
 
 def test_stores_are_read_together(tmp_path):

@@ -15,8 +15,8 @@ from exactk.papers.experiments.cells import (
 )
 from exactk.papers.experiments.reading import read_recipe
 from exactk.papers.experiments.recipe import (
+    MethodSpec,
     Recipe,
-    Variant,
     method_class,
 )
 from tests.support import says
@@ -182,11 +182,11 @@ def test_seeds_differ_by_data_set_and_repeat() -> None:
 
 
 def test_who_shares_sizes() -> None:
-    assert shares_sizes(Variant("a", "fisher"))
-    assert shares_sizes(Variant("a", "all"))
-    assert shares_sizes(Variant("a", "nmapg", path=True))
-    assert not shares_sizes(Variant("a", "nmapg"))
-    assert not shares_sizes(Variant("a", "greedy", ridge="cv"))
+    assert shares_sizes(MethodSpec("a", "fisher"))
+    assert shares_sizes(MethodSpec("a", "all"))
+    assert shares_sizes(MethodSpec("a", "nmapg", path=True))
+    assert not shares_sizes(MethodSpec("a", "nmapg"))
+    assert not shares_sizes(MethodSpec("a", "greedy", ridge="cv"))
 
 
 def test_a_class_by_its_place() -> None:

@@ -66,7 +66,7 @@ def test_names_are_unique_and_every_table_and_figure_has_one_recipe() -> None:
     shown: dict[str, list[str]] = {}
     for name in recipe_names():
         recipe = read_recipe(name)
-        shown.setdefault(recipe.paper, []).extend(recipe.shows)
+        shown.setdefault(recipe.paper, []).extend(recipe.reproduces)
     assert shown.pop("exactk") == []
     assert {paper: sorted(what) for paper, what in shown.items()} == {
         paper: sorted(what) for paper, what in ASKED.items()
@@ -77,7 +77,7 @@ def test_names_are_unique_and_every_table_and_figure_has_one_recipe() -> None:
 def test_a_table_or_figure_is_found_by_its_name(paper: str, what: str) -> None:
     recipe = read_recipe(f"{paper}-{what.replace(' ', '')}")
     assert recipe.paper == paper
-    assert what in recipe.shows
+    assert what in recipe.reproduces
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -153,7 +153,7 @@ def test_views_show_what_is_measured(file: str) -> None:
         if view.x not in ("k", "iteration"):
             having = [v.label for v in recipe.methods if view.x in v.options]
             assert len(having) > 2
-    asked = {f"{word.capitalize()} " for shown in recipe.shows for word in shown.split()[:1]}
+    asked = {f"{word.capitalize()} " for shown in recipe.reproduces for word in shown.split()[:1]}
     titles = " ".join(view.title for view in recipe.views)
     assert all(word in titles for word in asked)
 

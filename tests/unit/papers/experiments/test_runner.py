@@ -16,7 +16,7 @@ from exactk.papers.experiments.merge import latest
 from exactk.papers.experiments.pool import Outcome
 from exactk.papers.experiments.recipe import Recipe
 from exactk.papers.experiments.runner import (
-    Facts,
+    DatasetInfo,
     hard_limit,
     plan,
     run,
@@ -85,7 +85,7 @@ class Here:
 def fake(monkeypatch):
     """Measure nothing: a label says what happens, and data sets are but names."""
     monkeypatch.setattr(runner, "MEASURE", FAKE)
-    facts = {name: Facts(10, 4, 3, f"sum of {name}") for name in ("wine", "iris")}
+    facts = {name: DatasetInfo(10, 4, 3, f"sum of {name}") for name in ("wine", "iris")}
 
     def data(names):
         absent = {name: f"exactk datasets fetch {name}" for name in names if name not in facts}
@@ -173,7 +173,7 @@ def test_other_data_seeds_and_parameters_are_other_cells(here, tmp_path):
     assert run(small, store).done == 2
     assert run(small, store).done == 0
     assert run(small, store, seed=1).done == 2
-    here["wine"] = Facts(10, 4, 3, "another table of this name")
+    here["wine"] = DatasetInfo(10, 4, 3, "another table of this name")
     assert run(small, store).done == 1
     methods[0]["options"] = {"lam": 2.0}
     changed = recipe(methods=methods, repeats=1, sizes=[2])

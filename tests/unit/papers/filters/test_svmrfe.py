@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 from exactk import Problem, Status, solve
 from exactk.papers.filters.svmrfe import (
     SVMRFE,
-    machine,
+    fit_squared_hinge,
     make_system,
 )
 from exactk.utils.monitor import Monitor, Progress
@@ -32,11 +32,11 @@ def test_machines_are_those_of_liblinear(shape: tuple[int, int, int], C: float) 
     model = LinearSVC(C=C, dual=False, tol=1e-10, max_iter=100_000).fit(X, y, w)
     signs = [np.where(y == c, 1.0, -1.0) for c in (range(shape[2]) if shape[2] > 2 else [1])]
     system = make_system(X, C * w)
-    found = np.array([machine(system, s)[0] for s in signs])
+    found = np.array([fit_squared_hinge(system, s)[0] for s in signs])
     np.testing.assert_allclose(found, model.coef_, atol=1e-5 * np.abs(found).max())
     # Wherever it begins it ends at the same machine.
     for begin in (np.arange(3), np.arange(len(y) // 2)):
-        again = np.array([machine(system, s, begin)[0] for s in signs])
+        again = np.array([fit_squared_hinge(system, s, begin)[0] for s in signs])
         np.testing.assert_allclose(again, found, atol=1e-9 * np.abs(found).max())
 
 
@@ -47,7 +47,7 @@ def test_the_gradient_vanishes(shape: tuple[int, int], C: float) -> None:
     # A constant column takes the place of the intercept, which has none of its own then.
     X = np.column_stack([X - X.mean(axis=0), np.ones(len(X))])
     s = np.where(y == 1, 1.0, -1.0)
-    w, lost = machine(make_system(X, np.full(len(s), C)), s)
+    w, lost = fit_squared_hinge(make_system(X, np.full(len(s), C)), s)
     assert lost.tolist() == np.flatnonzero(s * (X @ w + w[-1]) < 1.0).tolist()
     # The machine's own b equals w of the column of ones, by symmetry.
     loss = np.maximum(0.0, 1.0 - s * (X @ w + w[-1]))

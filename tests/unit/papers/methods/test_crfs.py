@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from exactk import Problem, Result, Status, solve
-from exactk.papers.methods.irls import SparseRows
+from exactk.papers.methods.irls import ActiveSet
 from tests.oracles.brute import Reference, make_classes, make_numbers
 
 # An end at the iteration limit is an end like others here.
@@ -26,16 +26,16 @@ def run(X: Any, y: Any, k: int = 3, weights: Any = None, **options: Any) -> Resu
 def every_w(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Every W of a run to come: the method itself returns columns only."""
     seen: list[Any] = []
-    plain = SparseRows.solve
+    plain = ActiveSet.solve
 
-    def watched(self: SparseRows, Y: Any, lam: float, *rest: Any, **named: Any) -> Any:
+    def watched(self: ActiveSet, Y: Any, lam: float, *rest: Any, **named: Any) -> Any:
         W = plain(self, Y, lam, *rest, **named)
         rows = len(seen[0]) if seen else self.X.shape[1]
         seen.append(np.zeros((rows, Y.shape[1])))
         seen[-1][self.alive] = W
         return W
 
-    monkeypatch.setattr(SparseRows, "solve", watched)
+    monkeypatch.setattr(ActiveSet, "solve", watched)
     return seen
 
 

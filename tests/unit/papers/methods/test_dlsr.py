@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from exactk import Problem, Result, Status, solve
-from exactk.papers.methods.irls import SparseRows
+from exactk.papers.methods.irls import ActiveSet
 from tests.oracles.brute import Reference, make_classes, one_hot
 
 # An end at the iteration limit is an end like others here.
@@ -27,15 +27,15 @@ def run(X: Any, y: Any, k: int = 3, weights: Any = None, **options: Any) -> Resu
 def last_w(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Where the last W of a run will be found: the method itself returns columns only."""
     seen: dict[str, Any] = {}
-    plain = SparseRows.solve
+    plain = ActiveSet.solve
 
-    def watched(self: SparseRows, Y: Any, lam: float, *rest: Any, **named: Any) -> Any:
+    def watched(self: ActiveSet, Y: Any, lam: float, *rest: Any, **named: Any) -> Any:
         W = plain(self, Y, lam, *rest, **named)
         seen["W"] = np.zeros((seen.setdefault("m", self.X.shape[1]), Y.shape[1]))
         seen["W"][self.alive] = W
         return W
 
-    monkeypatch.setattr(SparseRows, "solve", watched)
+    monkeypatch.setattr(ActiveSet, "solve", watched)
     return seen
 
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from exactk import Problem, Result, Status, solve
 from exactk.papers.methods import neighbours
-from exactk.papers.methods.neighbours import MovingRows
+from exactk.papers.methods.neighbours import NeighbourLists
 from exactk.papers.methods.slap import (
     SLAP,
     _Graph,
@@ -47,11 +47,11 @@ def next_step(table: _Table, W: Array, alpha: float, gamma: float, m: int) -> Ar
     return table.project(graph, 2 / gamma * np.linalg.norm(W, axis=1), m)
 
 
-def make_class(P: Array, weights: Array) -> MovingRows:
-    return MovingRows(P, weights.astype(float), 2**30)
+def make_class(P: Array, weights: Array) -> NeighbourLists:
+    return NeighbourLists(P, weights.astype(float), 2**30)
 
 
-def similarities(near: MovingRows, alpha: float) -> Array:
+def similarities(near: NeighbourLists, alpha: float) -> Array:
     """The matrix t, with that of a row to its copies on the diagonal."""
     n = len(near.weights)
     i, j, s, _ = near.similar(alpha)

@@ -12,8 +12,8 @@ from exactk import Problem
 from exactk.papers.methods.standard_table import (
     column_unit,
     standard_table,
-    start_matrix,
     target_unit,
+    validate_init,
 )
 from tests.oracles.brute import make_classes, make_numbers, one_hot
 from tests.support import says
@@ -243,7 +243,7 @@ def problem() -> Problem:
 
 def test_a_given_start_is_cut_to_the_candidates(problem: Problem) -> None:
     W = np.random.default_rng(0).standard_normal((6, 3))
-    found = start_matrix(W, problem)
+    found = validate_init(W, problem)
     np.testing.assert_array_equal(found, W[1:5])
     assert found.flags.c_contiguous
     found[:] = 0.0
@@ -253,11 +253,11 @@ def test_a_given_start_is_cut_to_the_candidates(problem: Problem) -> None:
 def test_constant_columns_of_a_given_start_do_not_count(problem: Problem) -> None:
     W = np.zeros((6, 3))
     W[0], W[5] = 1e6, -1e6
-    np.testing.assert_array_equal(start_matrix(W, problem), np.zeros((4, 3)))
+    np.testing.assert_array_equal(validate_init(W, problem), np.zeros((4, 3)))
 
 
 def test_lists_and_integers_are_matrices(problem: Problem) -> None:
-    found = start_matrix([[1, 2, 3]] * 6, problem)
+    found = validate_init([[1, 2, 3]] * 6, problem)
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, [[1.0, 2.0, 3.0]] * 4)
 
@@ -266,7 +266,7 @@ def test_lists_and_integers_are_matrices(problem: Problem) -> None:
 def test_a_start_of_another_shape_is_refused(problem: Problem, shape: tuple[int, ...]) -> None:
     with says("init must be a matrix of shape (6, 3)", "a row for each column of X",
               "a column for each output", f"not of shape {shape}"):  # fmt: skip
-        start_matrix(np.zeros(shape), problem)
+        validate_init(np.zeros(shape), problem)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -274,7 +274,7 @@ def test_a_start_that_is_not_finite_is_refused(problem: Problem, bad: float) -> 
     W = np.zeros((6, 3))
     W[5, 1] = bad
     with says("init has NaN or infinite entries"):
-        start_matrix(W, problem)
+        validate_init(W, problem)
 
 
 NO_MATRICES = {
@@ -292,4 +292,4 @@ NO_MATRICES = {
 @pytest.mark.parametrize("kind", list(NO_MATRICES))
 def test_what_is_no_matrix_of_numbers_is_refused(problem: Problem, kind: str) -> None:
     with says("init must be a matrix of numbers of shape (6, 3)"):
-        start_matrix(NO_MATRICES[kind], problem)
+        validate_init(NO_MATRICES[kind], problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from exactk.papers.experiments.classifiers import CLASSIFIERS
-from exactk.papers.experiments.page.figures.panels import Sheet, gap
+from exactk.papers.experiments.page.figures.panels import FigureContext, gap
 from exactk.papers.experiments.page.tables import name_cell
 from exactk.papers.experiments.page.words import higher_is_better, name_of
 from exactk.papers.experiments.summary import Comparison
@@ -28,10 +28,10 @@ from exactk.report.tables import (
     table,
 )
 
-__all__ = ["comparison"]
+__all__ = ["comparison_table"]
 
 
-def comparison(sheet: Sheet, measure: str) -> Markup:
+def comparison_table(sheet: FigureContext, measure: str) -> Markup:
     """Return what the paper prints beside what was measured, in the units of the paper."""
     # Methods that were not run stand beside the others in the table of means.
     found = [
@@ -66,7 +66,7 @@ def comparison(sheet: Sheet, measure: str) -> Markup:
     return table(rows, heads, caption=caption, kind="compare", name=name)
 
 
-def _compared(sheet: Sheet, one: Comparison) -> Markup:
+def _compared(sheet: FigureContext, one: Comparison) -> Markup:
     write = percent if one.measure in CLASSIFIERS else short
     found = sheet.study.summary(one.dataset, one.method, one.k, one.measure)
     sd = 0.0 if found and found.sd == 0 else one.measured_sd

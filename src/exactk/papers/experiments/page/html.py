@@ -10,7 +10,7 @@ from typing import Any
 from exactk._version import __version__
 from exactk.papers.experiments.page.arrange import studies
 from exactk.papers.experiments.page.provenance import origin
-from exactk.papers.experiments.page.register import Register
+from exactk.papers.experiments.page.register import StyleRegister
 from exactk.papers.experiments.page.sections import section
 from exactk.papers.experiments.page.study import Study
 from exactk.report.document import document, write_document
@@ -57,7 +57,7 @@ def page(records: Iterable[Mapping[str, Any]], *, title: str = TITLE) -> str:
     (True, False)
     """
     found = studies(records)
-    register = Register.of(found)
+    register = StyleRegister.style_index(found)
     anchors = _anchors(found)
     main = [section(study, register, anchors[study.name]) for study in found]
     return document(
@@ -110,7 +110,7 @@ def _anchors(found: Iterable[Study]) -> dict[str, str]:
 
 def _count(found: list[Study]) -> Markup:
     cells = sum(len(study.cells) for study in found)
-    troubles = sum(len(study.troubles) for study in found)
+    troubles = sum(len(study.failures) for study in found)
     words = f"{plural(len(found), 'recipe')}, {plural(cells, 'cell')} run"
     if cells:
         words += f", {troubles} of them did not finish" if troubles else ", all of them finished"

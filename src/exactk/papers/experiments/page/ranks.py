@@ -14,7 +14,7 @@ from exactk.papers.experiments.page.study import Study
 from exactk.papers.experiments.page.words import higher_is_better
 from exactk.types import Floats
 
-__all__ = ["Ranking", "critical_difference", "friedman", "ranking", "ties"]
+__all__ = ["MethodRanking", "critical_difference", "friedman", "ranking", "ties"]
 
 
 ALPHA = 0.05
@@ -23,7 +23,7 @@ DIGITS = 9
 
 
 @dataclass(frozen=True)
-class Ranking:
+class MethodRanking:
     """Methods of a study by mean rank.
 
     Attributes
@@ -113,13 +113,13 @@ def ties(ranks: Sequence[float], critical: float) -> list[tuple[int, int]]:
     return found
 
 
-def ranking(study: Study, measures: Sequence[str]) -> Ranking | None:
+def ranking(study: Study, measures: Sequence[str]) -> MethodRanking | None:
     """Rank the methods of a study at each data set, k and measure; None without any number.
 
     A method without a number shares the last ranks of that place. Ranks are averaged within a data
     set first: its sizes and classifiers are no independent trials.
     """
-    methods = study.rivals
+    methods = study.selection_methods
     places = [
         (dataset, k, measure)
         for dataset in study.datasets
@@ -142,7 +142,7 @@ def ranking(study: Study, measures: Sequence[str]) -> Ranking | None:
             if np.isnan(row[j])]
         for j in order
     }  # fmt: skip
-    return Ranking(
+    return MethodRanking(
         methods=[methods[j] for j in order],
         ranks=[float(mean[j]) for j in order],
         blocks=len(blocks),
@@ -160,7 +160,7 @@ def ranking(study: Study, measures: Sequence[str]) -> Ranking | None:
 def _row(study: Study, dataset: str, k: int, measure: str) -> list[float]:
     """Values at one place, turned so that higher is better."""
     sign = -1.0 if higher_is_better(measure) is False else 1.0
-    found = [study.summary(dataset, method, k, measure) for method in study.rivals]
+    found = [study.summary(dataset, method, k, measure) for method in study.selection_methods]
     return [sign * one.mean if one else float("nan") for one in found]
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from exactk.papers.experiments.page.study import Study
 
 __all__ = [
-    "Register",
+    "StyleRegister",
 ]
 
 
 @dataclass(frozen=True)
-class Register:
+class StyleRegister:
     """A style for each method.
 
     A method keeps its style from recipe to recipe, unless two that meet would look the same.
@@ -27,7 +27,7 @@ class Register:
     slots: dict[tuple[str, str], int]
 
     @classmethod
-    def of(cls, all_studies: Sequence[Study]) -> Register:
+    def style_index(cls, all_studies: Sequence[Study]) -> StyleRegister:
         """Give out styles in the order of first appearance."""
         usual: dict[str, int] = {}
         slots: dict[tuple[str, str], int] = {}

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from exactk.papers.experiments.page import tables
-from exactk.papers.experiments.page.compared import comparison
+from exactk.papers.experiments.page.compared import comparison_table
 from exactk.papers.experiments.page.figures.bars import bars
 from exactk.papers.experiments.page.figures.curve import against_parameter, curves
 from exactk.papers.experiments.page.figures.diagram import diagram
-from exactk.papers.experiments.page.figures.panels import Sheet
+from exactk.papers.experiments.page.figures.panels import FigureContext
 from exactk.papers.experiments.page.figures.profile import profiles
 from exactk.papers.experiments.page.figures.trace import traces
 from exactk.papers.experiments.page.ranks import ranking
-from exactk.papers.experiments.page.register import Register
-from exactk.papers.experiments.page.study import Study, View
+from exactk.papers.experiments.page.register import StyleRegister
+from exactk.papers.experiments.page.study import FigureView, Study
 from exactk.papers.experiments.page.words import PAPERS
 from exactk.report.markup import (
     Markup,
@@ -35,16 +35,18 @@ SMALL = (
 )
 
 
-def section(study: Study, register: Register, anchor: str) -> Markup:
+def section(study: Study, register: StyleRegister, anchor: str) -> Markup:
     """Return the section of a recipe."""
-    parts = [_view(Sheet(study, view, register)) for view in study.views] if study.cells else []
+    parts = (
+        [_view(FigureContext(study, view, register)) for view in study.views] if study.cells else []
+    )
     compared = {
         measure for view in study.views if view.kind == "table" for measure in view.measures
     }
-    plain = Sheet(study, View("table", ()), register)
+    plain = FigureContext(study, FigureView("table", ()), register)
     # What a paper prints is compared also where no table was asked for.
     printed = dict.fromkeys(one.measure for one in study.comparisons)
-    parts += [comparison(plain, name) for name in printed if name not in compared]
+    parts += [comparison_table(plain, name) for name in printed if name not in compared]
     return tag(
         "section",
         tag("h2", label(study.title)),
@@ -132,16 +134,16 @@ def _sizes(sizes: list[int]) -> str:
 
 
 def _progress(study: Study) -> str:
-    done = len(study.cells) - len(study.troubles)
+    done = len(study.cells) - len(study.failures)
     ends: dict[str, int] = {}
-    for trouble in study.troubles:
+    for trouble in study.failures:
         ends[trouble.status] = ends.get(trouble.status, 0) + 1
     words = {"failed": "failed", "time_limit": "met the time limit"}
     rest = [f"{count} {words.get(status, status)}" for status, count in ends.items()]
     return ", ".join([f"{done} done", *rest])
 
 
-def _view(sheet: Sheet) -> Markup:
+def _view(sheet: FigureContext) -> Markup:
     view = sheet.view
     if view.kind == "ranks":
         body = _ranks(sheet)
@@ -161,12 +163,12 @@ def _view(sheet: Sheet) -> Markup:
     return tag("section", heading, body, class_=f"view {view.kind}")
 
 
-def _table(sheet: Sheet, measure: str) -> Markup:
+def _table(sheet: FigureContext, measure: str) -> Markup:
     caption = tag("p", sheet.view.caption, class_="caption") if sheet.view.caption else ""
-    return join(caption, comparison(sheet, measure), tables.measured(sheet, measure))
+    return join(caption, comparison_table(sheet, measure), tables.measured(sheet, measure))
 
 
-def _numbers(sheet: Sheet) -> Markup:
+def _numbers(sheet: FigureContext) -> Markup:
     """What a figure shows, as a table that is folded away."""
     study = sheet.study
     measures = [name for name in sheet.view.measures if name in study.measures]
@@ -181,7 +183,7 @@ def _numbers(sheet: Sheet) -> Markup:
     )
 
 
-def _ranks(sheet: Sheet) -> Markup:
+def _ranks(sheet: FigureContext) -> Markup:
     found = ranking(sheet.study, sheet.view.measures)
     if found is None:
         return tag("p", "No numbers to rank yet.", class_="empty")
@@ -208,7 +210,7 @@ def _ranks(sheet: Sheet) -> Markup:
         tag("div", diagram(sheet, found), class_="scroll", tabindex="0", role="region",
             aria_label="Diagram"),
         tag("p", note, " Ranks are among all methods; the filters only hide.", class_="caption"),
-        tables.standings(sheet, found),
+        tables.leaderboard(sheet, found),
     )  # fmt: skip
 
 
@@ -218,10 +220,13 @@ def _p_value(value: float | None) -> str:
     return "< 0.0001" if value < 1e-4 else f"= {short(value, 2)}"
 
 
-def _endings(sheet: Sheet) -> Markup:
-    failed = tables.troubles(sheet)
+def _endings(sheet: FigureContext) -> Markup:
+    failed = tables.failure_table(sheet)
     heading = tag("h3", "What did not finish") if failed else ""
     ends = tag(
-        "details", tag("summary", "How the solves ended"), tables.endings(sheet), class_="numbers"
+        "details",
+        tag("summary", "How the solves ended"),
+        tables.status_counts(sheet),
+        class_="numbers",
     )
     return join(heading, failed, ends)

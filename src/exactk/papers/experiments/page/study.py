@@ -19,7 +19,7 @@ from exactk.papers.experiments.summary import (
 )
 from exactk.report.numbers import finite, plural
 
-__all__ = ["Published", "Study", "Summary", "View"]
+__all__ = ["FigureView", "Published", "Study", "Summary"]
 
 Record = Mapping[str, Any]
 
@@ -68,7 +68,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class View:
+class FigureView:
     """A table or figure that the recipe asks for."""
 
     kind: str
@@ -151,7 +151,7 @@ class Study:
         return plural(count, "fold")
 
     @cached_property
-    def rivals(self) -> list[str]:
+    def selection_methods(self) -> list[str]:
         """The methods that select: all of `methods` but the baseline of all features."""
         entries = self.definition.get("methods") or ()
         whole = {str(e.get("label", "")) for e in entries if e.get("method") == ALL_FEATURES}
@@ -185,11 +185,11 @@ class Study:
         return [name for name in asked if name in self.measures]
 
     @cached_property
-    def views(self) -> list[View]:
+    def views(self) -> list[FigureView]:
         """What the recipe asks for; without a recipe, one table a measure."""
         asked = self.definition.get("views")
         if not asked:
-            return [View("table", (name,)) for name in self.measures]
+            return [FigureView("table", (name,)) for name in self.measures]
         return [_view(entry, self.classifiers or self.measures[:1]) for entry in asked]
 
     @cached_property
@@ -208,7 +208,7 @@ class Study:
         return {str(cell["method"]): str(cell.get("name", cell["method"])) for cell in self.cells}
 
     @cached_property
-    def troubles(self) -> list[Failure]:
+    def failures(self) -> list[Failure]:
         """Cells that failed or passed their time limit."""
         return failures(self.cells)
 
@@ -271,7 +271,7 @@ class Study:
     @cached_property
     def _troubles_of(self) -> dict[tuple[str, str], list[Failure]]:
         found: dict[tuple[str, str], list[Failure]] = {}
-        for trouble in self.troubles:
+        for trouble in self.failures:
             found.setdefault((trouble.dataset, trouble.method), []).append(trouble)
         return found
 
@@ -292,10 +292,10 @@ class Study:
         return sorted(int(k) for k in table if str(k).isdigit())
 
 
-def _view(entry: Mapping[str, Any], default: Sequence[str]) -> View:
+def _view(entry: Mapping[str, Any], default: Sequence[str]) -> FigureView:
     measure = entry.get("measure") or default
     measures = (measure,) if isinstance(measure, str) else tuple(str(name) for name in measure)
-    return View(
+    return FigureView(
         kind=str(entry.get("kind", "table")),
         measures=measures,
         title=str(entry.get("title") or ""),

@@ -8,11 +8,11 @@ from math import isclose
 
 from exactk.papers.experiments.classifiers import CLASSIFIERS
 from exactk.papers.experiments.page.figures.panels import (
-    Sheet,
+    FigureContext,
     gap,
     value_of,
 )
-from exactk.papers.experiments.page.ranks import Ranking
+from exactk.papers.experiments.page.ranks import MethodRanking
 from exactk.papers.experiments.page.study import Study, Summary
 from exactk.papers.experiments.page.words import (
     capital,
@@ -35,11 +35,11 @@ from exactk.report.numbers import (
 from exactk.report.tables import cell, head, table
 
 __all__ = [
-    "endings",
+    "failure_table",
+    "leaderboard",
     "measured",
     "name_cell",
-    "standings",
-    "troubles",
+    "status_counts",
 ]
 
 
@@ -51,12 +51,12 @@ NAMED_REPEATS = 8
 STABILITIES = ("jaccard", "nogueira")
 
 
-def name_cell(sheet: Sheet, method: str) -> Markup:
+def name_cell(sheet: FigureContext, method: str) -> Markup:
     """Return the first column: a method with its line."""
     return tag("th", sheet.key(method), label(method), scope="row")
 
 
-def measured(sheet: Sheet, measure: str) -> Markup:
+def measured(sheet: FigureContext, measure: str) -> Markup:
     """Return methods by data sets and sizes, the best of each column in bold."""
     study = sheet.study
     columns = [
@@ -79,7 +79,7 @@ def measured(sheet: Sheet, measure: str) -> Markup:
     )  # fmt: skip
 
 
-def _wide(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> Markup:
+def _wide(sheet: FigureContext, measure: str, columns: list[tuple[str, int]]) -> Markup:
     study = sheet.study
     several = len({k for _, k in columns}) > 1
     found = {
@@ -144,7 +144,7 @@ def _wide(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> Markup:
     )
 
 
-def _prints(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> list[Markup]:
+def _prints(sheet: FigureContext, measure: str, columns: list[tuple[str, int]]) -> list[Markup]:
     """Rows of what the paper prints of methods that were not run."""
     comparisons = [one for one in sheet.study.comparisons if one.measure == measure]
     methods = dict.fromkeys(one.method for one in comparisons)
@@ -165,7 +165,7 @@ def _prints(sheet: Sheet, measure: str, columns: list[tuple[str, int]]) -> list[
     return rows
 
 
-def _best(sheet: Sheet, measure: str, column: list[Summary | None]) -> float | None:
+def _best(sheet: FigureContext, measure: str, column: list[Summary | None]) -> float | None:
     better = higher_is_better(measure)
     values = [value_of(one, sheet.view.statistic) for one in column if one]
     # What a method itself minimises differs from method to method.
@@ -175,7 +175,7 @@ def _best(sheet: Sheet, measure: str, column: list[Summary | None]) -> float | N
 
 
 def _value(
-    sheet: Sheet,
+    sheet: FigureContext,
     method: str,
     column: tuple[str, int],
     found: Summary | None,
@@ -197,7 +197,7 @@ def _value(
     return cell(join(*parts), value)
 
 
-def standings(sheet: Sheet, found: Ranking) -> Markup:
+def leaderboard(sheet: FigureContext, found: MethodRanking) -> Markup:
     """Return the leaderboard; accuracies in per cent, as papers give them."""
     accuracies = all(measure in CLASSIFIERS for measure in sheet.view.measures)
     rows = []
@@ -232,10 +232,10 @@ def standings(sheet: Sheet, found: Ranking) -> Markup:
     return table(rows, heads, caption=caption, kind="standings", name="Leaderboard")
 
 
-def troubles(sheet: Sheet) -> Markup:
+def failure_table(sheet: FigureContext) -> Markup:
     """Return the cells that failed or passed their time limit, with their reasons."""
     groups: dict[tuple[str, str, tuple[int, ...], str, str], list[Failure]] = {}
-    for one in sheet.study.troubles:
+    for one in sheet.study.failures:
         place = (one.dataset, one.method, one.sizes, one.status, one.reason)
         groups.setdefault(place, []).append(one)
     if not groups:
@@ -259,7 +259,7 @@ def troubles(sheet: Sheet) -> Markup:
         head("data set", numeric=False), head("method", numeric=False), head("k"),
         head("end", numeric=False), head("repeats"), head("reason", numeric=False),
     )  # fmt: skip
-    caption = f"{plural(len(sheet.study.troubles), 'cell')} did not finish."
+    caption = f"{plural(len(sheet.study.failures), 'cell')} did not finish."
     return table(rows, heads, caption=caption, kind="troubles")
 
 
@@ -269,7 +269,7 @@ def _span(sizes: Sequence[int]) -> str:
     return str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]}{DASH}{sizes[-1]} ({len(sizes)})"
 
 
-def endings(sheet: Sheet) -> Markup:
+def status_counts(sheet: FigureContext) -> Markup:
     """Return how the solves of each method ended."""
     study: Study = sheet.study
     counts: dict[str, Counter[str]] = {method: Counter() for method in study.methods}

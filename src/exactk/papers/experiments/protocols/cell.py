@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from exactk.methods.base import Method
 from exactk.methods.iteration import Step
-from exactk.model_selection.ridge import resolve_ridge
+from exactk.model_selection.ridge import find_ridge
 from exactk.papers.datasets import Dataset, load
 from exactk.papers.experiments.cells import Cell, shares_sizes
 from exactk.papers.experiments.measures import (
@@ -25,10 +25,10 @@ from exactk.papers.experiments.measures import (
     sparsity_level,
 )
 from exactk.papers.experiments.objective import residual
-from exactk.papers.experiments.pool import within
+from exactk.papers.experiments.pool import time_limit
 from exactk.papers.experiments.recipe import (
     Measure,
-    Variant,
+    MethodSpec,
     method_class,
 )
 from exactk.papers.experiments.several_sizes import select_sizes
@@ -39,8 +39,8 @@ from exactk.solve import solve, solve_path
 from exactk.types import Floats, Indices
 
 __all__ = [
-    "Part",
     "Selection",
+    "TrainingData",
     "dataset_of",
     "draw",
     "ready_options",
@@ -60,7 +60,7 @@ def dataset_of(name: str) -> Dataset:
 
 
 @dataclass(frozen=True)
-class Part:
+class TrainingData:
     """The rows that a method sees."""
 
     X: Floats
@@ -90,7 +90,7 @@ class Selection:
     options: Mapping[str, Any]
     last: Step | None = field(default=None, repr=False)
 
-    def record(self, part: Part, measure: Measure) -> dict[str, Any]:
+    def record(self, part: TrainingData, measure: Measure) -> dict[str, Any]:
         """Return what every protocol tells about a size."""
         result = self.result
         support = [int(p) for p in result.support]
@@ -109,7 +109,7 @@ class Selection:
         if measure.redundancy:
             found["measures"]["redundancy"] = redundancy(part.X, support)
             found["measures"]["redundancy_paper"] = redundancy_paper(part.X, support)
-        inside = self.last.inside() if self.last is not None and self.last.inside else {}
+        inside = self.last.details() if self.last is not None and self.last.details else {}
         if measure.details:
             found["details"] = {
                 name: [float(v) for v in inside[name]] for name in measure.details if name in inside
@@ -139,7 +139,7 @@ def quiet() -> Iterator[None]:
 
 
 def select(
-    part: Part,
+    part: TrainingData,
     cell: Cell,
     sizes: Sequence[int],
     options: Mapping[str, Any],
@@ -184,7 +184,7 @@ def select(
                 Selection(k, result, built + took, options, last)
                 for k, (result, took, last) in zip(sizes, alone, strict=True)
             ], built + sum(took for _, took, _ in alone)
-        with within(hard):
+        with time_limit(hard):
             results = _together(problem, variant, sizes, method, limit)
     # What a size takes is what the run takes until it has that size.
     until = built + np.cumsum([result.seconds for result in results])
@@ -223,16 +223,16 @@ def _alone(
         last = step
 
     looks = bool(cell.measure.details or cell.measure.sparsity)
-    with within(hard):
+    with time_limit(hard):
         start = time.perf_counter()
         ready = problem.with_ridge(_ridge(cell.variant, problem, k))
         choosing = time.perf_counter() - start
-        result = solve(ready, k, method, time_limit=limit, on_step=look if looks else None)
+        result = solve(ready, k, method, time_limit=limit, callback=look if looks else None)
     return result, choosing + result.seconds, last
 
 
 def _together(
-    problem: Problem, variant: Variant, sizes: Sequence[int], method: Method, limit: float | None
+    problem: Problem, variant: MethodSpec, sizes: Sequence[int], method: Method, limit: float | None
 ) -> list[Result]:
     """Every size from one run; their seconds add up to its time."""
     ready = problem.with_ridge(_ridge(variant, problem, max(sizes)))
@@ -246,5 +246,5 @@ def _together(
     ]
 
 
-def _ridge(variant: Variant, problem: Problem, k: int) -> float:
-    return resolve_ridge(variant.ridge, problem, k)
+def _ridge(variant: MethodSpec, problem: Problem, k: int) -> float:
+    return find_ridge(variant.ridge, problem, k)

@@ -16,8 +16,8 @@ from exactk.papers.datasets import Dataset
 from exactk.papers.experiments.cells import Cell
 from exactk.papers.experiments.classifiers import accuracy
 from exactk.papers.experiments.protocols.cell import (
-    Part,
     Selection,
+    TrainingData,
     draw,
     ready_options,
     select,
@@ -40,7 +40,7 @@ def run(
         )
     measure = cell.measure
     train, test = draw(cell, dataset)
-    part = Part(dataset.X[train], dataset.y[train], dataset.task)
+    part = TrainingData(dataset.X[train], dataset.y[train], dataset.task)
 
     def accuracies(columns: Sequence[int]) -> dict[str, float]:
         X_test = dataset.X[test][:, columns]
@@ -71,7 +71,7 @@ def run(
 
 
 def _select_tuned(
-    part: Part, cell: Cell, sizes: Sequence[int], time_limit: float | None
+    part: TrainingData, cell: Cell, sizes: Sequence[int], time_limit: float | None
 ) -> tuple[list[Selection], float]:
     """Choose the columns, with the best setting of the grid at each size."""
     settings = cell.variant.settings()

@@ -7,7 +7,7 @@ from typing import Any
 from exactk.papers.datasets import Dataset
 from exactk.papers.experiments.cells import Cell
 from exactk.papers.experiments.protocols.cell import (
-    Part,
+    TrainingData,
     draw,
     select,
 )
@@ -31,9 +31,9 @@ def run(
     -----
     A share is drawn once for all repeats: these differ in their starts alone.
     """
-    part = Part(dataset.X, dataset.y, dataset.task)
+    part = TrainingData(dataset.X, dataset.y, dataset.task)
     if cell.split.train is not None:
         rows, _ = draw(cell, dataset)
-        part = Part(dataset.X[rows], dataset.y[rows], dataset.task)
+        part = TrainingData(dataset.X[rows], dataset.y[rows], dataset.task)
     chosen, seconds = select(part, cell, sizes, cell.variant.options, time_limit)
     return [one.record(part, cell.measure) for one in chosen], seconds

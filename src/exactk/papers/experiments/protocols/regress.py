@@ -9,7 +9,7 @@ from exactk.papers.datasets import Dataset
 from exactk.papers.experiments.cells import Cell
 from exactk.papers.experiments.measures import linear_rmse
 from exactk.papers.experiments.protocols.cell import (
-    Part,
+    TrainingData,
     draw,
     select,
 )
@@ -28,7 +28,7 @@ def run(
         )
     train, test = draw(cell, dataset)
     X, y = dataset.X, dataset.y
-    part = Part(X[train], y[train], dataset.task)
+    part = TrainingData(X[train], y[train], dataset.task)
     chosen, seconds = select(part, cell, sizes, cell.variant.options, time_limit)
     results = []
     for one in chosen:

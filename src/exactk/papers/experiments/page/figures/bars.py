@@ -6,8 +6,8 @@ from statistics import median
 
 from exactk.papers.experiments.page.figures.panels import (
     HARMLESS,
+    FigureContext,
     Panel,
-    Sheet,
     published_tip,
     tip,
     value_of,
@@ -39,12 +39,12 @@ MOST_PANELS = 16
 UNLIKE = 5.0
 
 
-def bars(sheet: Sheet) -> Markup:
+def bars(sheet: FigureContext) -> Markup:
     """Return one figure for each measure of the view."""
     return join(*(_bars(sheet, measure) for measure in sheet.view.measures))
 
 
-def _bars(sheet: Sheet, measure: str) -> Markup:
+def _bars(sheet: FigureContext, measure: str) -> Markup:
     study = sheet.study
     places = [
         (dataset, k)
@@ -98,7 +98,7 @@ def _median(found: list[Summary | None]) -> Summary | None:
 
 
 def _scales(
-    sheet: Sheet,
+    sheet: FigureContext,
     found: dict[tuple[str, int], dict[str, Summary | None]],
     paper: dict[tuple[str, int], dict[str, Published | None]],
 ) -> dict[tuple[str, int], Scale]:
@@ -116,7 +116,7 @@ def _scales(
     return dict.fromkeys(found, common)
 
 
-def _scale(sheet: Sheet, found: list[Summary], paper: list[Published]) -> Scale:
+def _scale(sheet: FigureContext, found: list[Summary], paper: list[Published]) -> Scale:
     values = [value_of(one, sheet.view.statistic) for one in found]
     values += [one.value for one in paper]
     ends = [one.mean + one.sd for one in found if one.sd and sheet.view.statistic == "mean"]
@@ -129,7 +129,7 @@ def _scale(sheet: Sheet, found: list[Summary], paper: list[Published]) -> Scale:
 
 
 def _picture(
-    sheet: Sheet,
+    sheet: FigureContext,
     scale: Scale,
     dataset: str,
     k: int | None,
@@ -165,7 +165,7 @@ def _picture(
 
 
 def _row(
-    sheet: Sheet,
+    sheet: FigureContext,
     scale: Scale,
     dataset: str,
     k: int | None,
@@ -174,7 +174,7 @@ def _row(
     paper: Published | None,
     top: float,
 ) -> Markup:
-    slot = sheet.slot(method)
+    slot = sheet.style_index(method)
     middle = ROW / 2
     parts = [
         tag("text", svg.cut(method, NAME_LENGTH), tag("title", method), class_="row-name",
@@ -204,7 +204,9 @@ def _row(
     )
 
 
-def _bar(sheet: Sheet, scale: Scale, method: str, k: int | None, found: Summary) -> list[Markup]:
+def _bar(
+    sheet: FigureContext, scale: Scale, method: str, k: int | None, found: Summary
+) -> list[Markup]:
     value = value_of(found, sheet.view.statistic)
     start, end = sorted((scale(0.0) if not scale.log else LEFT, scale(value)))
     words = tip(sheet, method, "median" if k is None else f"k = {k}", found)

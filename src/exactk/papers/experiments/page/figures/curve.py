@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from exactk.papers.experiments.page.figures.panels import (
     MANY,
+    FigureContext,
     Gaps,
     Panel,
-    Sheet,
     all_not_run,
     everywhere,
     missing_note,
@@ -58,12 +58,12 @@ class Level:
     tip: str
 
 
-def curves(sheet: Sheet) -> Markup:
+def curves(sheet: FigureContext) -> Markup:
     """Return one figure for each measure of the view."""
     return join(*(_against_k(sheet, measure) for measure in sheet.view.measures))
 
 
-def y_scale(sheet: Sheet, points: list[svg.Point], *, zero: bool = False) -> Scale:
+def y_scale(sheet: FigureContext, points: list[svg.Point], *, zero: bool = False) -> Scale:
     """Return the y axis of a panel, as the view asks."""
     if sheet.view.scale == "log":
         ends = [point.y for point in points if point.y is not None]
@@ -87,7 +87,7 @@ def _room(ends: Sequence[float]) -> list[float]:
     return [high - LEAST_POINTS, high]
 
 
-def _against_k(sheet: Sheet, measure: str) -> Markup:
+def _against_k(sheet: FigureContext, measure: str) -> Markup:
     study = sheet.study
     drawn: list[tuple[str, Lines, Lines]] = []
     every_gap: list[Gaps] = []
@@ -135,7 +135,7 @@ def _spread(lines: Sequence[Sequence[svg.Point]]) -> str:
 
 
 def _line(
-    sheet: Sheet, dataset: str, method: str, measure: str
+    sheet: FigureContext, dataset: str, method: str, measure: str
 ) -> tuple[list[svg.Point], list[tuple[int, str, str]]]:
     points, lacking = [], []
     for k in sheet.study.sizes:
@@ -151,7 +151,7 @@ def _line(
     return points, lacking
 
 
-def _published(sheet: Sheet, dataset: str, method: str, measure: str) -> list[svg.Point]:
+def _published(sheet: FigureContext, dataset: str, method: str, measure: str) -> list[svg.Point]:
     points = []
     for k in sheet.study.published_sizes(dataset, measure):
         found = sheet.published(dataset, method, k, measure)
@@ -162,7 +162,7 @@ def _published(sheet: Sheet, dataset: str, method: str, measure: str) -> list[sv
 
 
 def _picture(
-    sheet: Sheet,
+    sheet: FigureContext,
     dataset: str,
     measure: str,
     lines: dict[str, list[svg.Point]],
@@ -193,17 +193,17 @@ def _picture(
         plot.reference(f"M{path}", "as many rows as asked for")
     shown = [method for method in sheet.study.methods if method in lines or method in papers]
     # A thick line goes below, where it can be seen on both sides of a thin one.
-    shown.sort(key=lambda method: not sheet.heavy(method))
+    shown.sort(key=lambda method: not sheet.is_highlighted(method))
     for method in shown:
         plot.series(
-            lines.get(method, []), sheet.slot(method),
+            lines.get(method, []), sheet.style_index(method),
             steps=staircase, spread="band" if bands else "none",
-            published=papers.get(method, []), heavy=sheet.heavy(method),
+            published=papers.get(method, []), heavy=sheet.is_highlighted(method),
         )  # fmt: skip
     return plot.markup()
 
 
-def against_parameter(sheet: Sheet) -> Markup:
+def against_parameter(sheet: FigureContext) -> Markup:
     """Return a measure against an option in which methods differ: one line a measure."""
     study, option = sheet.study, sheet.view.x
     measures = sheet.view.measures
@@ -260,7 +260,7 @@ def against_parameter(sheet: Sheet) -> Markup:
     return sheet.figure(f"Against {sign}", panels, [], note, legend)
 
 
-def _levels(sheet: Sheet, dataset: str, k: int, methods: Sequence[str]) -> list[Level]:
+def _levels(sheet: FigureContext, dataset: str, k: int, methods: Sequence[str]) -> list[Level]:
     """Numbers of methods that do not have the option, with the words on their lines."""
     levels = []
     for measure in sheet.view.measures:
@@ -277,7 +277,11 @@ def _levels(sheet: Sheet, dataset: str, k: int, methods: Sequence[str]) -> list[
 
 
 def _parameter_picture(
-    sheet: Sheet, dataset: str, k: int, lines: dict[int, list[svg.Point]], levels: list[Level]
+    sheet: FigureContext,
+    dataset: str,
+    k: int,
+    lines: dict[int, list[svg.Point]],
+    levels: list[Level],
 ) -> Markup:
     sign, measures = symbol(sheet.view.x), sheet.view.measures
     points = [point for line in lines.values() for point in line]
@@ -295,7 +299,7 @@ def _parameter_picture(
         # Texts of lines that are close stand above each other.
         foot = min(plot.y(level.value) - 4, foot - 12)
         plot.level(
-            level.value, level.text, level.tip, len(lines) + sheet.slot(level.method),
+            level.value, level.text, level.tip, len(lines) + sheet.style_index(level.method),
             above=foot,
         )  # fmt: skip
     return plot.markup()

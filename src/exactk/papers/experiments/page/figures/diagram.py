@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from exactk.papers.experiments.page.figures.panels import Sheet
-from exactk.papers.experiments.page.ranks import Ranking, ties
+from exactk.papers.experiments.page.figures.panels import FigureContext
+from exactk.papers.experiments.page.ranks import MethodRanking, ties
 from exactk.report import styles, svg
 from exactk.report.markup import Markup, tag
 from exactk.report.numbers import plural, short
@@ -19,7 +19,7 @@ TIE = 7.0
 NAME_LENGTH = 24
 
 
-def diagram(sheet: Sheet, found: Ranking) -> Markup:
+def diagram(sheet: FigureContext, found: MethodRanking) -> Markup:
     """Draw mean ranks; a thick bar joins methods that do not differ significantly."""
     count = len(found.methods)
     joined = ties(found.ranks, found.critical) if found.critical is not None else []
@@ -82,8 +82,10 @@ def _ruler(critical: float, length: float) -> list[Markup]:
     ]  # fmt: skip
 
 
-def _method(sheet: Sheet, method: str, rank: float, x: float, y: float, *, left: bool) -> Markup:
-    slot = sheet.slot(method)
+def _method(
+    sheet: FigureContext, method: str, rank: float, x: float, y: float, *, left: bool
+) -> Markup:
+    slot = sheet.style_index(method)
     edge = LEFT - 8 if left else RIGHT + 8
     words = f"{method}\nmean rank {short(rank, 4)}"
     place, height = svg.number(x), svg.number(y)

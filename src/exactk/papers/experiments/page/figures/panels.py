@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from exactk.papers.experiments.classifiers import CLASSIFIERS
-from exactk.papers.experiments.page.register import Register
+from exactk.papers.experiments.page.register import StyleRegister
 from exactk.papers.experiments.page.study import (
+    FigureView,
     Published,
     Study,
     Summary,
-    View,
 )
 from exactk.papers.experiments.page.words import capital
 from exactk.report import styles
@@ -28,9 +28,9 @@ from exactk.report.numbers import (
 )
 
 __all__ = [
+    "FigureContext",
     "Gaps",
     "Panel",
-    "Sheet",
     "all_not_run",
     "everywhere",
     "gap",
@@ -52,24 +52,24 @@ NOTED = 4
 
 
 @dataclass(frozen=True)
-class Sheet:
+class FigureContext:
     """What a figure is made of: a study, one of its views, and the styles of the page."""
 
     study: Study
-    view: View
-    register: Register
+    view: FigureView
+    register: StyleRegister
 
-    def slot(self, method: str) -> int:
+    def style_index(self, method: str) -> int:
         """Return the style of a method."""
         return self.register.slots[self.study.name, method]
 
-    def heavy(self, method: str) -> bool:
+    def is_highlighted(self, method: str) -> bool:
         """Whether a method has the thick line: the one that all others are compared with."""
         return self.study.families.get(method) == "exchange"
 
     def key(self, method: str) -> Markup:
         """Return the line and point of a method."""
-        return styles.key(self.slot(method), heavy=self.heavy(method))
+        return styles.key(self.style_index(method), heavy=self.is_highlighted(method))
 
     def means(self, drawn: str, counts: Iterable[int], spread: str = "") -> str:
         """Say what is drawn: of which numbers, with which spread.
@@ -175,7 +175,7 @@ class Panel:
         )
 
 
-def tip(sheet: Sheet, method: str, at: str, found: Summary) -> str:
+def tip(sheet: FigureContext, method: str, at: str, found: Summary) -> str:
     """Return what a point says: method, place, mean, deviation, count."""
     spread = "" if found.sd is None else f" ± {sheet.text(found.sd, 2)}"
     value = sheet.text(value_of(found, sheet.view.statistic))
@@ -184,7 +184,7 @@ def tip(sheet: Sheet, method: str, at: str, found: Summary) -> str:
     return f"{method}\n{at}: {value}{spread} (n = {found.n})"
 
 
-def published_tip(sheet: Sheet, method: str, at: str, found: Published) -> str:
+def published_tip(sheet: FigureContext, method: str, at: str, found: Published) -> str:
     """Return what a hollow point says."""
     spread = "" if found.sd is None else f" ± {sheet.text(found.sd, 2)}"
     return f"{method}, published\n{at}: {sheet.text(found.value)}{spread}"
@@ -207,7 +207,7 @@ def all_not_run(gaps: Gaps, count: int) -> bool:
     return len(gaps) == count and words <= {"not run"}
 
 
-def everywhere(sheet: Sheet, panels: Sequence[Gaps]) -> tuple[list[Gaps], Markup]:
+def everywhere(sheet: FigureContext, panels: Sequence[Gaps]) -> tuple[list[Gaps], Markup]:
     """Take out of the panels the methods that never have this measure, to be named once.
 
     Returns
@@ -232,7 +232,7 @@ def everywhere(sheet: Sheet, panels: Sequence[Gaps]) -> tuple[list[Gaps], Markup
     return left, join(*notes)
 
 
-def missing_note(sheet: Sheet, gaps: Gaps) -> list[Markup]:
+def missing_note(sheet: FigureContext, gaps: Gaps) -> list[Markup]:
     """Say which methods lack values in a panel and why.
 
     Parameters

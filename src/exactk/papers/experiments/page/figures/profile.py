@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from exactk.papers.experiments.page.figures.panels import Panel, Sheet
+from exactk.papers.experiments.page.figures.panels import FigureContext, Panel
 from exactk.papers.experiments.page.words import name_of
 from exactk.report import styles, svg
 from exactk.report.markup import (
@@ -42,12 +42,12 @@ def thinned(values: npt.NDArray[np.float64], most: int) -> list[tuple[int, float
     return kept
 
 
-def profiles(sheet: Sheet) -> Markup:
+def profiles(sheet: FigureContext) -> Markup:
     """Return panels by data set, method and k for each array that the view names."""
     return join(*(_profile(sheet, name) for name in sheet.view.measures))
 
 
-def _profile(sheet: Sheet, name: str) -> Markup:
+def _profile(sheet: FigureContext, name: str) -> Markup:
     study = sheet.study
     panels = []
     for dataset in study.datasets:
@@ -65,7 +65,7 @@ def _profile(sheet: Sheet, name: str) -> Markup:
 
 
 def _array(
-    sheet: Sheet, dataset: str, method: str, name: str
+    sheet: FigureContext, dataset: str, method: str, name: str
 ) -> tuple[int, npt.NDArray[np.float64]] | None:
     """The array at the largest k; of the repeats the first, as iterates cannot be averaged."""
     for k in reversed(sheet.study.sizes):
@@ -78,7 +78,12 @@ def _array(
 
 
 def _picture(
-    sheet: Sheet, dataset: str, method: str, k: int, name: str, values: npt.NDArray[np.float64]
+    sheet: FigureContext,
+    dataset: str,
+    method: str,
+    k: int,
+    name: str,
+    values: npt.NDArray[np.float64],
 ) -> Markup:
     ordered = np.sort(values)[::-1] if name in SORTED else values
     kept = thinned(ordered, MOST_COLUMNS)
@@ -103,7 +108,7 @@ def _picture(
         for place, value in kept
         if value
     )
-    slot = sheet.slot(method)
+    slot = sheet.style_index(method)
     top = sorted(kept, key=lambda pair: -abs(pair[1]))[:k]
     points = [
         tag("path", tag("title", f"{place + 1}: {exact(value)}"), class_="pt", d=styles.shape(slot),

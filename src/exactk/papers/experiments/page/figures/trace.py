@@ -8,9 +8,9 @@ import numpy as np
 
 from exactk.papers.experiments.page.figures.curve import EMPTY, y_scale
 from exactk.papers.experiments.page.figures.panels import (
+    FigureContext,
     Gaps,
     Panel,
-    Sheet,
     all_not_run,
     everywhere,
     missing_note,
@@ -44,7 +44,7 @@ def pooled(runs: Sequence[Sequence[float]]) -> tuple[list[float], list[float | N
     return means, [float(value) for value in table.std(axis=0, ddof=1)]
 
 
-def traces(sheet: Sheet) -> Markup:
+def traces(sheet: FigureContext) -> Markup:
     """Return one panel for every data set and k."""
     study = sheet.study
     drawn: list[tuple[str, int, dict[str, list[svg.Point]]]] = []
@@ -101,7 +101,7 @@ def _finite_runs(results: Sequence[object]) -> list[list[float]]:
     return runs
 
 
-def _points(sheet: Sheet, method: str, runs: list[list[float]]) -> list[svg.Point]:
+def _points(sheet: FigureContext, method: str, runs: list[list[float]]) -> list[svg.Point]:
     means, deviations = pooled(runs)
     places = _places(len(means))
     points = []
@@ -122,7 +122,9 @@ def _places(length: int) -> list[int]:
     return [int(place) for place in np.unique(np.concatenate([even, early]).round())]
 
 
-def _picture(sheet: Sheet, dataset: str, k: int, lines: dict[str, list[svg.Point]]) -> Markup:
+def _picture(
+    sheet: FigureContext, dataset: str, k: int, lines: dict[str, list[svg.Point]]
+) -> Markup:
     points = [point for line in lines.values() for point in line]
     lengths = [line[-1].x for line in lines.values()]
     # Ten iterations beside a thousand can be seen on a log axis alone.
@@ -137,7 +139,7 @@ def _picture(sheet: Sheet, dataset: str, k: int, lines: dict[str, list[svg.Point
     plot.axes("iteration, log scale" if log else "iteration", "objective, the method’s own")
     for method, line in lines.items():
         plot.series(
-            line, sheet.slot(method), spread="bars",
-            heavy=sheet.heavy(method),
+            line, sheet.style_index(method), spread="bars",
+            heavy=sheet.is_highlighted(method),
         )  # fmt: skip
     return plot.markup()
