@@ -79,7 +79,8 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # generic 
             library, reason = compile_source(Path(self.root), name)
             if library is None:
                 self.app.display_warning(
-                    f"exactk: native/{name}.c was not compiled ({reason}); exactk uses NumPy instead"
+                    f"exactk: native/{name}.c was not compiled ({reason}); exactk uses NumPy "
+                    "instead"
                 )
                 continue
             build_data["pure_python"] = False

@@ -3,8 +3,9 @@
 Each data set is split 60 : 40 within the classes; columns are chosen and standardised on the
 training part only; 1-NN and a linear SVM (C = 1) are scored on the rest.
 
-Rows are drawn by `exactk.papers.experiments.splits.share_split`; the record that is kept was drawn by an earlier
-rule, which rounded the share of each class by itself, so that a new run splits otherwise.
+Rows are drawn by `exactk.papers.experiments.splits.share_split`; the record that is kept was drawn
+by an earlier rule, which rounded the share of each class by itself, so that a new run splits
+otherwise.
 
     python -m benchmarks.ridge_leaderboard             kept in results/ridge_leaderboard.json
     python -m benchmarks.ridge_leaderboard --quick     a few sets, one split, only printed

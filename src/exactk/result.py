@@ -118,7 +118,7 @@ class Result:
         What was minimised on the columns: "squared", unless the problem has another loss. Then
         `objective`, `residual` and `total` are of that loss, with and without its ridge term and
         without columns, and `coef` and `intercept` minimise it.
-    origins : tuple of int
+    input_columns : tuple of int
         Column of the user's table behind each of `support`: the same, unless text is coded.
 
     Examples
@@ -161,7 +161,7 @@ class Result:
             names = dict(zip(self.support.tolist(), self.feature_names, strict=True))
             object.__setattr__(self, "selected", tuple(names[p] for p in self.order.tolist()))
         if not self.input_columns:
-            object.__setattr__(self, "origins", tuple(self.support.tolist()))
+            object.__setattr__(self, "input_columns", tuple(self.support.tolist()))
         if not self.k:
             object.__setattr__(self, "k", len(self.support))
         for name in ("support", "order", "coef", "intercept"):
@@ -259,7 +259,7 @@ class Result:
     def from_dict(cls, values: dict[str, Any]) -> Result:
         """Read what `to_dict` gave; keys that a Result does not have are ignored."""
         # These came later than the first results that were written.
-        values = {"scores": None, "selected": (), "k": 0, "loss": "squared", "origins": (),
+        values = {"scores": None, "selected": (), "k": 0, "loss": "squared", "input_columns": (),
                   **values}  # fmt: skip
         missing = [part.name for part in fields(cls) if part.name not in values]
         if missing:
@@ -276,7 +276,7 @@ class Result:
         known["trace"] = tuple(known["trace"])
         known["feature_names"] = tuple(known["feature_names"])
         known["selected"] = tuple(known["selected"])
-        known["origins"] = tuple(known["origins"])
+        known["input_columns"] = tuple(known["input_columns"])
         known["classes"] = None if known["classes"] is None else tuple(known["classes"])
         return cls(**known)
 

@@ -20,7 +20,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from exactk import Problem, best_sets, certify, certify_path, solve
 from exactk.proof import column_tree as compiled
-from exactk.proof import make_tree
+from exactk.proof import make_tree as make_tree_module
 from exactk.proof.best_first import BestFirstSearch, BoundTree, Node
 from exactk.proof.bounds import bound_of, relax
 from exactk.proof.column_tree import ColumnTree, library, make_column_problem
@@ -200,7 +200,7 @@ def test_the_tree_finds_what_enumeration_finds(one: Posed, n_best: int, data: An
     with pytest.MonkeyPatch.context() as patch:
         if data.draw(st.booleans()):
             # With a ridge columns are left out or taken in before there is a tree.
-            patch.setattr(make_tree, "WIDE", 1)
+            patch.setattr(make_tree_module, "WIDE", 1)
         patch.setattr(compiled, "QUICK_BUDGET", budget)
         patch.setattr(compiled, "BUDGET", budget)
         check_drive(one, n_best, start)

@@ -1,1 +1,1 @@
-"""Tables in memory: arrays, sparse matrices, data frames, files and AnnData; targets, moments and the Gram matrix."""
+"""Tables in memory: arrays, sparse matrices, frames, files, AnnData; targets and moments."""

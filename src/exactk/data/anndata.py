@@ -285,7 +285,8 @@ def gene_names(var: Any, column: Any = None) -> tuple[str, ...]:
         if not isinstance(column, str) or known.count(column) != 1:
             has = f"; it has {join_items(known)}" if known else "; it has no columns"
             raise InputError(
-                f"names {column!r} is not a column of adata.var{did_you_mean(str(column), known) or has}"
+                f"names {column!r} is not a column of "
+                f"adata.var{did_you_mean(str(column), known) or has}"
             )
         values = var[var.columns[known.index(column)]]
         missing = np.flatnonzero(np.asarray(values.isna()))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from exactk.errors import InputError, join_items
 
-__all__ = ["Category", "Levels", "check_coded_size", "coded_names", "read_levels"]
+__all__ = ["Category", "Levels", "check_coded_size", "name_coded_columns", "read_levels"]
 
 # A column with more levels than this, and than this share of the rows, is taken for an identifier:
 # it tells rows, or patients, apart and says nothing of others. Whoever declares a category has
@@ -161,7 +161,8 @@ def _refuse_other_values(levels: Iterable[Any], name: str) -> None:
     kinds = sorted({type(level).__name__ for level in levels if not isinstance(level, str)})
     if kinds:
         raise InputError(
-            f"column {name!r} holds values beside text that are not text ({join_items(kinds)}); make "
+            f"column {name!r} holds values beside text that are not text ({join_items(kinds)}); "
+            "make "
             f"them all text or all numbers, or drop it"
         )
 
@@ -175,7 +176,8 @@ def _refuse_numbers(levels: Sequence[str], name: str, values: Sequence[Any]) -> 
         marks = set(others)
         row = next(i for i, value in enumerate(values, start=1) if value in marks)
         raise InputError(
-            f"column {name!r} holds numbers as text, and beside them {join_items(others)} (the first "
+            f"column {name!r} holds numbers as text, and beside them {join_items(others)} (the "
+            "first "
             f"of these in row {row} of the data); replace these or remove their rows, or make it a "
             f"categorical column in Python if all are labels, or leave it out (--drop on the "
             f"command line)"
@@ -209,7 +211,7 @@ def _labels(levels: Sequence[Any]) -> tuple[str, ...]:
     )
 
 
-def coded_names(name: str, labels: Sequence[str], taken: set[str]) -> list[str]:
+def name_coded_columns(name: str, labels: Sequence[str], taken: set[str]) -> list[str]:
     """Name coded columns "colour=red", and otherwise where another column has that name.
 
     Parameters

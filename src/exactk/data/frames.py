@@ -15,6 +15,7 @@ from exactk.data.categories import (
     Category,
     Levels,
     check_coded_size,
+    name_coded_columns,
     read_levels,
 )
 from exactk.data.targets import encode_weights
@@ -221,7 +222,7 @@ def _coded(
             values[:, first] = part
             coded_names.append(name)
             continue
-        coded_names += coded_names(name, part.coded_labels, taken)
+        coded_names += name_coded_columns(name, part.coded_labels, taken)
         part.write(values[:, first : len(coded_names)])
         categories.append(Category(name, j, first, part.labels, part.labels[part.reference]))
     return values, tuple(coded_names), tuple(categories)
@@ -310,7 +311,8 @@ def _refuse_other_kinds(frame: nw.DataFrame[Any], allowed: str) -> None:
     if other:
         kinds = join_items({str(schema[name]) for name in other})
         raise InputError(
-            f"columns that are not {allowed}: {join_items(other)} (dtype {kinds}); drop them, or code "
+            f"columns that are not {allowed}: {join_items(other)} (dtype {kinds}); drop them, or "
+            "code "
             f"them as numbers first (for example one-hot)"
         )
 

@@ -46,8 +46,8 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         `exactk.choose_k`.
     method : str or Method
         A name (see ``exactk.methods.registry.names()``) or a configured method object such as
-        ``exactk.methods.registry.create("gsrfs", lam=0.1)``, whose parameters a grid search reaches as
-        ``method__lam``.
+        ``exactk.methods.registry.create("gsrfs", lam=0.1)``, whose parameters a grid search reaches
+        as ``method__lam``.
     ridge : "auto", "cv" or float
         Ridge relative to the size of the columns. "auto" is 0.1·√(d/n) between 0.1 and 3, "cv"
         takes the best of a grid by cross-validated squared error at k features (at `k_max` where

@@ -323,11 +323,11 @@ def compare(
     k : int
         How many features.
     methods : list of str or Method, or None
-        Names of methods (`exactk.methods.registry.names`), method objects, and the usual alternatives of
-        scikit-learn: "selectkbest" (F statistic of each column), "rfe" (recursive elimination with
-        logistic or ridge regression) and "l1" (L1-penalised logistic regression or lasso, at the
-        penalty that leaves k). The first is the one that the others are compared with. None is
-        exchange and the three.
+        Names of methods (`exactk.methods.registry.names`), method objects, and the usual
+        alternatives of scikit-learn: "selectkbest" (F statistic of each column), "rfe" (recursive
+        elimination with logistic or ridge regression) and "l1" (L1-penalised logistic regression or
+        lasso, at the penalty that leaves k). The first is the one that the others are compared
+        with. None is exchange and the three.
     estimator, scoring, cv, groups, sample_weight
         As in `exactk.score_selection`; weights reach every method, the alternatives too.
     ridge : "auto", "cv", float or None

@@ -225,7 +225,8 @@ class ProblemData(EvaluationData):
         ]
         if other:
             raise InputError(
-                f"{join_items(other)} cannot be given beside a Problem, which has been made; give it "
+                f"{join_items(other)} cannot be given beside a Problem, which has been made; give "
+                "it "
                 f"where the problem is made, or X and y in its place"
             )
         asked = SelectorConfig.of(selector).checked()

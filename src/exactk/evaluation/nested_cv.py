@@ -40,7 +40,16 @@ from exactk.utils.records_table import RecordsTable
 
 __all__ = ["SelectionScore", "score_selection"]
 
-FOLD_COLUMNS = ("fold", "n_train", "n_test", "k", "features", "honest", "naive", "baseline")
+FOLD_COLUMNS = (
+    "fold",
+    "n_train",
+    "n_test",
+    "k",
+    "features",
+    "test_score",
+    "naive_score",
+    "baseline_score",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +59,8 @@ class SelectionScore:
     Attributes
     ----------
     folds : Tidy
-        One row a fold: fold, n_train, n_test, k, features, honest, naive, baseline.
+        One row a fold: fold, n_train, n_test, k, features, test_score, naive_score,
+        baseline_score.
     k : int
         Size of the selection on all rows.
     features : tuple of str
@@ -93,17 +103,17 @@ class SelectionScore:
     @property
     def test_score(self) -> float:
         """Mean score over the folds, each selected for on its training rows alone."""
-        return float(np.mean(self.folds["honest"]))
+        return float(np.mean(self.folds["test_score"]))
 
     @property
     def naive_score(self) -> float:
         """Mean score on the same folds of the columns selected on all rows, test rows too."""
-        return float(np.mean(self.folds["naive"]))
+        return float(np.mean(self.folds["naive_score"]))
 
     @property
     def baseline_score(self) -> float:
         """Mean score of the commonest class, or of the mean, of the training rows."""
-        return float(np.mean(self.folds["baseline"]))
+        return float(np.mean(self.folds["baseline_score"]))
 
     @property
     def optimism(self) -> float:
@@ -113,7 +123,7 @@ class SelectionScore:
     @property
     def standard_error(self) -> float:
         """Standard error of the honest mean; the folds share training rows, so it is a guide."""
-        values = self.folds["honest"]
+        values = self.folds["test_score"]
         return float(np.std(values, ddof=1)) / sqrt(len(values)) if len(values) > 1 else nan
 
     @property
@@ -133,8 +143,9 @@ class SelectionScore:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; nan becomes None."""
         figures = {
-            "honest": self.test_score, "standard_error": self.standard_error, "naive": self.naive_score,
-            "baseline": self.baseline_score, "optimism": self.optimism, "stability": self.stability,
+            "test_score": self.test_score, "standard_error": self.standard_error,
+            "naive_score": self.naive_score,
+            "baseline_score": self.baseline_score, "optimism": self.optimism, "stability": self.stability,
             "p_value": self.p_value, "observed": self.observed,
         }  # fmt: skip
         return {
@@ -216,8 +227,8 @@ def score_selection(
         weight.
     groups : array-like of shape (n,) or None
         Rows of one group (a patient, a site) are never on both sides of a fold, and are permuted
-        as in `exactk.evaluation.permutation_test.permuted_problems`. Groups of features are a parameter of
-        `selector`.
+        as in `exactk.evaluation.permutation_test.permuted_problems`. Groups of features are a
+        parameter of `selector`.
     sample_weight : array-like of shape (n,) or None
         For the selection, the estimator and the score; rows of weight 0 take no part.
     selector : TopKSelector or None

@@ -100,7 +100,7 @@ def _anew(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:
         )  # fmt: skip
         yield replace(
             made.with_settings_of(problem),
-            unweighed=problem.base_weights,
+            base_weights=problem.base_weights,
             class_weights=problem.class_weights,
         )
 

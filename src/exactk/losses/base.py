@@ -39,7 +39,7 @@ class Fits:
         Coefficients, the intercepts last.
     values : ndarray of shape (m,)
         Objectives, ridge term included.
-    settled : ndarray of bool
+    converged : ndarray of bool
         Whether the fit has come to its end; not so where it was given up for it could not come
         below the ceiling, or where the steps were used up.
     endless : ndarray of bool

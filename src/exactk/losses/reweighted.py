@@ -278,7 +278,7 @@ class ResidualCriterion(Criterion):
         return Fits(
             np.array([part for part, *_ in parts]).reshape(theta.shape),
             np.array([value for _, value, _ in parts]),
-            np.array([fit.settled[0] for *_, fit in parts]),
+            np.array([fit.converged[0] for *_, fit in parts]),
             np.zeros(len(Z), dtype=bool),
         )
 
@@ -305,7 +305,7 @@ class ResidualCriterion(Criterion):
             )  # fmt: skip
         m = len(Z)
         theta, best, values = theta.copy(), theta.copy(), np.full(m, inf)
-        settled = np.zeros(m, dtype=bool)
+        converged = np.zeros(m, dtype=bool)
         active, held = np.arange(m), Z
         for cycle in range(max(1, steps // 3)):
             t0 = theta[active]
@@ -318,19 +318,19 @@ class ResidualCriterion(Criterion):
             given_up = v0 - REACH * np.maximum(fell, 0.0) > ceiling
             if cycle < 2:
                 ended, given_up = ended & (fell <= 0), np.zeros(len(active), dtype=bool)
-            settled[active[ended & ~given_up]] = True
+            converged[active[ended & ~given_up]] = True
             ended |= given_up
             if ended.any():
                 active, t0, t1 = active[~ended], t0[~ended], t1[~ended]
                 if len(active) == 0:
-                    return Fits(best, values, settled, np.zeros(m, dtype=bool))
+                    return Fits(best, values, converged, np.zeros(m, dtype=bool))
                 held = Z[active]
             theta[active] = self._squarem_step(held, t0, t1, ridge)
         # What the last steps led to counts if it is better.
         now = self._objective(held, theta[active], ridge)
         lower = now < values[active]
         best[active[lower]], values[active[lower]] = theta[active[lower]], now[lower]
-        return Fits(best, values, settled, np.zeros(m, dtype=bool))
+        return Fits(best, values, converged, np.zeros(m, dtype=bool))
 
     @property
     def _scale(self) -> float:

@@ -172,7 +172,7 @@ class CompiledSoftmax:
         """
         m = len(theta)
         theta, values = np.array(theta, dtype=np.float64, order="C"), np.empty(m)
-        settled = np.zeros(m, dtype=bool)
+        converged = np.zeros(m, dtype=bool)
         value, ends = _NUMBER(), self._ends(steps, tol, ceiling)
         for i, members in enumerate(supports):
             fields, _chosen = self._with(members)
@@ -180,9 +180,9 @@ class CompiledSoftmax:
                 ctypes.byref(fields), theta[i].ctypes.data, ctypes.byref(ends), ctypes.byref(value)
             )
             _check(done)
-            values[i], settled[i] = value.value, done == _SETTLED
+            values[i], converged[i] = value.value, done == _SETTLED
         values[~np.isfinite(values)] = inf
-        return Fits(theta, values, settled, np.zeros(m, dtype=bool))
+        return Fits(theta, values, converged, np.zeros(m, dtype=bool))
 
     def swaps(
         self,
@@ -210,7 +210,7 @@ class CompiledSoftmax:
         fields, _chosen = self._with(known.members)
         count = len(slots)
         theta, values = np.empty((count, *known.theta.shape)), np.empty(count)
-        settled = np.empty(count, dtype=np.uint8)
+        converged = np.empty(count, dtype=np.uint8)
         arrays = (known.theta, known.K, known.T, known.E, known.C)
         addresses = [array.ctypes.data for array in arrays]
         columns, out, into = (
@@ -228,14 +228,14 @@ class CompiledSoftmax:
                 self._library.exactk_softmax_swaps(
                     ctypes.byref(fields), *addresses, columns.ctypes.data, len(out[part]),
                     out[part].ctypes.data, into[part].ctypes.data, ctypes.byref(ends),
-                    theta[part].ctypes.data, values[part].ctypes.data, settled[part].ctypes.data,
+                    theta[part].ctypes.data, values[part].ctypes.data, converged[part].ctypes.data,
                 )
             )  # fmt: skip
             if ceiling < inf:
-                done = values[part][settled[part] > 0]
+                done = values[part][converged[part] > 0]
                 ends.ceiling = min(ends.ceiling, float(done.min(initial=inf)))
         values[~np.isfinite(values)] = inf
-        return Fits(theta, values, settled.astype(bool), np.zeros(count, dtype=bool))
+        return Fits(theta, values, converged.astype(bool), np.zeros(count, dtype=bool))
 
     def model(
         self, members: Sequence[int], theta: Floats, columns: Indices

@@ -45,8 +45,8 @@ class Exchange(Method):
     dropped) has brought nothing: 20·k² of them, at most 1,500, times `effort`.
 
     Where the Gram matrix of a wide table does not fit the memory limit, the swaps and rounds take
-    place in working sets of some thousand columns (`exactk.search.wide_search`), and what they find is
-    held against all columns by passes over the table, until no swap with any column helps.
+    place in working sets of some thousand columns (`exactk.search.wide_search`), and what they find
+    is held against all columns by passes over the table, until no swap with any column helps.
 
     Parameters
     ----------

@@ -64,9 +64,10 @@ class Stability(Method):
     Guaranteed: exactly k columns. Not that no swap lowers the objective; a column that is chosen
     often beside others need not be useful beside those that are chosen here.
 
-    ``scores`` of the result are the frequencies. `exactk.model_selection.stability` tells more of the same,
-    and serves streams that do not fit in memory: their rows are drawn by a hash, since an order of
-    all rows would have to be held, and so another draw than that of the same rows in memory.
+    ``scores`` of the result are the frequencies. `exactk.model_selection.stability` tells more of
+    the same, and serves streams that do not fit in memory: their rows are drawn by a hash, since an
+    order of all rows would have to be held, and so another draw than that of the same rows in
+    memory.
 
     References
     ----------

@@ -134,8 +134,8 @@ class Explanation:
                 "price_share": "substituted"}),
             *_part("asked about", self.why_not, {
                 "feature": "feature", "share": "regret", "added": "brings", "removed": "for"}),
-            *(f"{escape_controls(row['feature'])}: {row['note']}" for row in self.why_not if row["note"]),
-            *_part("nearest of the others", self.runners_up[:NEAREST], {
+            *(f"{escape_controls(row['feature'])}: {row['note']}" for row in self.why_not if
+            row["note"]), *_part("nearest of the others", self.runners_up[:NEAREST], {
                 "feature": "feature", "share": "price", "instead_of": "for"}),
             *_part(f"{within} ({len(self.alternatives)}; {near})", self.alternatives, {
                 "rank": "rank", "excess": "excess", "added": "added", "removed": "removed"}),

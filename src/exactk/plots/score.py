@@ -24,9 +24,9 @@ __all__ = ["NullDisplay", "ScoreDisplay"]
 
 # Name in the table, words in the legend, colour, and shape of the points.
 FIGURES = (
-    ("honest", "honest: selected within the fold", COLOURS[0], "o"),
-    ("naive", "naive: selected on all rows, leaks", COLOURS[1], "s"),
-    ("baseline", "baseline: no features", SOFT, "_"),
+    ("test_score", "honest: selected within the fold", COLOURS[0], "o"),
+    ("naive_score", "naive: selected on all rows, leaks", COLOURS[1], "s"),
+    ("baseline_score", "baseline: no features", SOFT, "_"),
 )
 # Beyond so many folds not every one of them has its number below.
 FEW_FOLDS = 15

@@ -148,7 +148,8 @@ class Columns:
         if isinstance(column, str):
             if column not in self._known:
                 raise InputError(
-                    f"{what}: there is no column {column!r}{did_you_mean(column, list(self._known))}"
+                    f"{what}: there is no column "
+                    f"{column!r}{did_you_mean(column, list(self._known))}"
                 )
             return self._known[column]
         if isinstance(column, (bool, np.bool_)) or not isinstance(column, (int, np.integer)):
@@ -218,7 +219,8 @@ def make_rules(
     both = sorted(set(wanted) & set(barred))
     if both:
         raise InputError(
-            f"include and exclude contradict each other: {join_items(columns.coded[p] for p in both)} "
+            f"include and exclude contradict each other: "
+            f"{join_items(columns.coded[p] for p in both)} "
             f"is in both"
         )
     rules = Rules(

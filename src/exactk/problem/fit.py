@@ -134,7 +134,7 @@ class WithLoss:
             memory_limit=problem.memory_limit,
         )  # fmt: skip
         return replace(
-            weighed.with_settings_of(problem), unweighed=(held.row_weights,),
+            weighed.with_settings_of(problem), base_weights=(held.row_weights,),
             class_weights=(*held.class_weights, class_weight),
         )  # fmt: skip
 

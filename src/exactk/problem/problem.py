@@ -214,7 +214,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             rows, target, weighed, ridge=ridge, scale=scale, gram=gram, memory_limit=memory_limit
         ).with_loss(loss)
         if class_weight is not None:
-            problem = replace(problem, unweighed=(weights,), class_weights=(class_weight,))
+            problem = replace(problem, base_weights=(weights,), class_weights=(class_weight,))
         groups = problem.category_groups
         return problem.with_rules(Rules(groups=groups)) if groups else problem
 

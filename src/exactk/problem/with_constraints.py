@@ -42,7 +42,7 @@ class WithConstraints:
         >>> problem = Problem.from_arrays(table, [1.0, 2.0, 4.0, 8.0])
         >>> problem.feature_names
         ('sex=m', 'colour=blue', 'colour=white')
-        >>> problem.original_names, problem.origins.tolist()
+        >>> problem.original_names, problem.input_columns.tolist()
         (('sex', 'colour'), [0, 1, 1])
         """
         rows = cast("Problem", self).rows
@@ -54,9 +54,9 @@ class WithConstraints:
         steps = np.ones(cast("Problem", self).n_features, dtype=np.intp)
         for category in self.categories:
             steps[list(category.columns[1:])] = 0
-        origins: Indices = np.cumsum(steps) - 1
-        origins.setflags(write=False)
-        return origins
+        columns: Indices = np.cumsum(steps) - 1
+        columns.setflags(write=False)
+        return columns
 
     @cached_property
     def original_names(self) -> tuple[str, ...]:

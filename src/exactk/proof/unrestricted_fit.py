@@ -156,7 +156,8 @@ class UnrestrictedFit:
         kept = ~np.isin(fit.at, places)
         if not fit.is_well or fit.updates >= MOST_UPDATES or 2 * len(places) > len(fit.at):
             return self.fit(fit.at[kept])
-        # G_RR − G_RI·G_II⁻¹·G_IR, and likewise V: as a block is dropped in `exactk.search.unit_pricing`.
+        # G_RR − G_RI·G_II⁻¹·G_IR, and likewise V: as a block is dropped in
+        # `exactk.search.unit_pricing`.
         out, stay = np.flatnonzero(~kept), np.flatnonzero(kept)
         rows, V_out = fit.G[out], fit.V[out]
         left = rows[:, stay].T

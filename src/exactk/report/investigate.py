@@ -347,9 +347,9 @@ def _stability(problem: Problem, result: Result, asked: Settings, work: PartRunn
     if asked.n_subsamples == 0:
         raise InputError("half-samples were not asked for")
     return stability(
-        problem, result.k, n_subsamples=asked.n_subsamples, method=asked.method, groups=asked.groups,
-        random_state=asked.random_state, time_limit=work.seconds(), verbose=asked.verbose,
-        **asked.half_options,
+        problem, result.k, n_subsamples=asked.n_subsamples, method=asked.method,
+        groups=asked.groups, random_state=asked.random_state, time_limit=work.seconds(),
+        verbose=asked.verbose, **asked.half_options,
     )  # fmt: skip
 
 

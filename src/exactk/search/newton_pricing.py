@@ -1,7 +1,7 @@
 """Prices of swaps by the whole Hessian of a likelihood, for the few columns that are worth it.
 
-The formulas are those of `exactk.search.unit_pricing` with K, the inverse of half the Hessian at the fit
-(intercepts included), in place of G: each column has r coefficients, one an output.
+The formulas are those of `exactk.search.unit_pricing` with K, the inverse of half the Hessian at
+the fit (intercepts included), in place of G: each column has r coefficients, one an output.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ from exactk.utils.monitor import Monitor
 __all__ = ["UnitSearch", "greedy_units", "grow_units", "unit_entry_order", "unit_path"]
 
 
-# The settings behind effort=1, as those of `exactk.search.local_search`; loading a set costs more here.
+# The settings behind effort=1, as those of `exactk.search.local_search`; loading a set costs more
+# here.
 MOVES_PER_SQUARE = 6.0
 MOST_MOVES = 250.0
 MOST_PATIENCES = 3

@@ -199,7 +199,8 @@ def folder_columns(found: Sequence[Found], schema: pa.Schema) -> dict[str, list[
     for one in found:
         if one.folders.keys() != names.keys():
             raise InputError(
-                f"the folders of {one.path!r} spell out the columns {join_items(one.folders)}, those "
+                f"the folders of {one.path!r} spell out the columns {join_items(one.folders)}, "
+                "those "
                 f"of {found[0].path!r} {join_items(names)}"
             )
     columns: dict[str, list[Any]] = {}

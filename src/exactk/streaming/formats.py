@@ -53,7 +53,7 @@ class TableFile:
         Bytes, and the time of the last change.
     constants : dict
         Values of the columns that its folders spell out.
-    truths : frozenset of str
+    bool_columns : frozenset of str
         Columns of text that begin with true or false.
     """
 
@@ -85,7 +85,7 @@ def read_schema(found: Found) -> tuple[TableFile, pa.Schema]:
         _ = schema.names  # decoded here, so that a wrong encoding shows at once
     file = TableFile(found.path, found.kind, n_rows, facts.st_size, facts.st_mtime_ns)
     if found.kind == "text":
-        file = replace(file, truths=bool_columns(schema))
+        file = replace(file, bool_columns=bool_columns(schema))
     return file, schema
 
 

@@ -91,7 +91,7 @@ def test_the_answer_is_that_of_the_same_table_as_text(
     [
         (("path", "--k-max", 4), ("k", "n_folds")),
         (("stability", "-k", 3), ("core", "index", "jaccard")),
-        (("score", "-k", 3), ("features", "honest", "naive", "stability")),
+        (("score", "-k", 3), ("features", "test_score", "naive", "stability")),
     ],
     ids=["path", "stability", "score"],
 )
@@ -189,7 +189,9 @@ def test_groups_of_cells_that_count_nothing(
     wine_cells[wine_cells.obs["copies"] > 0].copy().write_h5ad(counted)
     other = run("score", counted, *asked, "--format", "json")
     if classes or tables.LARGE_CELLS == 0:
-        assert json.loads(found.out)["honest"] == pytest.approx(json.loads(other.out)["honest"])
+        assert json.loads(found.out)["test_score"] == pytest.approx(
+            json.loads(other.out)["test_score"]
+        )
 
 
 def test_a_gene_may_be_called_as_groups_are(run: Any, wine_cells: Any, tmp_path: Path) -> None:

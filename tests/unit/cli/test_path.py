@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold
 import exactk
 from exactk import Problem, Result, choose_k
 from exactk.cli import search_options
-from exactk.model_selection import choose_k
+from exactk.model_selection import choose_k as choose_k_module
 
 NO_ID = ["--drop", "id", "--drop", "copies"]
 
@@ -149,7 +149,7 @@ def test_rows_that_count_nothing_have_groups_too(run, wine, wine_sites, command)
         counted = [row for row in rows if row.split(",")[-3] != "0"]
         file.write_text("\n".join([head, *counted]))
     other = json.loads(run(command[0], wine_sites, *asked_for).out)
-    name = {"path": "table", "select": "choice", "compare": "methods", "score": "honest",
+    name = {"path": "table", "select": "choice", "compare": "methods", "score": "test_score",
             "stability": "index"}[command[0]]  # fmt: skip
     assert _rounded(json.loads(found.out)[name]) == _rounded(other[name])
 
@@ -237,5 +237,5 @@ def test_output_goes_to_a_file(run, wine_csv, tmp_path):
 
 
 def test_criteria_and_rules_are_those_of_the_library():
-    assert search_options.CRITERIA == choose_k.CHOICES
-    assert search_options.RULES == choose_k.RULES
+    assert search_options.CRITERIA == choose_k_module.CHOICES
+    assert search_options.RULES == choose_k_module.RULES

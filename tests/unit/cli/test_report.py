@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 from exactk import Moments, Problem, investigate
-from exactk.report import investigate
+from exactk.report import investigate as investigate_module
 
 DROPPED = ["--target", "cultivar", "--drop", "id", "--drop", "copies"]
 # Little of everything that takes time.
@@ -74,7 +74,7 @@ def test_the_page_is_that_of_the_library(run, here, wine_csv, wine):
     expected = investigate(problem, k=3, target="cultivar", ridge="auto", **FEW)
     assert record["choice"]["selected"] == list(expected.result.selected)
     assert record["choice"]["objective"] == pytest.approx(expected.result.objective)
-    assert record["score"]["honest"] == pytest.approx(expected.record["score"]["honest"])
+    assert record["score"]["test_score"] == pytest.approx(expected.record["score"]["test_score"])
     assert record["asked"]["target"] == "cultivar"
     assert record["asked"]["n_rows"] == 178
     content = wine_csv.read_bytes()
@@ -333,7 +333,7 @@ def test_ctrl_c_before_there_is_a_choice(run, here, wine_csv, monkeypatch):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(investigate, "solve", stop)
+    monkeypatch.setattr(investigate_module, "solve", stop)
     result = run("report", "wine.csv", *DROPPED, "-k", 2)
     assert result.code == 130
     assert "nothing was written" in result.err
@@ -344,7 +344,7 @@ def test_ctrl_c_before_there_is_a_choice(run, here, wine_csv, monkeypatch):
 STOPPED = """
 import signal, sys
 from exactk.cli import main
-from exactk.report import investigate
+from exactk.report import investigate as investigate_module
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 whole = inquiry.score_part

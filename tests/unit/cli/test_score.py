@@ -45,7 +45,7 @@ def test_text(run, wine_csv, expected):
 
 def test_csv_and_json(run, wine_csv, expected, tmp_path):
     rows = list(csv.DictReader(io.StringIO(run("score", wine_csv, *WINE, "--format", "csv").out)))
-    assert [float(row["honest"]) for row in rows] == pytest.approx(expected.folds["honest"])
+    assert [float(row["test_score"]) for row in rows] == pytest.approx(expected.folds["test_score"])
     file = tmp_path / "score.json"
     assert run("score", wine_csv, *WINE, "--format", "json", "-o", file).out == ""
     content = json.loads(file.read_text("utf-8"))
@@ -69,7 +69,7 @@ def test_options_reach_the_library(run, wine_csv, wine):
         problem.with_constraints(exclude=["proline"]), k=2, cv=3, scoring="balanced_accuracy",
         estimator="svm", method="greedy", ridge=0.5, random_state=3, n_permutations=0,
     )  # fmt: skip
-    assert content["honest"] == pytest.approx(score.test_score)
+    assert content["test_score"] == pytest.approx(score.test_score)
     assert [row["features"] for row in content["folds"]] == score.folds["features"]
     assert content["p_value"] is None
     assert content["scoring"] == "balanced_accuracy"
@@ -100,7 +100,7 @@ def test_groups_column(run, wine_sites, wine, sites):
     score = score_selection(problem, k=3, ridge="auto", n_permutations=5, groups=sites)
     result = run("score", wine_sites, *WINE, "--groups", "site", "--quiet", "--format", "json")
     content = json.loads(result.out)
-    assert content["honest"] == pytest.approx(score.test_score)
+    assert content["test_score"] == pytest.approx(score.test_score)
     assert content["n_features"] == 13
     assert content["null"] == pytest.approx(score.null.tolist())
 

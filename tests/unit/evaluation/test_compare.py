@@ -27,7 +27,9 @@ from exactk import (
     score_selection,
 )
 from exactk.evaluation import (
-    compare,
+    compare as compare_module,
+)
+from exactk.evaluation import (
     competitors,
     sklearn_baselines,
 )
@@ -67,7 +69,7 @@ def test_methods_of_exactk_have_the_honest_figures_of_score_selection(data, k):
     for method in ("greedy", "exchange"):
         alone = score_selection(X, y, k, method=method, random_state=3, cv=4, n_permutations=0)
         row = _row(found, method)
-        assert _scores(found, method) == alone.folds["honest"]
+        assert _scores(found, method) == alone.folds["test_score"]
         assert row["mean"] == alone.test_score
         assert row["standard_error"] == pytest.approx(alone.standard_error)
         assert row["stability"] == alone.stability
@@ -148,7 +150,7 @@ def test_a_problem_keeps_its_ridge_as_everywhere_unless_another_is_given():
         honest = score_selection(problem, k=3, cv=3, n_permutations=0)
         assert found.ridge == own
         assert set(found.table[0]["features"]) == set(exactk.solve(problem, 3).selected)
-        assert _scores(found, "exchange") == honest.folds["honest"]
+        assert _scores(found, "exchange") == honest.folds["test_score"]
         by_rule = compare(problem, k=3, methods=["exchange"], cv=3, ridge="auto")
         assert by_rule.ridge == exactk.find_ridge("auto", problem, 3)
     assert compare(X, y, 3, ["exchange"], cv=3).ridge == by_rule.ridge
@@ -225,7 +227,7 @@ def test_weights_reach_everything():
     found = compare(X, y, 3, ALL, sample_weight=weights)
     assert found.n_rows == (weights > 0).sum()
     alone = score_selection(X, y, 3, sample_weight=weights, n_permutations=0)
-    assert _scores(found, "exchange") == alone.folds["honest"]
+    assert _scores(found, "exchange") == alone.folds["test_score"]
     codes = np.unique(y, return_inverse=True)[1]
     for number, (train, _) in enumerate(found.splits):
         assert (weights[train] > 0).all()
@@ -320,7 +322,7 @@ def test_categories_are_coded_and_what_rivals_do_with_them_is_said():
     frame = pd.DataFrame(X, columns=list("abcdefghij")).assign(colour=colour)
     found = compare(frame, y, 2, [*ALL, "fisher"])
     alone = score_selection(frame, y, 2, n_permutations=0)
-    assert _scores(found, "exchange") == alone.folds["honest"]
+    assert _scores(found, "exchange") == alone.folds["test_score"]
     assert _row(found, "exchange")["note"] == ""
     for name in RIVALS:
         row = _row(found, name)
@@ -467,7 +469,7 @@ def test_stopped_before_the_score_with_all_features(monkeypatch):
             raise KeyboardInterrupt
         return score_columns(trial, given, split, columns)
 
-    monkeypatch.setattr(compare, "score_columns", stopped)
+    monkeypatch.setattr(compare_module, "score_columns", stopped)
     found = compare(X, y, 3, ["exchange", "fisher"])
     assert found.message == "stopped by the user before the score with all features"
     assert found.table["method"] == ["exchange", "fisher"]

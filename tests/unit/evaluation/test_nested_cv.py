@@ -46,15 +46,15 @@ def test_classes_equal_a_pipeline_of_scikit_learn():
     folds = StratifiedKFold(5, shuffle=True, random_state=7)
     model = _scaled(LogisticRegression(max_iter=1000))
     nested = make_pipeline(TopKSelector(k=4, random_state=7), model)
-    np.testing.assert_allclose(score.folds["honest"], cross_val_score(nested, X, y, cv=folds))
+    np.testing.assert_allclose(score.folds["test_score"], cross_val_score(nested, X, y, cv=folds))
     columns = TopKSelector(k=4, random_state=7).fit(X, y).get_support()
     naive = cross_val_score(model, X[:, columns], y, cv=folds)
-    np.testing.assert_allclose(score.folds["naive"], naive)
+    np.testing.assert_allclose(score.folds["naive_score"], naive)
     dummy = cross_val_score(DummyClassifier(), X, y, cv=folds)
-    np.testing.assert_allclose(score.folds["baseline"], dummy)
+    np.testing.assert_allclose(score.folds["baseline_score"], dummy)
     assert score.scoring == "accuracy"
     assert score.optimism == pytest.approx(naive.mean() - score.test_score)
-    spread = np.std(score.folds["honest"], ddof=1) / np.sqrt(5)
+    spread = np.std(score.folds["test_score"], ddof=1) / np.sqrt(5)
     assert score.standard_error == pytest.approx(spread)
 
 
@@ -63,9 +63,9 @@ def test_numbers_equal_a_pipeline_of_scikit_learn():
     score = score_selection(X, y, k=3, cv=4, n_permutations=0)
     folds = KFold(4, shuffle=True, random_state=0)
     nested = make_pipeline(TopKSelector(k=3), _scaled(Ridge()))
-    np.testing.assert_allclose(score.folds["honest"], cross_val_score(nested, X, y, cv=folds))
+    np.testing.assert_allclose(score.folds["test_score"], cross_val_score(nested, X, y, cv=folds))
     dummy = cross_val_score(DummyRegressor(), X, y, cv=folds)
-    np.testing.assert_allclose(score.folds["baseline"], dummy)
+    np.testing.assert_allclose(score.folds["baseline_score"], dummy)
     assert (score.scoring, score.estimator, score.task) == ("r2", "Ridge", "regression")
 
 
@@ -81,7 +81,7 @@ def test_own_selector_estimator_score_and_splitter(k):
     )  # fmt: skip
     nested = make_pipeline(clone(selector).set_params(k=k), model)
     theirs = cross_val_score(nested, X, y, cv=folds, scoring="balanced_accuracy")
-    np.testing.assert_allclose(score.folds["honest"], theirs)
+    np.testing.assert_allclose(score.folds["test_score"], theirs)
     assert selector.k == 9
     assert not hasattr(selector, "support_")
     assert score.folds["k"] == [k] * 6
@@ -104,7 +104,7 @@ def test_k_is_chosen_within_each_fold():
         assert row["k"] == selector.k_ == len(row["features"])
     nested = make_pipeline(TopKSelector("auto", k_max=5), _scaled(Ridge()))
     folds = KFold(4, shuffle=True, random_state=0)
-    np.testing.assert_allclose(score.folds["honest"], cross_val_score(nested, X, y, cv=folds))
+    np.testing.assert_allclose(score.folds["test_score"], cross_val_score(nested, X, y, cv=folds))
     assert score.p_value == 1 / 6
     problem = score_selection(
         Problem.from_arrays(X, y), k="auto", k_max=5, cv=4, ridge="auto", n_permutations=0
@@ -117,7 +117,7 @@ def test_options_go_to_the_selector():
     score = score_selection(X, y, k=3, method="greedy", ridge=0.0, n_permutations=0)
     nested = make_pipeline(TopKSelector(k=3, method="greedy", ridge=0.0), _scaled(Ridge()))
     folds = KFold(5, shuffle=True, random_state=0)
-    np.testing.assert_allclose(score.folds["honest"], cross_val_score(nested, X, y, cv=folds))
+    np.testing.assert_allclose(score.folds["test_score"], cross_val_score(nested, X, y, cv=folds))
 
 
 def test_every_kind_of_table_gives_the_same():
@@ -135,8 +135,8 @@ def test_every_kind_of_table_gives_the_same():
     )  # fmt: skip
     for table in tables:
         found = score_selection(table, y, **options)
-        np.testing.assert_allclose(found.folds["honest"], expected.folds["honest"])
-        np.testing.assert_allclose(found.folds["naive"], expected.folds["naive"])
+        np.testing.assert_allclose(found.folds["test_score"], expected.folds["test_score"])
+        np.testing.assert_allclose(found.folds["naive_score"], expected.folds["naive_score"])
         np.testing.assert_allclose(found.null, expected.null)
     named = score_selection(frame, pd.Series(y), **options)
     assert named.features == tuple(names[int(name[1:])] for name in expected.features)
@@ -149,7 +149,7 @@ def test_a_problem_in_place_of_a_table():
     problem = Problem.from_arrays(X, y, sample_weight=weights, feature_names=names)
     ours = score_selection(problem, k=4, ridge="auto", n_permutations=5)
     theirs = score_selection(X, y, 4, sample_weight=weights, n_permutations=5)
-    np.testing.assert_allclose(ours.folds["honest"], theirs.folds["honest"])
+    np.testing.assert_allclose(ours.folds["test_score"], theirs.folds["test_score"])
     np.testing.assert_allclose(ours.null, theirs.null)
     assert ours.features == tuple(name.replace("x", "f") for name in theirs.features)
     with pytest.raises(InputError, match="beside a Problem, which has its own"):
@@ -158,8 +158,8 @@ def test_a_problem_in_place_of_a_table():
         score_selection(problem, k=2, scale=False)
     numbers = Problem.from_arrays(*make_numbers())
     np.testing.assert_allclose(
-        score_selection(numbers, k=3, n_permutations=0).folds["honest"],
-        score_selection(*make_numbers(), k=3, ridge=0.0, n_permutations=0).folds["honest"],
+        score_selection(numbers, k=3, n_permutations=0).folds["test_score"],
+        score_selection(*make_numbers(), k=3, ridge=0.0, n_permutations=0).folds["test_score"],
     )
 
 
@@ -203,7 +203,7 @@ def test_rows_of_weight_zero_are_no_rows(cv, grouped):
     rest = {"groups": groups[20:]} if grouped else {}
     one = score_selection(X, y, sample_weight=weights, **own, **options)
     other = score_selection(X[20:], y[20:], **rest, **options)
-    np.testing.assert_allclose(one.folds["honest"], other.folds["honest"])
+    np.testing.assert_allclose(one.folds["test_score"], other.folds["test_score"])
     assert one.folds["features"] == other.folds["features"]
 
 
@@ -250,7 +250,7 @@ def test_several_outputs():
     score = score_selection(X, Y, k=3, n_permutations=2)
     nested = make_pipeline(TopKSelector(k=3), _scaled(Ridge()))
     folds = KFold(5, shuffle=True, random_state=0)
-    np.testing.assert_allclose(score.folds["honest"], cross_val_score(nested, X, Y, cv=folds))
+    np.testing.assert_allclose(score.folds["test_score"], cross_val_score(nested, X, Y, cv=folds))
 
 
 def test_several_labels_a_row():
@@ -261,7 +261,7 @@ def test_several_labels_a_row():
     score = score_selection(X, Y, k=3, estimator="knn", n_permutations=2)
     nested = make_pipeline(TopKSelector(k=3), _scaled(KNeighborsClassifier()))
     folds = KFold(5, shuffle=True, random_state=0)
-    np.testing.assert_allclose(score.folds["honest"], cross_val_score(nested, X, Y, cv=folds))
+    np.testing.assert_allclose(score.folds["test_score"], cross_val_score(nested, X, Y, cv=folds))
 
 
 def test_noise_looks_good_to_the_naive_figure_alone():
@@ -322,7 +322,7 @@ def test_weights_reach_selection_estimator_and_score():
         )  # fmt: skip
         guess = model.predict(selector.transform(X[test]))
         expected = accuracy_score(y[test], guess, sample_weight=weights[test])
-        assert row["honest"] == pytest.approx(expected)
+        assert row["test_score"] == pytest.approx(expected)
 
 
 def test_groups_are_never_on_both_sides():
@@ -333,7 +333,7 @@ def test_groups_are_never_on_both_sides():
         assert not set(groups[train]) & set(groups[test])
     nested = make_pipeline(TopKSelector(3), _scaled(LogisticRegression(max_iter=1000)))
     theirs = cross_val_score(nested, X, y, cv=GroupKFold(5), groups=groups)
-    np.testing.assert_allclose(score.folds["honest"], theirs)
+    np.testing.assert_allclose(score.folds["test_score"], theirs)
 
 
 def test_named_estimators():
@@ -393,7 +393,7 @@ def test_text_scores_the_same_in_a_frame_of_any_library_and_in_a_problem(library
     groups = {"colour": [10, 11]}
     coded = score_selection(np.c_[numbers, dummies], y, **named,
                             selector=TopKSelector(groups=groups))  # fmt: skip
-    np.testing.assert_allclose(score.folds["honest"], coded.folds["honest"])
+    np.testing.assert_allclose(score.folds["test_score"], coded.folds["test_score"])
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -434,7 +434,7 @@ def test_many_levels_in_few_rows_are_coded_once():
             model = _scaled(Ridge()).fit(coded[train][:, support], y[train])
         names = [name for j, name in enumerate("abcdt") if support[j]]
         assert row["features"] == names
-        assert row["honest"] == pytest.approx(model.score(coded[test][:, support], y[test]))
+        assert row["test_score"] == pytest.approx(model.score(coded[test][:, support], y[test]))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_array])
@@ -456,14 +456,14 @@ def test_tidy_json_and_text():
     X, y = make_classes()
     score = score_selection(X, y, 3, n_permutations=9)
     assert score.folds.columns == (
-        "fold", "n_train", "n_test", "k", "features", "honest", "naive", "baseline",
+        "fold", "n_train", "n_test", "k", "features", "test_score", "naive_score", "baseline_score",
     )  # fmt: skip
     assert score.folds["fold"] == [1, 2, 3, 4, 5]
     assert sum(score.folds["n_test"]) == 90
     supports = [[int(name[1:]) for name in row["features"]] for row in score.folds]
     assert score.stability == pytest.approx(nogueira(supports, 30))
     content = json.loads(score.to_json())
-    assert content["honest"] == score.test_score
+    assert content["test_score"] == score.test_score
     assert content["folds"][0]["features"] == score.folds[0]["features"]
     assert len(content["null"]) == content["n_permutations"] == 9
     text = repr(score)
@@ -492,7 +492,7 @@ def test_own_score_function():
     X, y = make_classes()
     folds = [0.25] * 5
     score = score_selection(X, y, 3, scoring=lambda model, X, y: 0.25, n_permutations=0)
-    assert score.folds["honest"] == score.folds["baseline"] == folds
+    assert score.folds["test_score"] == score.folds["baseline_score"] == folds
     made = score_selection(X, y, 3, scoring=make_scorer(accuracy_score), n_permutations=0)
     assert made.test_score == score_selection(X, y, 3, n_permutations=0).test_score
 

@@ -41,7 +41,7 @@ def closed():
 def test_points_are_the_scores_of_the_folds(score):
     display = ScoreDisplay.from_score(score)
     points = [line for line in display.ax_.lines if len(line.get_xdata()) == 4]
-    for line, name in zip(points, ("honest", "naive", "baseline"), strict=True):
+    for line, name in zip(points, ("test_score", "naive_score", "baseline_score"), strict=True):
         np.testing.assert_array_equal(line.get_ydata(), score.folds[name])
         assert line.get_label().startswith(name)
     means = [line.get_ydata()[0] for line in display.ax_.lines if line not in points]

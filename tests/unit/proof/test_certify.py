@@ -17,11 +17,15 @@ import exactk
 from exactk import Moments, Problem, Status, best_sets, certify, certify_path, solve, solve_path
 from exactk.errors import InputError
 from exactk.proof import (
-    best_sets,
-    certify_path,
-    run,
+    best_sets as best_sets_module,
 )
 from exactk.proof import certify as module
+from exactk.proof import (
+    certify_path as certify_path_module,
+)
+from exactk.proof import (
+    run,
+)
 from exactk.proof.best_first import BestFirstSearch
 from exactk.proof.make_tree import make_tree
 from exactk.proof.run import Proof
@@ -384,7 +388,7 @@ def test_sizes_without_sets_are_left_out() -> None:
 def test_an_interrupted_path_keeps_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = _hard()
     path = solve_path(problem, 12)
-    monkeypatch.setattr(certify_path, "showing", lambda *words: _raising(2))
+    monkeypatch.setattr(certify_path_module, "showing", lambda *words: _raising(2))
     found = certify_path(problem, path)
     assert found.sizes == list(range(1, 13))
     assert found.status == Status.INTERRUPTED
@@ -433,7 +437,7 @@ def test_a_list_that_is_not_proven_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     assert list(found.objectives) == sorted(found.objectives)
     assert "others may" not in found.summary
     assert found.summary.startswith("Not proven: other sets of 12")
-    monkeypatch.setattr(best_sets, "showing", lambda *words: _raising(2))
+    monkeypatch.setattr(best_sets_module, "showing", lambda *words: _raising(2))
     stopped = best_sets(problem, 12, 5)
     assert stopped.status == Status.INTERRUPTED
     assert 0 < stopped.lower <= stopped.objectives[0]
@@ -611,7 +615,7 @@ def test_what_was_given_may_be_a_mask_or_a_certificate() -> None:
 def test_a_bound_that_is_interrupted_is_still_handed_down(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem.from_arrays(*load_digits(return_X_y=True))
     turns = 0
-    turn = certify_path._Scheduler._turn
+    turn = certify_path_module._Scheduler._turn
 
     def stopped(self: Any, *args: Any) -> None:
         nonlocal turns
@@ -620,7 +624,7 @@ def test_a_bound_that_is_interrupted_is_still_handed_down(monkeypatch: pytest.Mo
             raise KeyboardInterrupt
         turn(self, *args)
 
-    monkeypatch.setattr(certify_path._Scheduler, "_turn", stopped)
+    monkeypatch.setattr(certify_path_module._Scheduler, "_turn", stopped)
     path = certify_path(problem, 14, time_limit=10)
     lower = [one.lower for one in path]
     assert path.status == Status.INTERRUPTED

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from exactk import Problem, solve
-from exactk.proof import make_tree
+from exactk.proof import make_tree as make_tree_module
 from exactk.proof.best_first import BestFirstSearch, BoundTree
 from exactk.proof.column_tree import ColumnTree, library
 from exactk.proof.make_tree import make_tree
@@ -50,7 +50,7 @@ def test_columns_that_are_independent_have_bounds() -> None:
 
 
 def test_without_the_library_numpy_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(make_tree, "library", lambda: None)
+    monkeypatch.setattr(make_tree_module, "library", lambda: None)
     X, y = make_classes()
     problem = Problem.from_arrays(X, y)
     tree = make_tree(problem, 4)
@@ -138,7 +138,7 @@ def test_columns_that_depend_are_looked_through_or_left_to_others() -> None:
 
 @compiled
 def test_memory_that_is_short_leaves_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(make_tree, "MOST_UNITS", 10)
+    monkeypatch.setattr(make_tree_module, "MOST_UNITS", 10)
     X, y = make_numbers(n=60, d=30)
     problem = Problem.from_arrays(X, y, memory_limit=20_000)
     assert isinstance(make_tree(problem, 6), BoundTree)
@@ -175,8 +175,8 @@ def test_a_wide_table_is_thinned_and_loses_nothing(
     every = sorted((problem.objective(S), S) for S in combinations(range(40), 3))
     whole = make_tree(problem, 3)
     assert isinstance(whole, ColumnTree)
-    monkeypatch.setattr(make_tree, "WIDE", 10)
-    monkeypatch.setattr(make_tree, "FIRST_WORKING", 12)
+    monkeypatch.setattr(make_tree_module, "WIDE", 10)
+    monkeypatch.setattr(make_tree_module, "FIRST_WORKING", 12)
     for rank in (0, 1, 20):
         ceiling, _ = every[rank]
         tree = make_tree(problem, 3, ceiling + 1e-9)
@@ -197,7 +197,7 @@ def test_a_wide_table_is_thinned_and_loses_nothing(
 
 @compiled
 def test_a_ceiling_below_everything_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(make_tree, "WIDE", 10)
+    monkeypatch.setattr(make_tree_module, "WIDE", 10)
     problem = _dependent(n=20, d=25, ridge=0.5)
     best = solve(problem, 3, "exhaustive").objective
     for ceiling in (0.0, 0.5 * best, best * (1 - 1e-9)):

@@ -18,7 +18,7 @@ from exactk.data.moments import Moments
 from exactk.errors import UnknownMethodError, UnknownOptionError
 from exactk.methods.registry import create
 from exactk.model_selection.path_runner import Clock
-from exactk.report import investigate
+from exactk.report import investigate as investigate_module
 from tests.support import says
 
 # Small, and with every part.
@@ -159,7 +159,7 @@ def test_all_sizes_where_one_column_is_constant_in_a_fold(numbers):
     assert "score" not in dossier.absent
     assert [row["k"] for row in dossier.record["sizes"]["rows"]] == [1, 2, 3, 4, 5]
     expected = exactk.score_selection(X, y, "auto", k_max=6, n_permutations=0)
-    assert dossier.record["score"]["honest"] == pytest.approx(expected.test_score)
+    assert dossier.record["score"]["test_score"] == pytest.approx(expected.test_score)
 
 
 def test_the_honest_score_is_that_of_score_selection(table):
@@ -169,7 +169,7 @@ def test_the_honest_score_is_that_of_score_selection(table):
         X, y, k=2, groups=np.arange(60) // 3, cv=4, random_state=5, n_permutations=2
     )
     found = dossier.record["score"]
-    for name in ("honest", "naive", "baseline", "p_value"):
+    for name in ("test_score", "naive_score", "baseline_score", "p_value"):
         assert found[name] == pytest.approx(getattr(expected, name))
     assert dossier.record["asked"]["grouped"] is True
 
@@ -181,7 +181,7 @@ def test_folds_have_their_ridge_by_the_same_rule(ridge):
     y = X[:, 0] + rng.normal(size=40)
     dossier = investigate(X, y, 3, ridge=ridge, random_state=1, **{**QUICK, "certify": 0})
     expected = score_selection(X, y, k=3, ridge=ridge, random_state=1, n_permutations=0)
-    assert dossier.record["score"]["honest"] == pytest.approx(expected.test_score)
+    assert dossier.record["score"]["test_score"] == pytest.approx(expected.test_score)
     compared = exactk.compare(X, y, 3, ["exchange", "selectkbest"], ridge=ridge, random_state=1)
     rows = dossier.record["comparison"]["methods"]
     assert [row["mean"] for row in rows] == pytest.approx(compared.table["mean"])
@@ -421,7 +421,7 @@ def test_method_objects(table):
     by_name = investigate(*table, 2, method="gsrfs", lam=0.5, **QUICK)
     by_object = checked(investigate(*table, 2, method=create("gsrfs", lam=0.5), **QUICK))
     assert by_name.result.support.tolist() == by_object.result.support.tolist()
-    assert by_name.record["score"]["honest"] == by_object.record["score"]["honest"]
+    assert by_name.record["score"]["test_score"] == by_object.record["score"]["test_score"]
     assert by_object.record["asked"]["options"]["lam"] == 0.5
     assert by_name.record["asked"]["options"]["lam"] == 0.5
 
@@ -454,7 +454,7 @@ def test_nothing_is_begun_after_the_time_limit(table):
 
 
 def test_ctrl_c_between_two_parts_loses_nothing(table, monkeypatch):
-    looked, calls = investigate.find_warnings, []
+    looked, calls = investigate_module.find_warnings, []
 
     def stop_once(*args):
         calls.append(args)
@@ -462,7 +462,7 @@ def test_ctrl_c_between_two_parts_loses_nothing(table, monkeypatch):
             raise KeyboardInterrupt
         return looked(*args)
 
-    monkeypatch.setattr(investigate, "look_at", stop_once)
+    monkeypatch.setattr(investigate_module, "find_warnings", stop_once)
     dossier = checked(investigate(*table, 2, **QUICK))
     assert dossier.interrupted is True
     assert dossier.absent == {}
@@ -471,7 +471,7 @@ def test_ctrl_c_between_two_parts_loses_nothing(table, monkeypatch):
 def test_one_page_has_one_score_for_one_size(table):
     dossier = investigate(*table, 2, effort=0, **QUICK)
     row = next(row for row in dossier.record["sizes"]["rows"] if row["asked"])
-    assert row["score"] == pytest.approx(dossier.record["score"]["honest"])
+    assert row["score"] == pytest.approx(dossier.record["score"]["test_score"])
     assert row["score_error"] == pytest.approx(dossier.record["score"]["standard_error"])
 
 
@@ -537,7 +537,7 @@ def test_ctrl_c_in_a_part_keeps_those_before(table, monkeypatch, part):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(investigate, CALLS[part], stop)
+    monkeypatch.setattr(investigate_module, CALLS[part], stop)
     dossier = checked(investigate(*table, 2, **QUICK))
     assert dossier.interrupted is True
     at = PARTS.index(part)
@@ -569,7 +569,8 @@ def test_ctrl_c_in_a_part_that_hands_over_what_it_has(table, monkeypatch):
 
 
 def test_ctrl_c_among_permutations_and_methods(table, monkeypatch):
-    from exactk.evaluation import compare, permutation_test
+    from exactk.evaluation import compare as compare_module
+    from exactk.evaluation import permutation_test
 
     def stop(*args, **options):
         raise KeyboardInterrupt
@@ -580,13 +581,13 @@ def test_ctrl_c_among_permutations_and_methods(table, monkeypatch):
     assert dossier.record["score"]["message"] == "stopped by the user after 0 of 2 permutations"
     assert list(dossier.absent) == ["scores", "frequencies", "comparison"]
 
-    tried = compare._tried
+    tried = compare_module._tried
 
     def second(contender, *args):
         return tried(contender, *args) if contender.name == "exchange" else stop()
 
     monkeypatch.undo()
-    monkeypatch.setattr(compare, "_tried", second)
+    monkeypatch.setattr(compare_module, "_tried", second)
     dossier = checked(investigate(*table, 2, **QUICK))
     assert dossier.interrupted is True
     assert [row["method"] for row in dossier.record["comparison"]["methods"]] == ["exchange"]
@@ -598,7 +599,7 @@ def test_ctrl_c_in_the_fits_without_a_feature(table, monkeypatch):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(investigate, "dropped", stop)
+    monkeypatch.setattr(investigate_module, "drop_losses", stop)
     dossier = checked(investigate(Problem.from_arrays(*table, loss="logistic"), k=2, **QUICK))
     assert dossier.interrupted is True
     assert dossier.absent["losses"] == "stopped by the user"
@@ -610,17 +611,17 @@ def test_ctrl_c_before_there_is_a_choice(table, monkeypatch):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(investigate, "solve", stop)
+    monkeypatch.setattr(investigate_module, "solve", stop)
     with pytest.raises(KeyboardInterrupt):
         investigate(*table, 2, **QUICK)
-    monkeypatch.setattr(investigate, "choose_k", stop)
+    monkeypatch.setattr(investigate_module, "choose_k", stop)
     with pytest.raises(KeyboardInterrupt):
         investigate(*table, **QUICK)
 
 
 def test_a_search_that_was_stopped_is_shown(table, monkeypatch):
     stopped = replace(solve(Problem.from_arrays(*table), 2), status=exactk.Status.INTERRUPTED)
-    monkeypatch.setattr(investigate, "solve", lambda *args, **options: stopped)
+    monkeypatch.setattr(investigate_module, "solve", lambda *args, **options: stopped)
     dossier = checked(investigate(*table, 2, **QUICK))
     assert dossier.interrupted is True
     assert set(dossier.absent) >= set(PARTS)

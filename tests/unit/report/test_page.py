@@ -277,7 +277,7 @@ def test_numbers_of_the_page_are_those_of_the_record(dossiers):
     assert record["choice"]["explained"] == pytest.approx(explained)
     assert f"explain {percent_of(explained)} of the squared error" in said
     score = record["score"]
-    assert f"{format_score(score['honest'])} ± {format_score(score['standard_error'])}" in said
+    assert f"{format_score(score['test_score'])} ± {format_score(score['standard_error'])}" in said
     for row in record["features"]:
         assert share_of(row["share"]) in said
         assert f'data-v="{row["share"]!r}"' in page
@@ -374,7 +374,7 @@ def test_the_cards_say_what_was_not_measured(dossiers):
 @pytest.mark.parametrize(("naive", "words"), [(0.9, True), (0.8, False), (0.7, False)])
 def test_a_leaking_score_is_too_good_only_where_it_is_higher(dossiers, naive, words):
     record = copy.deepcopy(dossiers["small"].record)
-    record["score"] |= {"honest": 0.8, "naive": naive}
+    record["score"] |= {"test_score": 0.8, "naive_score": naive}
     assert ("too good by the difference" in selection_page(record)) == words
 
 

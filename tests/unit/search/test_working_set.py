@@ -12,7 +12,8 @@ from scipy import sparse
 from exactk import Problem, Status, solve, solve_path
 from exactk.data.gram import ColumnGram
 from exactk.methods.exchange import Exchange
-from exactk.search import wide_search, working_set
+from exactk.search import wide_search as wide_search_module
+from exactk.search import working_set as working_set_module
 from exactk.search.descent import Descent
 from exactk.search.native_state import make_state
 from exactk.search.state import State
@@ -91,7 +92,7 @@ def test_only_what_does_not_fit_needs_a_set() -> None:
     assert working_set(narrow(X, y), 16) is None
     assert working_set(Problem.from_arrays(X[:, :100], y, memory_limit=LIMIT), 4) is None
     moments = Problem.from_arrays(X, y, gram="columns")
-    assert len(moments.candidates) < working_set.SET_COLUMNS
+    assert len(moments.candidates) < working_set_module.SET_COLUMNS
     assert working_set(moments, 4) is None
 
 
@@ -371,7 +372,7 @@ def test_a_path_cut_short_has_every_size(when: str, monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     if when == "_lacking":
-        monkeypatch.setattr(wide_search.WideSizes, "_lacking", interrupt)
+        monkeypatch.setattr(wide_search_module.WideSizes, "_lacking", interrupt)
     listen = interrupt if when == "interrupt" else None
     monitor = Monitor(1e-9 if when == "time" else None, listen)
     answers = list(Exchange().run_path(problem, 6, monitor))
@@ -401,8 +402,8 @@ def test_greedy_steps_are_the_same_whatever_is_foreseen(
     order, trace = Reference(X, y, ridge=ridge).greedy(10)
     for least in (1, 300):
         # A small set often guesses wrong, one with every column never does.
-        monkeypatch.setattr(working_set, "FORESEEN_LEAST", least)
-        monkeypatch.setattr(working_set, "FORESEEN_FOR_EACH", 4)
+        monkeypatch.setattr(working_set_module, "FORESEEN_LEAST", least)
+        monkeypatch.setattr(working_set_module, "FORESEEN_FOR_EACH", 4)
         problem = dear(Problem.from_arrays(X, y, ridge=ridge, gram="columns"))
         result = solve(problem, 10, "greedy")
         assert result.order.tolist() == order
@@ -425,7 +426,7 @@ def test_bad_guesses_come_to_an_end() -> None:
     problem = dear(Problem.from_arrays(X, y, gram="columns"))
     order, _ = Reference(X, y).greedy(8)
     assert solve(problem, 8, "greedy").order.tolist() == order
-    assert problem.passes <= 1 + 8 + working_set.MOST_POOR + 2
+    assert problem.passes <= 1 + 8 + working_set_module.MOST_POOR + 2
 
 
 def test_looking_ahead_is_left_alone_where_passes_are_cheap() -> None:

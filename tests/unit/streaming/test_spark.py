@@ -17,7 +17,7 @@ from exactk import Problem, solve
 from exactk.data.moments import Moments
 from exactk.data.targets import encode_target
 from exactk.errors import InputError
-from exactk.streaming import spark
+from exactk.streaming import spark as spark_module
 from exactk.streaming.base import Block, Reducer
 from exactk.streaming.moments import MomentsReducer, stream_moments
 from exactk.streaming.spark import (
@@ -250,7 +250,7 @@ def test_three_levels_of_merging_and_parts_in_pieces(
     X = np.random.default_rng(3).normal(size=(60, 120))
     y = X[:, 7] + np.random.default_rng(4).normal(size=60)
     found = stream_moments(open_spark(table({"v": X.tolist(), "y": y}, parts=6), "y"))
-    assert found.xx.nbytes > 20 * spark.SMALLEST_PIECE
+    assert found.xx.nbytes > 20 * spark_module.SMALLEST_PIECE
     close(found, held_moments(X, y))
 
 
@@ -463,30 +463,30 @@ def test_a_table_without_rows(spark: Any, frame: Any) -> None:
 def test_parts_are_put_together_from_pieces_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [np.arange(5_000.0), np.arange(700.0)]
     pieces: list[Any] = []
-    monkeypatch.setattr(spark, "BATCH_BYTES", 3 * spark.SMALLEST_PIECE)
+    monkeypatch.setattr(spark_module, "BATCH_BYTES", 3 * spark_module.SMALLEST_PIECE)
     for sender, part in enumerate(parts):
-        monkeypatch.setattr(spark, "_partition", lambda sender=sender: sender)
-        batches = list(spark.Post(4, spark.SMALLEST_PIECE).send(part))
+        monkeypatch.setattr(spark_module, "_partition", lambda sender=sender: sender)
+        batches = list(spark_module.Post(4, spark_module.SMALLEST_PIECE).send(part))
         # 40,000 and 5,600 bytes in pieces of 4,096, three to a batch.
         assert len(batches) == (4, 1)[sender]
         for batch in batches:
             assert batch.num_rows <= 3
             pieces += [tuple(row.values())[1:] for row in batch.to_pylist()]
     np.random.default_rng(0).shuffle(pieces)
-    found = sorted(spark.unpacked(iter(pieces)), key=len)
+    found = sorted(spark_module.unpacked(iter(pieces)), key=len)
     np.testing.assert_array_equal(found[0], parts[1])
     np.testing.assert_array_equal(found[1], parts[0])
     with pytest.raises(RuntimeError, match="1 partitions incompletely"):
-        list(spark.unpacked(iter(pieces[1:])))
+        list(spark_module.unpacked(iter(pieces[1:])))
 
 
 def test_a_result_that_two_attempts_had_a_share_in_is_fetched_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(spark, "_partition", lambda: 0)
+    monkeypatch.setattr(spark_module, "_partition", lambda: 0)
 
     def pieces(part: Array) -> list[Any]:
-        batches = spark.Post(None, spark.SMALLEST_PIECE).send(part)
+        batches = spark_module.Post(None, spark_module.SMALLEST_PIECE).send(part)
         return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
     class Shares:

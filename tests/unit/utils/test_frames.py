@@ -79,7 +79,7 @@ def test_the_index_is_that_of_the_users_table() -> None:
 def test_results_of_earlier_files_have_a_frame(wine: Problem) -> None:
     result = exactk.solve(wine, 3)
     values = result.to_dict()
-    del values["origins"]
+    del values["input_columns"]
     assert Result.from_dict(values) == result
     assert Result.from_dict(values).to_frame().equals(result.to_frame())
 

@@ -246,7 +246,8 @@ def describe(name: str) -> Entry:
     if name not in entries:
         others = list(entries)
         raise InputError(
-            f"no data set named {name!r}{did_you_mean(name, others) or f'; known are {join_items(others)}'}"
+            f"no data set named "
+            f"{name!r}{did_you_mean(name, others) or f'; known are {join_items(others)}'}"
         )
     return entries[name]
 

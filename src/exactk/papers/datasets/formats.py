@@ -65,7 +65,8 @@ def read_npz(path: Path) -> Arrays:
                 return _array(stored, "X"), _array(stored, "y")
             if missing := [part for part in SPARSE_PARTS if part not in stored]:
                 raise InputError(
-                    f"{str(path)!r} has no array 'X' and, for a sparse one, no {join_items(missing)}"
+                    f"{str(path)!r} has no array 'X' and, for a sparse one, no "
+                    f"{join_items(missing)}"
                 )
             data, indices, indptr, shape = (_array(stored, part) for part in SPARSE_PARTS)
             X = sparse.csr_array((data, indices, indptr), shape=tuple(int(s) for s in shape))
@@ -104,7 +105,8 @@ def read_mat(path: Path, shape: tuple[int, int] | None = None) -> Arrays:
     if target is None:
         if shape is None and len(arrays) > 1:
             raise InputError(
-                f"{str(path)!r}: which of {join_items(arrays)} is the target? Call it 'y', or keep it "
+                f"{str(path)!r}: which of {join_items(arrays)} is the target? Call it 'y', or "
+                "keep it "
                 f"as the last column of one matrix"
             )
         return _split_target(path, dense(X), shape)
@@ -203,7 +205,8 @@ def _read_table(path: Path) -> Content:
     table = read_table(path)
     if not path.name.lower().endswith((".parquet", ".pq")) and _is_row(table.column_names):
         raise InputError(
-            f"{str(path)!r} has no header: its first row is {join_items(table.column_names)}; write "
+            f"{str(path)!r} has no header: its first row is {join_items(table.column_names)}; "
+            "write "
             f"names of the columns above it"
         )
     target = "y" if "y" in table.column_names else table.column_names[-1]

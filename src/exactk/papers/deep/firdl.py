@@ -214,8 +214,8 @@ class FIRDL(IterativeMethod):
     the loss on validation rows. Here the networks are small, a step sees all rows, and all rows
     choose, so that the answer does not depend on their order. The selector is taught differences
     of losses, for these all fall while the operator learns. Rows take part by weight; columns
-    are standardised and come in an order and with a sign of their own (`exactk.papers.deep.training`).
-    The ridge of the problem takes no part.
+    are standardised and come in an order and with a sign of their own
+    (`exactk.papers.deep.training`). The ridge of the problem takes no part.
 
     References
     ----------

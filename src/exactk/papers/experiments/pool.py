@@ -37,8 +37,8 @@ __all__ = [
     "Pool",
     "Task",
     "WorkerError",
+    "limit_time",
     "serve",
-    "time_limit",
 ]
 
 
@@ -89,7 +89,7 @@ def serve(pipe: Connection, target: str) -> None:
 
 
 @contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
+def limit_time(seconds: float | None) -> Iterator[None]:
     """Have this process ended, and its task recorded as late, if the block takes longer.
 
     For work that may not look at the clock. Outside a worker it does nothing.

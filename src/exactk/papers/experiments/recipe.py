@@ -191,8 +191,8 @@ class Recipe:
 
     Attributes
     ----------
-    name, title, paper, about : str
-    shows : sequence of str
+    name, title, paper, description : str
+    reproduces : sequence of str
         Tables and figures of the paper, such as ``"table 2"``.
     protocol : {"fit", "classify", "regress"}
     datasets : sequence of str
@@ -207,7 +207,7 @@ class Recipe:
         measure → data set → k → label → value or [value, standard deviation], in the paper's units.
     quick : mapping
         What a small version takes in place of the above.
-    alone : bool
+    exclusive : bool
         Whether times are the point, so that nothing else may run beside a cell.
     time_limit : float
         Seconds for one solve.
@@ -319,7 +319,8 @@ class Recipe:
             if name.lower() not in [word.lower() for word in known]:
                 raise InputError(
                     f"recipe {self.name!r} has no method {name!r} to leave out"
-                    f"{did_you_mean(name, known)} (it has {join_items([v.label for v in self.methods])})"
+                    f"{did_you_mean(name, known)} (it has "
+                    f"{join_items([v.label for v in self.methods])})"
                 )
             left = [v for v in left if name.lower() not in (v.label.lower(), v.method.lower())]
         if not left:

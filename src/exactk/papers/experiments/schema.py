@@ -84,8 +84,8 @@ _VIEW: dict[str, Test] = {
     "measure": _or_none(_texts),
 }
 _DEFINITION: dict[str, Test] = {
-    **dict.fromkeys(("title", "paper", "about", "protocol"), _or_none(_text)),
-    **dict.fromkeys(("datasets", "shows"), _list_of(_text)),
+    **dict.fromkeys(("title", "paper", "description", "protocol"), _or_none(_text)),
+    **dict.fromkeys(("datasets", "reproduces"), _list_of(_text)),
     "sizes": _list_of(_whole),
     "repeats": _whole,
     "methods": _list_of(_table),

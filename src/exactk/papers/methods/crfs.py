@@ -50,10 +50,10 @@ class CRFS(PenaltyMethod):
     * W = (XᵀPX + λD)⁻¹XᵀPY with D = diag(1/(2‖w_j‖)) of the last W, D = I at first,
 
     the latter in the smaller of n and the number of rows that are alive (see
-    `exactk.papers.methods.irls`). With a given σ the objective never rises, and what is approached is a
-    stationary point: the problem is not convex. It stops when the relative change of the objective
-    is at most `tol`. The columns are those of the k rows of W with the largest norm; rows that
-    reached zero rank by how late they did.
+    `exactk.papers.methods.irls`). With a given σ the objective never rises, and what is approached
+    is a stationary point: the problem is not convex. It stops when the relative change of the
+    objective is at most `tol`. The columns are those of the k rows of W with the largest norm; rows
+    that reached zero rank by how late they did.
 
     Parameters
     ----------

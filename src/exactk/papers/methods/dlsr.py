@@ -40,9 +40,9 @@ class DLSR(PenaltyMethod):
 
     None of them can raise the objective, which is jointly convex: what the iterations approach is
     its optimum. W is solved for in the smaller of n and the number of rows that are alive (see
-    `exactk.papers.methods.irls`). It stops when the relative change of the objective is at most `tol`.
-    The columns are those of the k rows of W with the largest norm; rows that reached zero rank by
-    how late they did.
+    `exactk.papers.methods.irls`). It stops when the relative change of the objective is at most
+    `tol`. The columns are those of the k rows of W with the largest norm; rows that reached zero
+    rank by how late they did.
 
     Parameters
     ----------

@@ -12,8 +12,8 @@ class MTFS(ReweightedMethod):
 
     The same problem as scikit-learn's ``MultiTaskLasso`` with alpha = λ/(2n), solved here by
     reweighted least squares so that it has a trace and a ranking of all columns (see
-    `exactk.papers.methods.gsrfs`). Convex; the objective never rises. At the default `tol` it stops a
-    little above the optimum.
+    `exactk.papers.methods.gsrfs`). Convex; the objective never rises. At the default `tol` it stops
+    a little above the optimum.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Rows of a class that move from one iteration to the next, and who is near whom.
 
-The similarities of `exactk.papers.methods.slap` are made of them; they stay exact however rows move.
+The similarities of `exactk.papers.methods.slap` are made of them; they stay exact however rows
+move.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ class RK1U(ReweightedMethod):
     """min ‖XW − Y‖² + λ‖W‖₂,ₚᵖ, 0 < p ≤ 1: `gsrfs` with r = 2.
 
     The problem is that of the rank-one update method; it is solved here by reweighted least
-    squares (see `exactk.papers.methods.gsrfs`), not by rank-one updates. Sparser than `mtfs`, which is
-    p = 1, and not convex below. The objective never rises.
+    squares (see `exactk.papers.methods.gsrfs`), not by rank-one updates. Sparser than `mtfs`, which
+    is p = 1, and not convex below. The objective never rises.
 
     Parameters
     ----------

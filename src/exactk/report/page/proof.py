@@ -57,7 +57,8 @@ def proof_section(record: Record) -> Markup:
             + (" More time may close the gap." if found["status"] == "time_limit" else ""),
         )  # fmt: skip
     took = (
-        f"{group_digits(found['nodes'])} part{'s' if found['nodes'] != 1 else ''} of the space of all "
+        f"{group_digits(found['nodes'])} part{'s' if found['nodes'] != 1 else ''} of the space of "
+        "all "
         f"sets looked at in {short(found['seconds'], 3)} s."
     )
     better = (

@@ -87,9 +87,9 @@ def _score_card(record: Record) -> tuple[str, object]:
     score = record["score"]
     if score is None:
         return _missing(record, "score")
-    name, without = scoring_name(score["scoring"]), format_score(score["baseline"])
+    name, without = scoring_name(score["scoring"]), format_score(score["baseline_score"])
     return (
-        f"{format_score(score['honest'])} ± {format_score(score['standard_error'])}",
+        f"{format_score(score['test_score'])} ± {format_score(score['standard_error'])}",
         join(label(name), f", features chosen anew within each fold; {without} without any "
              f"feature"),
     )  # fmt: skip

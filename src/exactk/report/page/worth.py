@@ -64,17 +64,21 @@ def _score(record: Record) -> Markup:
     lines = [
         (
             "chosen within each fold",
-            f"{format_score(score['honest'])} ± {format_score(score['standard_error'])}",
+            f"{format_score(score['test_score'])} ± {format_score(score['standard_error'])}",
             f"In each of {len(score['folds'])} folds {how} on the training rows alone, and "
             f"{score['estimator']} is scored on the others. This is what to expect of new rows.",
         ),
         (
             "chosen on all rows",
-            format_score(score["naive"]),
+            format_score(score["naive_score"]),
             "The same folds with the features of this page, which have seen the rows held out"
             + (": too good by the difference." if _flatters(score) else "."),
         ),
-        ("without features", format_score(score["baseline"]), "The commonest class, or the mean."),
+        (
+            "without features",
+            format_score(score["baseline_score"]),
+            "The commonest class, or the mean.",
+        ),
     ]
     body = [
         tag("tr", tag("th", what, scope="row"), cell(figure), tag("td", words, class_="reason"))
@@ -91,7 +95,7 @@ def _score(record: Record) -> Markup:
 
 
 def _flatters(score: Record) -> bool:
-    naive, honest = score["naive"], score["honest"]
+    naive, honest = score["naive_score"], score["test_score"]
     return naive is not None and honest is not None and naive > honest
 
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from exactk.papers.experiments.pool import time_limit
+from exactk.papers.experiments.pool import limit_time
 
 
 def square(x: float) -> float:
@@ -40,10 +40,10 @@ def act(what: str) -> Any:
         while True:
             pass
     if what == "hang within":
-        with time_limit(0.3):
+        with limit_time(0.3):
             time.sleep(120)
     if what == "late but outside":
-        with time_limit(0.2):
+        with limit_time(0.2):
             pass
         time.sleep(0.4)
     return what

@@ -25,7 +25,7 @@ from exactk.papers.experiments.measures import (
     sparsity_level,
 )
 from exactk.papers.experiments.objective import residual
-from exactk.papers.experiments.pool import time_limit
+from exactk.papers.experiments.pool import limit_time
 from exactk.papers.experiments.recipe import (
     Measure,
     MethodSpec,
@@ -179,12 +179,12 @@ def select(
         if not sizes:
             return [], 0.0
         if not shares_sizes(variant):
-            alone = [_alone(problem, cell, k, method, limit, hard) for k in sizes]
+            separate = [_alone(problem, cell, k, method, limit, hard) for k in sizes]
             return [
                 Selection(k, result, built + took, options, last)
-                for k, (result, took, last) in zip(sizes, alone, strict=True)
-            ], built + sum(took for _, took, _ in alone)
-        with time_limit(hard):
+                for k, (result, took, last) in zip(sizes, separate, strict=True)
+            ], built + sum(took for _, took, _ in separate)
+        with limit_time(hard):
             results = _together(problem, variant, sizes, method, limit)
     # What a size takes is what the run takes until it has that size.
     until = built + np.cumsum([result.seconds for result in results])
@@ -223,7 +223,7 @@ def _alone(
         last = step
 
     looks = bool(cell.measure.details or cell.measure.sparsity)
-    with time_limit(hard):
+    with limit_time(hard):
         start = time.perf_counter()
         ready = problem.with_ridge(_ridge(cell.variant, problem, k))
         choosing = time.perf_counter() - start
