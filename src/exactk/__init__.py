@@ -96,8 +96,8 @@ __all__ = [
 # feature_selection above all: they are imported when they are asked for.
 _LATE = {
     "Comparison": "exactk.evaluation.compare",
-    "Dossier": "exactk.report.selection_report",
-    "FrozenChoice": "exactk.export.saved_selection",
+    "SelectionReport": "exactk.report.selection_report",
+    "SavedSelection": "exactk.export.saved_selection",
     "SelectionScore": "exactk.evaluation.nested_cv",
     "TopKClassifier": "exactk.estimators.predictors",
     "TopKRegressor": "exactk.estimators.predictors",

@@ -68,7 +68,7 @@ def solve(
         Seconds after which the best found so far is returned.
     verbose : int
         1 shows a progress bar on a terminal.
-    on_step : callable or None
+    callback : callable or None
         Called with each iteration of a method that iterates, start after start where it makes
         several: its ``support``, ``value`` and ``converged``, and with ``inside()`` the arrays
         that the method shows, such as row norms.

@@ -291,7 +291,7 @@ REFUSED: dict[str, list[Any]] = {
 REFUSED_BY: dict[str, dict[str, list[Any]]] = {
     "exchange": {"effort": ["high", [1]]},
     "exhaustive": {"max_subsets": [0.5, "many", None]},
-    "stability": {"n_samples": [1, 2.5]},
+    "stability": {"n_subsamples": [1, 2.5]},
     "ipfs": {"gamma": [0], "rho": [0], "mu": [1], "solver": ["conjugate", None]},
     "rpfs": {"rho": [0.99], "row_norm": ["l3", 2]},
     "nmapg": {

@@ -40,7 +40,7 @@ PREDICTION = "prediction"
 def apply(choice: str, table: str, keep: list[str], predict: bool, output: str | None) -> None:
     """Write the columns of TABLE that CHOICE has chosen.
 
-    CHOICE is a file that exactk select --freeze or freeze() wrote. TABLE is a file, a folder or a
+    CHOICE is a file that exactk select --export or export() wrote. TABLE is a file, a folder or a
     quoted pattern: CSV or TSV (.gz too), Parquet, Arrow or Feather; it is read in batches, whatever
     its size. The ending of --output says what is written; without it, CSV goes to stdout.
     """
@@ -53,7 +53,7 @@ def apply(choice: str, table: str, keep: list[str], predict: bool, output: str |
     if is_h5ad(table):
         raise InputError(
             f"table {table!r} is an AnnData, which apply does not write; in Python: "
-            f"adata[:, list(exactk.FrozenChoice.load({choice!r}).names)]"
+            f"adata[:, list(exactk.SavedSelection.load({choice!r}).names)]"
         )
     if output is not None:
         check_output(output, "table or the choice", [table, choice])

@@ -120,7 +120,7 @@ def problem_lines(
 
     Parameters
     ----------
-    given : Given
+    given : TableOptions
     row_groups : str or None
         Column of the groups of rows.
     problem : Problem

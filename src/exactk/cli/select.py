@@ -57,7 +57,7 @@ INTERRUPTED = 130
               help="Then prove that no other K features are better, for so long at most; a better "
               "set that is found takes their place. See: exactk certify.")  # fmt: skip
 @optimal_option
-@click.option("--freeze", type=click.Path(), metavar="FILE",
+@click.option("--export", type=click.Path(), metavar="FILE",
               help="Write the choice and its linear fit there, too, as JSON for production. See: "
               "exactk apply.")  # fmt: skip
 @style_option
@@ -69,7 +69,7 @@ def select(
     sought: SearchOptions,
     seconds: float | None,
     require_optimal: bool,
-    freeze: str | None,
+    export: str | None,
     style: str,
     output: str | None,
 ) -> int:
@@ -88,7 +88,7 @@ def select(
     if k is not None and sizing.given:
         raise click.UsageError(f"{sizing.given[0]} goes with -k auto: here k is given.")
     options, choice = sought.options(), None
-    _check_places(output, freeze, given)
+    _check_places(output, export, given)
     with say_warnings(given.quiet):
         problem, target, groups = open_grouped(given, sizing.row_groups)
         if k is None:
@@ -118,8 +118,8 @@ def select(
     if certificate is not None:
         facts["certificate"] = certificate
     write_output(render(result, problem, style, facts), output)
-    if freeze is not None:
-        _freeze(problem, result, certificate, target, freeze)
+    if export is not None:
+        _export(problem, result, certificate, target, export)
     if ended.status == "interrupted":
         return INTERRUPTED
     is_proven = result.status == "optimal" if certificate is None else certificate.proven
@@ -128,24 +128,24 @@ def select(
     return OPEN if require_optimal and not is_proven else 0
 
 
-def _check_places(output: str | None, freeze: str | None, given: TableOptions) -> None:
+def _check_places(output: str | None, export: str | None, given: TableOptions) -> None:
     """Refuse places that cannot be written, or are the same, before any work."""
     if output is not None:
         check_output(output, *given.inputs)
-    if freeze is None:
+    if export is None:
         return
-    check_output(freeze, *given.inputs, option="--freeze")
-    if output is not None and os.path.realpath(freeze) == os.path.realpath(output):
-        raise InputError(f"--freeze {freeze!r} and --output are the same file; give another name")
+    check_output(export, *given.inputs, option="--export")
+    if output is not None and os.path.realpath(export) == os.path.realpath(output):
+        raise InputError(f"--export {export!r} and --output are the same file; give another name")
 
 
-def _freeze(
+def _export(
     problem: Problem, result: Result, certificate: Certificate | None, target: str, place: str
 ) -> None:
     from exactk.export.saved_selection import SavedSelection
 
     choice = SavedSelection.from_problem(problem, result, certificate, target=target)
-    write_output(choice.to_json(indent=2, ensure_ascii=False) + "\n", place, "--freeze")
+    write_output(choice.to_json(indent=2, ensure_ascii=False) + "\n", place, "--export")
 
 
 def _proof(

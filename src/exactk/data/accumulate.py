@@ -52,7 +52,7 @@ class MomentsAccumulator:
         self._y_centre = np.zeros(n_outputs)
         self._x_sum, self._y_sum = np.zeros(n_features), np.zeros(n_outputs)
         self._xx: Floats | None = None
-        # Its upper half is added up in place by `absorb`.
+        # Its upper half is added up in place by `update`.
         self._half: Floats | None = None
         self._yx, self._yy = np.zeros((n_outputs, n_features)), np.zeros((n_outputs, n_outputs))
 

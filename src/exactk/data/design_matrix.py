@@ -106,7 +106,7 @@ class DesignMatrix(ABC):
         mean : ndarray of shape (d,)
             Weighted means of all columns.
         offset : ndarray of intp
-            Columns that are far from zero, see `offset_columns`.
+            Columns that are far from zero, see `far_from_zero`.
         """
         z = self.columns(indices) - mean[indices]
         if weights is not None:

@@ -1,4 +1,4 @@
-"""The one door through which a table in memory comes in."""
+"""Open a table in memory, whatever its kind."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _library(X: Any) -> str:
 
 
 def _refuse_elsewhere(X: Any) -> None:
-    """Raise for tables that come in by other doors, and name the one that takes them."""
+    """Raise for tables that other constructors take, and name the constructor."""
     if is_dask(X):
         raise InputError(
             f"X is a dask {type(X).__name__}, whose rows are not in memory; use "

@@ -53,7 +53,7 @@ class Entries(ABC):
     Parameters
     ----------
     X : scipy sparse array or matrix
-        CSR for `ByRow`, CSC for `ByColumn`; kept by reference and never changed.
+        CSR for `CSRKernels`, CSC for `CSCKernels`; kept by reference and never changed.
     parts : int
         Parts that a large table is cut into.
     """

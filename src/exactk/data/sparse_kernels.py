@@ -40,7 +40,7 @@ Lists = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]
 
 # Version of the functions in `native/sparse.c`.
 VERSION = 1
-# Numbers of a column in the sums of `spread_rows` and `spread_columns`.
+# Numbers of a column in the sums of `centred_row_sums` and `centred_column_sums`.
 SUMS = 5
 # Entries that NumPy converts and sums at once.
 BLOCK_ENTRIES = 2**18
@@ -171,7 +171,7 @@ def centred_row_sums(X: Any, rows: slice, weights: Floats, sums: Floats) -> None
 
 
 def centred_column_sums(X: Any, columns: slice, weights: Floats, sums: Floats) -> None:
-    """Do as `spread_rows` for some columns of a table stored by columns; sums are zero before."""
+    """Do as `centred_row_sums` for some columns of a table stored by columns; sums are zero before."""
     compiled = _compiled("spread_columns", X)
     if compiled is None:
         for block in blocks(X, columns):

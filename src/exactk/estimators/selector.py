@@ -136,10 +136,10 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         All of it, serialisable.
     k_ : int
         How many features: `k`, or the number chosen.
-    path_ : Tidy
+    path_ : RecordsTable
         With ``k="auto"`` one row a size: features, objective, criterion, mean and standard error
         over folds, added and removed features, and whether it was chosen.
-    choice_ : SizeChoice
+    choice_ : AutoKResult
         With ``k="auto"`` the choice with all that it rests on.
     proven_ : bool
         With `certify`, as the three below: whether no other k features are better.
@@ -394,7 +394,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
 
         Returns
         -------
-        FrozenChoice
+        SavedSelection
 
         Raises
         ------
@@ -404,7 +404,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Examples
         --------
         >>> from sklearn.datasets import load_iris
-        >>> choice = TopKSelector(k=2).fit(*load_iris(return_X_y=True)).freeze()
+        >>> choice = TopKSelector(k=2).fit(*load_iris(return_X_y=True)).export()
         >>> choice.names, choice.order
         (('x1', 'x3'), ('x3', 'x1'))
         """

@@ -72,7 +72,7 @@ class Comparison:
 
     Attributes
     ----------
-    table : Tidy
+    table : RecordsTable
         One row a method, in the order in which they were asked for: method; mean and
         standard_error of its honest scores; difference of the mean to that of the first method,
         and difference_error, its standard error over the folds, fold by fold (folds share
@@ -85,7 +85,7 @@ class Comparison:
         the first method; features, chosen on all rows; status; note. A method that gave no answer
         has status "refused", "time_limit" or "error", nan for its figures, and the reason as its
         note.
-    folds : Tidy
+    folds : RecordsTable
         One row a method and fold: method, fold, score, features.
     k : int
     ridge : float

@@ -61,7 +61,7 @@ class EvaluationData:
 
     Attributes
     ----------
-    asked : Asked
+    asked : SelectorConfig
         How columns are chosen.
     problem : Problem
         That of all rows, with its rows in memory.

@@ -58,7 +58,7 @@ class SelectionScore:
 
     Attributes
     ----------
-    folds : Tidy
+    folds : RecordsTable
         One row a fold: fold, n_train, n_test, k, features, test_score, naive_score,
         baseline_score.
     k : int
@@ -145,7 +145,8 @@ class SelectionScore:
         figures = {
             "test_score": self.test_score, "standard_error": self.standard_error,
             "naive_score": self.naive_score,
-            "baseline_score": self.baseline_score, "optimism": self.optimism, "stability": self.stability,
+            "baseline_score": self.baseline_score, "optimism": self.optimism, "stability": "
+            "self.stability,
             "p_value": self.p_value, "observed": self.observed,
         }  # fmt: skip
         return {

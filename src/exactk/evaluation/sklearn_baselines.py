@@ -1,6 +1,7 @@
 """The usual ways of scikit-learn to keep k columns, to be set beside the methods of exactk.
 
-A way more is a function of a `Sheet` and k that returns k columns, and one entry in `RIVALS`.
+A way more is a function of a `TrainingData` and k that returns k columns, and one entry in
+`RIVALS`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a frozen choice is made of: a solved problem, or a fitted selector."""
+"""Parts of an exported selection, from a solved problem or a fitted selector."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def parts_of_problem(
     if tuple(problem.name(j) for j in S.tolist()) != result.feature_names:
         raise InputError("result is of another problem: its columns have other names there")
     if certificate is not None and certificate.result.support.tolist() != S.tolist():
-        raise InputError("certificate is of other columns than result; freeze certificate.result")
+        raise InputError("certificate is of other columns than result; export certificate.result")
     chosen = problem.table_columns(S)
     categories = {category.column: category for category in problem.categories}
     named = problem.given_names is not None

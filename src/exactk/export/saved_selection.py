@@ -1,4 +1,4 @@
-"""FrozenChoice: what was chosen as plain JSON, for production without exactk."""
+"""A selection saved as plain JSON, for production without exactk."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ _READ_BACK = {"int": int, "float": float, "bool": bool, "str": str, "text": str}
 class SavedSelection:
     """Which features were chosen and the linear fit on them, as plain values.
 
-    Make one with ``TopKSelector.freeze()``, ``exactk select --freeze FILE`` or `of`; `load` reads
-    it back. The file is JSON that any program can read, and reading it executes nothing.
+    Make one with ``TopKSelector.export()``, ``exactk select --export FILE`` or `from_problem`;
+    `load` reads it back. The file is JSON that any program can read, and reading it executes
+    nothing.
 
     Attributes
     ----------
@@ -92,14 +93,14 @@ class SavedSelection:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from exactk import FrozenChoice, TopKSelector
+    >>> from exactk import SavedSelection, TopKSelector
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> choice = TopKSelector(k=2).fit(X, y).freeze()
+    >>> choice = TopKSelector(k=2).fit(X, y).export()
     >>> choice.names
     ('sepal width (cm)', 'petal width (cm)')
     >>> choice.select(X).shape, choice.predict(X[:2]).tolist()
     ((150, 2), [0, 0])
-    >>> FrozenChoice.from_json(choice.to_json()) == choice
+    >>> SavedSelection.from_json(choice.to_json()) == choice
     True
     """
 
@@ -158,14 +159,14 @@ class SavedSelection:
         >>> import exactk
         >>> from sklearn.datasets import load_iris
         >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
-        >>> exactk.FrozenChoice.of(problem, exactk.solve(problem, 2)).names
+        >>> exactk.SavedSelection.from_problem(problem, exactk.solve(problem, 2)).names
         ('x1', 'x3')
         """
         return cls(**parts_of_problem(problem, result, certificate, target))
 
     @classmethod
     def from_selector(cls, selector: Any) -> SavedSelection:
-        """Freeze what a fitted selector has chosen; see ``TopKSelector.freeze``."""
+        """Make one from a fitted selector; see ``TopKSelector.export``."""
         return cls(**parts_of_selector(selector))
 
     @property
@@ -276,7 +277,7 @@ class SavedSelection:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SavedSelection:
-        """Read a file that `save` or ``exactk select --freeze`` wrote; nothing is executed."""
+        """Read a file that `save` or ``exactk select --export`` wrote; nothing is executed."""
         place = path_name(path)
         try:
             return cls.from_json(read_text(place))
@@ -351,7 +352,7 @@ class SavedSelection:
             raise InputError(
                 f"the linear fit of loss {self.loss!r} on this target does not predict it"
                 + (
-                    "; freeze a TopKClassifier, whose fit is that of the discriminants"
+                    "; export a TopKClassifier, whose fit is that of the discriminants"
                     if self.classes is not None
                     else " (it has several labels a row)"
                 )

@@ -1,4 +1,4 @@
-"""What a file of a frozen choice may hold: JSON alone, every field checked, nothing executed."""
+"""The file of an exported selection: plain JSON, every field checked, nothing executed."""
 
 from __future__ import annotations
 
@@ -153,18 +153,18 @@ def check_fields(values: Any) -> None:
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: field 'format' must be 'exactk-choice', not 'pickle'; give what
-    exactk select --freeze or freeze() wrote
+    exactk select --export or export() wrote
     """
     if not isinstance(values, Mapping):
         raise InputError(
-            f"it is {type(values).__name__} and no choice; give what exactk select --freeze or "
-            f"freeze() wrote"
+            f"it is {type(values).__name__} and no choice; give what exactk select --export or "
+            f"export() wrote"
         )
     name, version = values.get("format"), values.get("version")
     if name != FORMAT:
         raise InputError(
             f"field 'format' must be {FORMAT!r}, not {_show(name)}; give what exactk select "
-            f"--freeze or freeze() wrote"
+            f"--export or export() wrote"
         )
     if version != VERSION or isinstance(version, (bool, float)):
         raise InputError(

@@ -42,7 +42,7 @@ class Fits:
     converged : ndarray of bool
         Whether the fit has come to its end; not so where it was given up for it could not come
         below the ceiling, or where the steps were used up.
-    endless : ndarray of bool
+    separated : ndarray of bool
         Whether coefficients grow without end while the loss falls to a limit: separated classes.
     """
 

@@ -50,7 +50,7 @@ class Step:
         The method's own objective.
     converged : bool
         Whether the method's stopping rule is met.
-    inside : callable or None
+    details : callable or None
         Returns what else an onlooker may want to see of the iterate: named arrays with one entry
         a candidate column. It is called only if somebody looks.
     """
@@ -96,7 +96,7 @@ class Start:
     Attributes
     ----------
     steps : iterator of Step
-    merit : callable
+    selection_score : callable
         From the course they took to the figure that decides between starts, the lower the better.
     """
 

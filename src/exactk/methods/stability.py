@@ -48,7 +48,7 @@ class Stability(Method):
 
     Parameters
     ----------
-    n_samples : int
+    n_subsamples : int
         How many half-samples.
     effort : float
         How hard to search in each, as of ``exchange``; 0 is greedy and swaps alone.
@@ -57,7 +57,7 @@ class Stability(Method):
 
     Notes
     -----
-    Cost: `n_samples` times the moments of half of the rows and a search of ``exchange`` with
+    Cost: `n_subsamples` times the moments of half of the rows and a search of ``exchange`` with
     `effort`; many rows are cut into blocks whose moments are added. Memory: that of ``exchange``,
     and moments of the blocks.
 
@@ -85,7 +85,7 @@ class Stability(Method):
     """
 
     checks: ClassVar[Mapping[str, Check]] = {
-        "n_samples": Integer(2),
+        "n_subsamples": Integer(2),
         "effort": Number("[0, inf)"),
         "random_state": Seed(),
     }

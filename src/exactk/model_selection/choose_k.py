@@ -53,7 +53,7 @@ class SizeScores:
         Of the values over folds; nan without folds.
     signed : ndarray
         The values, the smaller the better.
-    to_best : ndarray
+    se_difference : ndarray
         Standard error, over folds, of the difference to the best size.
     """
 
@@ -200,7 +200,7 @@ class AutoKResult:
         The best columns found at every size.
     result : Result
         Those at k.
-    table : Tidy
+    table : RecordsTable
         One row a size: ``k``, ``features`` (names in the user's table, and of groups that enter
         together) and ``support`` (columns of the user's table), ``objective``,
         ``criterion`` (what the choice was made by), its ``mean`` and ``standard_error`` over
@@ -225,7 +225,7 @@ class AutoKResult:
 
     def __repr__(self) -> str:
         """Return one line."""
-        return f"SizeChoice(k={self.k} of 1..{self.k_max}, {self.criterion}, {self.rule})"
+        return f"AutoKResult(k={self.k} of 1..{self.k_max}, {self.criterion}, {self.rule})"
 
     def _repr_html_(self) -> str:
         """Return the table for a notebook."""
@@ -321,7 +321,7 @@ def choose_k(
 
     Returns
     -------
-    SizeChoice
+    AutoKResult
 
     Raises
     ------
@@ -342,7 +342,7 @@ def choose_k(
     >>> problem = exactk.Problem.from_arrays(*load_diabetes(return_X_y=True), task="regression")
     >>> choice = choose_k(problem, ridge="auto")
     >>> choice
-    SizeChoice(k=5 of 1..10, cv, one_se)
+    AutoKResult(k=5 of 1..10, cv, one_se)
     >>> choice.result.feature_names
     ('x1', 'x2', 'x3', 'x6', 'x8')
     >>> choose_k(problem, criterion="bic").k

@@ -54,7 +54,7 @@ class Splits:
     cv : int, splitter of scikit-learn, iterable of pairs, or None
         Folds, dealt out at random with classes spread evenly; None is five, or one a row where
         there are fewer. A splitter, or pairs of rows to train on and rows to hold out, needs rows
-        in memory; see `read_splits`.
+        in memory; see `list_splits`.
     groups : array-like or None
         One a row. Rows of a group stay together: a number of folds is then of groups, and None as
         many as there are groups where these are fewer than five.

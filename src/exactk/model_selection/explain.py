@@ -56,21 +56,21 @@ class Explanation:
     support : ndarray of int
         Columns of the user's table, as wherever numbers of columns stand here.
     objective, total : float
-    members : Tidy
+    selected_features : RecordsTable
         One row for each that was chosen: the loss when it is dropped, its best substitute, and
         what the objective rises by with the substitute in its place (below zero, it would fall).
-    outside : Tidy
+    runners_up : RecordsTable
         Those not chosen that come nearest: what the cheapest swap that brings each in costs, and
         for whom it comes in. At most so much is its regret.
-    why_not : Tidy
+    why_not : RecordsTable
         For each that was asked about: its regret, that is how much worse the best set found is
         that contains it, and that set.
-    alternatives : Tidy
+    alternatives : RecordsTable
         Sets within the tolerance, the best first, by what they add and remove.
     is_complete : bool
         Whether there is no other set within the tolerance.
     tolerance : float
-    pairs : Tidy
+    pairs : RecordsTable
         Pairs of members that stand in for each other: most of what they are worth together is
         lost only if both go.
     message : str

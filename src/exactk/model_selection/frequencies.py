@@ -42,7 +42,7 @@ class Frequencies:
         Share of the half-samples in which each is chosen.
     indices : ndarray of shape (n_sizes,)
         Nogueira's stability index of each size, nan where every feature is in every set.
-    n_samples : int
+    n_subsamples : int
         Half-samples made.
     status : Status
         ``converged``, or ``time_limit`` or ``interrupted`` where fewer were made than asked for.
@@ -89,7 +89,7 @@ def frequencies_by_size(
     problem : Problem
     k_max : int
         The largest size.
-    n_samples, method, effort, groups, random_state, time_limit, verbose, **options
+    n_subsamples, method, effort, groups, random_state, time_limit, verbose, **options
         As in `exactk.stability`; effort None is 0, for a path goes from size to size.
 
     Returns
@@ -101,7 +101,7 @@ def frequencies_by_size(
     >>> from sklearn.datasets import load_wine
     >>> data = load_wine()
     >>> problem = Problem.from_arrays(data.data, data.target, feature_names=data.feature_names)
-    >>> found = frequencies_by_size(problem, 3, n_samples=20)
+    >>> found = frequencies_by_size(problem, 3, n_subsamples=20)
     >>> found.names[:3]
     ('proline', 'flavanoids', 'color_intensity')
     >>> found.values[:, 0].tolist()
@@ -109,7 +109,7 @@ def frequencies_by_size(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be an exactk.Problem, not {type(problem).__name__}")
-    Integer(2)("n_samples", n_subsamples)
+    Integer(2)("n_subsamples", n_subsamples)
     Number("(0, inf]", none="no limit")("time_limit", time_limit)
     k_max = problem.check_k(k_max)
     check_rows(problem)

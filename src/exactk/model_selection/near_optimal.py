@@ -60,7 +60,7 @@ def near_sets(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : UnitPricing
     feasible : Feasible
     start : sequence of int
         Units of a set within the bound.

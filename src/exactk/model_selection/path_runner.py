@@ -98,7 +98,7 @@ class PathRunner:
     out_of_time : bool
         Whether any search was ended by its time limit.
     improved : bool
-        Whether `refined` found better columns than the path had.
+        Whether `refine_at` found better columns than the path had.
     """
 
     def __init__(

@@ -110,12 +110,12 @@ class Stability:
         The fit on `support` to all rows.
     full : Result
         What the same search chooses on all rows.
-    table : Tidy
+    table : RecordsTable
         One row a feature, the most frequent first: ``feature``, ``index`` (of its first column in
         the user's table), ``frequency``, its ``standard_error`` and Wilson interval ``low`` to
         ``high``, ``part`` (core, exchangeable or never), whether it is ``in_full``, and whether
         it is ``selected``.
-    n_samples : int
+    n_subsamples : int
         Half-samples made.
     status : Status
         ``converged``, or ``time_limit`` or ``interrupted`` where fewer were made than asked for.
@@ -168,7 +168,7 @@ class Stability:
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON: the table, and not each support."""
         named = ("k", "index", "level", "jaccard", "threshold", "negligible", "expected_false",
-                 "n_samples", "message", "method", "seconds")  # fmt: skip
+                 "n_subsamples", "message", "method", "seconds")  # fmt: skip
         out: dict[str, Any] = {name: getattr(self, name) for name in named}
         out |= {"interval": list(self.interval), "status": str(self.status)}
         for name in ("core", "exchangeable"):
@@ -213,7 +213,7 @@ def stability(
         Made of a table, or of files, Dask or Spark. The rows of a stream that is too large to be
         held are drawn by a hash of their values: another draw than that of the same rows in memory.
     k : int
-    n_samples : int
+    n_subsamples : int
         How many half-samples, two or more.
     method : str or Method
         What chooses, as in `solve`.
@@ -259,7 +259,7 @@ def stability(
     >>> from sklearn.datasets import load_wine
     >>> data = load_wine()
     >>> problem = Problem.from_arrays(data.data, data.target, feature_names=data.feature_names)
-    >>> found = stability(problem, 4, n_samples=40)
+    >>> found = stability(problem, 4, n_subsamples=40)
     >>> found.core.names
     ('proline', 'flavanoids', 'color_intensity', 'alcohol')
     >>> found.table[0]["frequency"]
@@ -267,7 +267,7 @@ def stability(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be an exactk.Problem, not {type(problem).__name__}")
-    Integer(2)("n_samples", n_subsamples)
+    Integer(2)("n_subsamples", n_subsamples)
     Number("(0.5, 1]")("threshold", threshold)
     Number("[0, 0.5)")("negligible", negligible)
     Number("(0, 1)")("level", level)
@@ -359,13 +359,13 @@ def check_enough(gathered: HalfSampleSupports) -> None:
     )
 
 
-def _message(gathered: HalfSampleSupports, short: int, n_samples: int) -> str:
+def _message(gathered: HalfSampleSupports, short: int, n_subsamples: int) -> str:
     done = len(gathered.supports)
     words = []
     if gathered.status == Status.TIME_LIMIT:
-        words.append(f"the time limit ended it after {done} of {n_samples} half-samples")
+        words.append(f"the time limit ended it after {done} of {n_subsamples} half-samples")
     elif gathered.status == Status.INTERRUPTED:
-        words.append(f"stopped by the user after {done} of {n_samples} half-samples")
+        words.append(f"stopped by the user after {done} of {n_subsamples} half-samples")
     if gathered.unfit:
         words.append(
             f"{gathered.unfit} half-samples were left out: their target is constant, or no columns "

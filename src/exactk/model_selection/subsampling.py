@@ -114,8 +114,8 @@ def _independent(half: Problem, result: Result) -> Indices:
 
 
 def grade_features(
-    problem: Problem, k: int, chosen: list[int], scores: Floats, n_samples: int
+    problem: Problem, k: int, chosen: list[int], scores: Floats, n_subsamples: int
 ) -> Result:
     """Return the fit on columns that were chosen already, as `solve` grades it."""
-    answer = Answer(chosen, Status.CONVERGED, n_samples, ordered=True, scores=scores)
+    answer = Answer(chosen, Status.CONVERGED, n_subsamples, ordered=True, scores=scores)
     return grade(problem, k, answer, "stability")

@@ -35,7 +35,7 @@ class PathDisplay(Display):
 
     Attributes
     ----------
-    choice : SizeChoice
+    choice : AutoKResult
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
@@ -65,7 +65,7 @@ class PathDisplay(Display):
 
         Parameters
         ----------
-        choice : SizeChoice
+        choice : AutoKResult
             From `exactk.choose_k`.
         ax : matplotlib Axes or None
             None makes a new figure.

@@ -38,7 +38,7 @@ class StabilityDisplay(Display):
     >>> from sklearn.datasets import load_wine
     >>> from exactk import Problem
     >>> from exactk.model_selection.stability import stability
-    >>> found = stability(Problem.from_arrays(*load_wine(return_X_y=True)), 3, n_samples=10)
+    >>> found = stability(Problem.from_arrays(*load_wine(return_X_y=True)), 3, n_subsamples=10)
     >>> display = StabilityDisplay.from_stability(found)
     >>> display.ax_.get_xlabel()
     'share of 10 half-samples'
@@ -47,7 +47,9 @@ class StabilityDisplay(Display):
     """
 
     def __init__(self, stability: Stability, n_features: int = MOST_BARS) -> None:
-        check_result(stability, "a stability", "exactk.stability", "table", "n_samples", "interval")
+        check_result(
+            stability, "a stability", "exactk.stability", "table", "n_subsamples", "interval"
+        )
         Integer(1)("n_features", n_features)
         self.stability = stability
         self.n_features = n_features

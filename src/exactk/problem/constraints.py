@@ -61,7 +61,7 @@ class Rules:
         Disjoint.
     count : {"groups", "columns"}
         Whether a group counts as one of the k, or as its columns.
-    families : tuple of Family
+    quotas : tuple of Quota
     costs : tuple of float or None
         One for each column.
     budget : float or None

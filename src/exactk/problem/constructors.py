@@ -1,4 +1,4 @@
-"""The doors through which tables come in that are passed over and not held."""
+"""Constructors of problems from tables that are streamed, not held in memory."""
 
 from __future__ import annotations
 

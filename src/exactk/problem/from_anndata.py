@@ -1,4 +1,4 @@
-"""The door through which an AnnData comes in: in memory, or backed by a file."""
+"""Constructor of problems from AnnData, in memory or backed by a file."""
 
 from __future__ import annotations
 

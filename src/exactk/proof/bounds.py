@@ -268,7 +268,7 @@ def relax_wide(
 
     Parameters
     ----------
-    working : Working
+    working : WorkingColumns
         Its weights are where this begins and, unless a column is barred, where it ends.
     C : ndarray of shape (d, c)
     delta : ndarray of shape (d,)

@@ -1,4 +1,4 @@
-"""The one door to trees: which of them serves a problem."""
+"""Choose the search tree that serves a problem."""
 
 from __future__ import annotations
 

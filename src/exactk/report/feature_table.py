@@ -98,7 +98,7 @@ def stability_part(found: Stability, effort: float | None) -> dict[str, Any]:
         "index": plain(found.index),
         "interval": [plain(end) for end in found.interval],
         "level": found.level,
-        "n_samples": found.n_subsamples,
+        "n_subsamples": found.n_subsamples,
         "threshold": found.threshold,
         "negligible": found.negligible,
         "core": list(found.core.names),

@@ -1,4 +1,4 @@
-"""From a problem to a dossier: every question that a choice may be asked, one after the other."""
+"""Answer every question about a selection and collect the answers in a report."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def investigate(
         What is trained on the features and how it is scored, as in `exactk.score_selection`.
     certify : float
         Seconds for the proof that there is nothing better; 0 leaves it out.
-    n_samples : int
+    n_subsamples : int
         Halves of the rows for stability; 0 leaves it out.
     n_permutations : int
         Shuffled targets for the permutation test; 0 leaves it out.
@@ -157,7 +157,7 @@ def investigate(
 
     Returns
     -------
-    Dossier
+    SelectionReport
         With `to_html` and `save` for the page, and the record behind it.
 
     Raises
@@ -170,10 +170,10 @@ def investigate(
     >>> import exactk
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> dossier = exactk.investigate(X, y, k=4, n_samples=20, n_permutations=0, methods=())
-    >>> dossier.result.selected
+    >>> report = exactk.investigate(X, y, k=4, n_subsamples=20, n_permutations=0, methods=())
+    >>> report.result.selected
     ('proline', 'color_intensity', 'flavanoids', 'alcohol')
-    >>> dossier.record["certificate"]["proven"], dossier.remarks["kind"]
+    >>> report.record["certificate"]["proven"], report.remarks["kind"]
     (True, [])
     """
     number: Any = None if k == "auto" else k
@@ -194,7 +194,7 @@ def investigate(
     problem = problem.with_ridge(result.ridge)
     found = _parts(problem, result, choice, certificate, asked, work)
     record = {
-        "format": "exactk-dossier",
+        "format": "exactk-selection-report",
         "version": 1,
         "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "versions": versions(),

@@ -42,14 +42,14 @@ class SelectionReport:
     >>> import exactk
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> dossier = exactk.investigate(X, y, k=2, n_samples=10, n_permutations=0, methods=())
-    >>> dossier
-    Dossier(2 of 4 features for 'target': petal width (cm), sepal width (cm))
-    >>> dossier.features[["feature", "substitute"]]
+    >>> report = exactk.investigate(X, y, k=2, n_subsamples=10, n_permutations=0, methods=())
+    >>> report
+    SelectionReport(2 of 4 features for 'target': petal width (cm), sepal width (cm))
+    >>> report.features[["feature", "substitute"]]
     feature           substitute
     petal width (cm)  petal length (cm)
     sepal width (cm)  petal length (cm)
-    >>> dossier.to_html().startswith("<!DOCTYPE html>")
+    >>> report.to_html().startswith("<!DOCTYPE html>")
     True
     """
 
@@ -61,7 +61,8 @@ class SelectionReport:
         """Return one line."""
         asked, chosen = self.record["asked"], self.result.selected
         return (
-            f"Dossier({len(chosen)} of {asked['n_features']} features for {asked['target']!r}: "
+            f"SelectionReport({len(chosen)} of {asked['n_features']} features for "
+            f"{asked['target']!r}: "
             f"{escape_controls(', '.join(chosen))})"
         )
 

@@ -35,7 +35,7 @@ def frequency_map_to_dict(found: Frequencies) -> dict[str, Any]:
         "names": list(found.names[:MAPPED]),
         "values": found.values[:, :MAPPED].tolist(),
         "indices": [plain(index) for index in found.indices],
-        "n_samples": found.n_subsamples,
+        "n_subsamples": found.n_subsamples,
     }
 
 

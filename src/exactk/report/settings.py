@@ -41,7 +41,7 @@ class Settings:
         The rule, or the number.
     certify : float
         Seconds for the proof.
-    n_samples, n_permutations : int
+    n_subsamples, n_permutations : int
     methods : sequence
         What the method is compared with.
     estimator, scoring
@@ -111,7 +111,7 @@ class Settings:
     def own_method(self, problem: Problem | None = None) -> Method:
         """Return the method with all of its parameters, as an object of its own.
 
-        With a problem it is as light as `light_options` has it.
+        With a problem it is as light as `fast_options` has it.
         """
         if isinstance(self.method, str):
             light = self.options if problem is None else self.fast_options(problem)

@@ -102,9 +102,9 @@ def _check_numbers(asked: Settings) -> None:
     if asked.k is not None and asked.k_max is not None and asked.k_max < asked.k:
         raise InputError(f"k_max={asked.k_max} is less than k={asked.k}; ask for more sizes")
     Number("[0, inf]")("certify", asked.certify)
-    Integer(0)("n_samples", asked.n_subsamples)
+    Integer(0)("n_subsamples", asked.n_subsamples)
     if asked.n_subsamples == 1:
-        raise InputError("n_samples must be 0 or at least 2, not 1")
+        raise InputError("n_subsamples must be 0 or at least 2, not 1")
     Integer(0)("n_permutations", asked.n_permutations)
     # Many parts are made of the same seed, which a generator would not give them twice.
     Integer(0, none="a fixed seed")("random_state", asked.random_state)

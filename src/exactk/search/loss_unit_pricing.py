@@ -28,7 +28,7 @@ STEPS, TOLERANCE = 300, 1e-6
 
 
 class LossUnitPricing(UnitPricing):
-    """`Blocks` whose objective is that of a loss, and whose prices are those of its model.
+    """`UnitPricing` whose objective is that of a loss, and whose prices are those of its model.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class SortedRows:
 
     Attributes
     ----------
-    rows : Rows
+    rows : DesignMatrix
     target : Target
     weights : ndarray or None
         As the problem has them; None also if they are counted by `strata`.
@@ -203,7 +203,7 @@ def half_samples(
     rng : Generator
         All that a draw depends on, besides the rows themselves: not their order, and of a table
         in memory not the way in which the halves are made.
-    n_samples : int
+    n_subsamples : int
         How many; of an odd number the last has no other half.
     with_rows : bool
         Whether the halves must have rows, for methods that read them.
@@ -220,7 +220,7 @@ def half_samples(
     --------
     >>> from sklearn.datasets import load_iris
     >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
-    >>> [half.n_rows for half in half_samples(problem, np.random.default_rng(0), n_samples=4)]
+    >>> [half.n_rows for half in half_samples(problem, np.random.default_rng(0), n_subsamples=4)]
     [75, 75, 75, 75]
     """
     check_rows(problem)
@@ -249,7 +249,7 @@ def _held(problem: Problem, with_rows: bool) -> Problem | None:
 
 
 def _table_halves(
-    problem: Problem, rng: np.random.Generator, n_samples: int, with_rows: bool
+    problem: Problem, rng: np.random.Generator, n_subsamples: int, with_rows: bool
 ) -> Iterator[Problem | None]:
     places, n_blocks = SortedRows.of(problem), _block_count(problem)
     if count_places(problem) < BLOCK_ROWS or n_blocks is None:
@@ -257,7 +257,7 @@ def _table_halves(
             for drawn in places.stratified_split(2, rng):
                 yield _of_rows(problem, *places.taken(drawn))
     blocks = places.stratified_split(n_blocks, rng)
-    if not with_rows and _merging_pays(places.rows, n_blocks, n_samples):
+    if not with_rows and _merging_pays(places.rows, n_blocks, n_subsamples):
         moments = BlockMoments.of([_moments(*places.taken(block)) for block in blocks])
         yield from _block_halves(problem, moments, rng)
     while True:
@@ -285,7 +285,7 @@ def number_groups(problem: Problem, labels: npt.NDArray[Any]) -> Indices:
 def _group_halves(
     problem: Problem,
     rng: np.random.Generator,
-    n_samples: int,
+    n_subsamples: int,
     with_rows: bool,
     groups: Indices,
 ) -> Iterator[Problem | None]:
@@ -293,7 +293,7 @@ def _group_halves(
     assert rows is not None
     assert target is not None
     n_groups, room = int(groups.max()) + 1, _block_count(problem) or 0
-    pays = rows.n_rows >= BLOCK_ROWS and _merging_pays(rows, n_groups, n_samples)
+    pays = rows.n_rows >= BLOCK_ROWS and _merging_pays(rows, n_groups, n_subsamples)
     if pays and n_groups <= room and not with_rows:
         parts = [_taken(problem, np.flatnonzero(groups == g)) for g in range(n_groups)]
         moments = BlockMoments.of([_moments(*part) for part in parts])
@@ -319,11 +319,11 @@ def _block_count(problem: Problem) -> int | None:
     return n_blocks if n_blocks >= LEAST_BLOCKS else None
 
 
-def _merging_pays(rows: DesignMatrix, n_blocks: int, n_samples: int) -> bool:
+def _merging_pays(rows: DesignMatrix, n_blocks: int, n_subsamples: int) -> bool:
     """Whether to add up moments of blocks, rather than to read half of the rows each time."""
     adding = n_blocks / 2 * 8 * rows.n_features**2 / BYTES
     reading = rows.pass_cost + min(rows.gram_cost, FIRST_COLUMNS * rows.pass_cost) / 2
-    return bool(rows.gram_cost + n_samples * adding < n_samples * reading)
+    return bool(rows.gram_cost + n_subsamples * adding < n_subsamples * reading)
 
 
 def _first_half(n_blocks: int, rng: np.random.Generator) -> Bools:

@@ -50,7 +50,7 @@ def grow_units(blocks: UnitPricing, feasible: Feasible, start: Sequence[int]) ->
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : UnitPricing
         Holds the result afterwards.
     feasible : Feasible
     start : sequence of int
@@ -113,7 +113,7 @@ class UnitSearch:
     k : int
     rng : Generator
     monitor : Monitor
-    blocks : Blocks or None
+    blocks : UnitPricing or None
         To share what does not depend on the size with searches of other sizes.
 
     Attributes

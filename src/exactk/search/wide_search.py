@@ -41,12 +41,12 @@ def _descended(
 
 
 class WideSearch:
-    """As `Rounds`, where the search takes place in working sets.
+    """As `LocalSearch`, where the search takes place in working sets.
 
     The end is a support that no swap with any column of the table improves, as it is for
-    `Rounds`. What the rounds on the way can reach hangs on the sets, whose choice is a heuristic:
-    the columns that explain most alone, and those that gain most beside the best support, by
-    addition or swap, and beside random parts of it.
+    `LocalSearch`. What the rounds on the way can reach hangs on the sets, whose choice is a
+    heuristic: the columns that explain most alone, and those that gain most beside the best
+    support, by addition or swap, and beside random parts of it.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class WideSearch:
                 return status
             others = []
             lacking = self._has_room()
-            # As in `Rounds`: a gain gives new patience, and that has an end.
+            # As in `LocalSearch`: a gain gives new patience, and that has an end.
             left, most = effort if self.objective < before else left - share, most - share
             # No more effort, or a perfect fit, which nothing can better.
             ended = min(left, most) <= 0 or self.objective <= self.state.slack
@@ -174,7 +174,7 @@ class WideSearch:
 
 
 class WidePathSearch:
-    """As `Sizes`, where the search takes place in working sets that all sizes share.
+    """As `PathSearch`, where the search takes place in working sets that all sizes share.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class CellStream(Stream):
 
     Parameters
     ----------
-    cells : Cells
+    cells : AnnDataParts
         Of an AnnData; X in memory is passed over in the same way.
     task : {"auto", "classification", "regression"}
         Numbers are read as such for a regression.
@@ -51,7 +51,7 @@ class CellStream(Stream):
     (('0', '1', '2', '3'), 4, 'text')
     """
 
-    door = "from_anndata"
+    hint = "from_anndata"
     # Labels are what `obs` says they are: they are never read again as text.
     widen = False
 

@@ -213,8 +213,8 @@ def blocks_of(batches: Iterable[pa.RecordBatch], layout: Roles, place: Location)
     Parameters
     ----------
     batches : iterable of pyarrow.RecordBatch
-    layout : Layout
-    place : Place
+    layout : Roles
+    place : Location
         Of the first row.
     """
     first = place.first_row
@@ -260,8 +260,8 @@ def to_block(
     ----------
     batches : pyarrow.RecordBatch or sequence of them
         With the same columns, at least those of the layout, in any order.
-    layout : Layout
-    place : Place
+    layout : Roles
+    place : Location
         Of the first row.
 
     Raises

@@ -85,10 +85,10 @@ class Block:
     X : ndarray of shape (n, d)
         Float64 in Fortran order; whoever gets the block may overwrite it, but not keep it: the
         stream may use the memory for the next one.
-    y : ndarray of shape (n,) or (n, c), or Coded
+    y : ndarray of shape (n,) or (n, c), or EncodedLabels
         Numbers, or labels.
     weights : ndarray of shape (n,) or None
-    place : Place
+    place : Location
     """
 
     X: Floats
@@ -151,7 +151,7 @@ class Stream(ABC):
         Columns of the target.
     n_rows : int or None
         Rows, where that is known without a pass.
-    door : str
+    hint : str
         The method of `Problem` that takes such tables, and their memory limit.
     """
 

@@ -103,7 +103,7 @@ def text_batches(
     Parameters
     ----------
     path : str
-    layout : Layout
+    layout : Roles
     names : sequence of str
         The columns to read.
     truths : collection of str

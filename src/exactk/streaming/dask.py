@@ -108,7 +108,8 @@ def with_row_counts(table: Parts, collection: Any) -> Parts:
     parts = table.delayed
     if is_frame(collection):
         narrow = partitions(collection[[collection.columns[0]]]).delayed
-        # Dask may cut one column in another way (see `in_step`); then all are read to count them.
+        # Dask may cut one column in another way (see `align_partitions`); then all are read to
+        # count them.
         parts = narrow if len(narrow) == len(parts) else parts
     return Parts(table.delayed, dask.compute(*(dask.delayed(len)(part) for part in parts)))
 
@@ -285,7 +286,7 @@ class DaskStream(Stream):
     (('x0', 'x1'), 6, 'int')
     """
 
-    door = "from_dask"
+    hint = "from_dask"
 
     def __init__(
         self,

@@ -58,14 +58,14 @@ class FileStream(Stream):
     Parameters
     ----------
     files : sequence of TableFile
-    layout : Layout
+    layout : Roles
     widen : bool
         Whether the kind of the target was inferred from its first rows, and may change.
     threads : int or None
         None takes as many as the process may use.
     """
 
-    door = "from_files"
+    hint = "from_files"
 
     def __init__(
         self,

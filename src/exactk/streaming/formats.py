@@ -121,7 +121,7 @@ def windows_of(
     Parameters
     ----------
     file : TableFile
-    layout : Layout
+    layout : Roles
     part : int
         Number of the file in the table.
     threads : int

@@ -45,7 +45,7 @@ class MomentsReducer(Reducer[_State, Moments]):
     ----------
     names : tuple of str
         Columns of the table.
-    coding : Coding
+    coding : TargetEncoding
         How its target is read.
     target : str or None
         Its name.

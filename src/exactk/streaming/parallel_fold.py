@@ -113,7 +113,7 @@ def fold_windows(
     ----------
     windows : generator of Window
         In the order of the table; closed in the end, whatever happens.
-    layout : Layout
+    layout : Roles
     fold : Fold
     threads : int
     on_rows : callable or None

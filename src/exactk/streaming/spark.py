@@ -316,13 +316,13 @@ class SparkStream(Stream):
         The columns that are read, under any names.
     read : tuple of str
         Their names.
-    layout : Layout
+    layout : Roles
         Which of them is what.
     vector : str or None
         The column whose entries are the features, if it is one.
     """
 
-    door = "from_spark"
+    hint = "from_spark"
 
     def __init__(
         self, frame: DataFrame, read: tuple[str, ...], layout: Roles, vector: str | None = None

@@ -79,7 +79,7 @@ class SplitReducer(Reducer[_State, Sequence["Moments | None"]]):
     ----------
     names : tuple of str
         Columns of the table.
-    coding : Coding
+    coding : TargetEncoding
         How its target is read; classes are known by now.
     n_folds : int
     seed : int

@@ -73,7 +73,7 @@ class ToMemory(Reducer[_Chunks, _Chunks]):
     ----------
     names : tuple of str
         Columns of the table.
-    coding : Coding
+    coding : TargetEncoding
         How its target is read; classes must be known.
     limit : int
         Bytes that the rows may take: beyond them a `TooLargeError` is raised.
@@ -167,7 +167,7 @@ def read_into_memory(
     Parameters
     ----------
     stream : Stream
-    coding : Coding
+    coding : TargetEncoding
         How the target is read; classes must be known.
     limit : int
         Bytes that X may take, 8·n·m.

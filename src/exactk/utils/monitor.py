@@ -32,7 +32,7 @@ class Monitor:
         Seconds from now after which `expired` is true; None for no limit.
     on_progress : callable or None
         Called with a `Progress` whenever the method reports one.
-    on_step : callable or None
+    callback : callable or None
         Called with each iteration (`exactk.methods.iteration.Step`) of a method that iterates.
 
     Examples
@@ -55,7 +55,7 @@ class Monitor:
         self._start = time.perf_counter()
         self.time_limit = time_limit
         self._on_progress = on_progress
-        self._on_step = callback
+        self._callback = callback
 
     @property
     def seconds(self) -> float:
@@ -74,5 +74,5 @@ class Monitor:
 
     def show_step(self, step: Any) -> None:
         """Pass on an iteration to whoever wants to look at it."""
-        if self._on_step is not None:
-            self._on_step(step)
+        if self._callback is not None:
+            self._callback(step)

@@ -1,4 +1,4 @@
-"""Tidy tables: rows of named values, for a frame, for JSON, for CSV or for the eye."""
+"""Tables of records: rows of named values, for a frame, for JSON, for CSV or for the eye."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RecordsTable(Sequence[dict[str, Any]]):
 
     Examples
     --------
-    >>> table = Tidy(["k", "error"], [(1, 0.5), (2, 0.25)])
+    >>> table = RecordsTable(["k", "error"], [(1, 0.5), (2, 0.25)])
     >>> table
     k  error
     1  0.5
@@ -141,7 +141,7 @@ class RecordsTable(Sequence[dict[str, Any]]):
 
         Examples
         --------
-        >>> Tidy(["k", "error"], [(1, 0.5), (2, 0.25)]).to_frame()
+        >>> RecordsTable(["k", "error"], [(1, 0.5), (2, 0.25)]).to_frame()
            k  error
         0  1   0.50
         1  2   0.25
@@ -197,12 +197,12 @@ def notebook_html(table: RecordsTable, words: str) -> str:
 
     Parameters
     ----------
-    table : Tidy
+    table : RecordsTable
     words : str
 
     Examples
     --------
-    >>> notebook_html(Tidy(["k"], [(1,)]), "1 < 2").endswith("</table><p>1 &lt; 2</p>")
+    >>> notebook_html(RecordsTable(["k"], [(1,)]), "1 < 2").endswith("</table><p>1 &lt; 2</p>")
     True
     """
     return f"{table._repr_html_()}<p>{escape(words)}</p>"

@@ -24,7 +24,7 @@ def frame(wine_csv) -> pa.Table:
 def chosen(run, wine_csv, tmp_path):
     file = tmp_path / "chosen.json"
     done = run(
-        "select", wine_csv, "--target", "cultivar", "--drop", "id", "-k", 3, "--freeze", file
+        "select", wine_csv, "--target", "cultivar", "--drop", "id", "-k", 3, "--export", file
     )
     assert done.code == 0, done.err
     return file
@@ -244,7 +244,7 @@ def test_text_truth_and_numbers(run, tmp_path, suffix) -> None:
     whole = table.append_column("y", pa.array(y))
     (pyarrow.csv.write_csv if suffix == "csv" else pq.write_table)(whole, file)
     chosen, out = tmp_path / "c.json", tmp_path / "out.csv"
-    done = run("select", file, "--target", "y", "--ridge", 0, "-k", 3, "--freeze", chosen)
+    done = run("select", file, "--target", "y", "--ridge", 0, "-k", 3, "--export", chosen)
     assert done.code == 0, done.err
     done = run("apply", chosen, file, "--predict", "-o", out)
     assert done.code == 0, done.err
@@ -270,7 +270,7 @@ def test_counts_several_outputs_and_labels_of_every_kind(run, tmp_path) -> None:
         "whole": (TopKClassifier(k=1, loss="squared"), np.where(values[:, 2] > 0, 7, -3)),
     }
     for name, (model, y) in targets.items():
-        model.fit(X, y).freeze(tmp_path / f"{name}.json")
+        model.fit(X, y).export(tmp_path / f"{name}.json")
         out = tmp_path / f"{name}.parquet"
         done = run(
             "apply", tmp_path / f"{name}.json", tmp_path / "t.parquet", "--predict", "-o", out
@@ -383,7 +383,7 @@ def test_line_ends_in_names_and_values_read_back(run, tmp_path, source) -> None:
     table = tmp_path / f"table.{source}"
     {"csv": pyarrow.csv.write_csv, "parquet": pq.write_table}[source](frame, table)
     chosen, out, again = (tmp_path / name for name in ("c.json", "out.csv", "again.csv"))
-    done = run("select", table, "--target", "y", "--drop", "note", "-k", 2, "--freeze", chosen)
+    done = run("select", table, "--target", "y", "--drop", "note", "-k", 2, "--export", chosen)
     assert done.code == 0, done.err
     assert run("apply", chosen, table, "--keep", "note", "-o", out).code == 0
     assert read(out).column_names == ["note", "a\rb", "c\nd"]
@@ -419,7 +419,7 @@ def test_the_word_that_is_wrong_is_the_one_named(run, tmp_path) -> None:
     table = pa.table({"flag": flag, "x": x, "y": 2.0 * flag + x})
     good, bad, chosen = (tmp_path / name for name in ("good.csv", "bad.csv", "chosen.json"))
     pyarrow.csv.write_csv(table, good)
-    assert run("select", good, "--target", "y", "-k", 2, "--freeze", chosen).code == 0
+    assert run("select", good, "--target", "y", "-k", 2, "--export", chosen).code == 0
     truths = ["True", "false", "true", "False", "TRUE", "maybe"]
     bad.write_text("flag,x\n" + "".join(f"{word},1.5\n" for word in truths))
     done = run("apply", chosen, bad, "--predict")
@@ -450,5 +450,5 @@ def test_stdout_has_names_as_they_are(run, tmp_path) -> None:
     x = np.random.default_rng(0).normal(size=40)
     chosen, table = tmp_path / "chosen.json", tmp_path / "table.parquet"
     pq.write_table(pa.table({"red\x1b[31m": x, "y": x}), table)
-    assert run("select", table, "--target", "y", "-k", 1, "--freeze", chosen).code == 0
+    assert run("select", table, "--target", "y", "-k", 1, "--export", chosen).code == 0
     assert run("apply", chosen, table).out.splitlines()[0] == "red\x1b[31m"

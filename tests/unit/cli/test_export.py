@@ -1,4 +1,4 @@
-"""``exactk select --freeze FILE``: the choice as JSON, beside the usual output."""
+"""``exactk select --export FILE``: the choice as JSON, beside the usual output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_it_is_written_beside_the_output(run, wine, wine_csv, tmp_path) -> None:
     options = ("select", wine_csv, "--target", "cultivar", "--drop", "id", "--drop", "copies")
     plain = run(*options, "-k", 3)
     file = tmp_path / "chosen.json"
-    done = run(*options, "-k", 3, "--freeze", file)
+    done = run(*options, "-k", 3, "--export", file)
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[:6] == plain.out.splitlines()[:6]
     choice = SavedSelection.load(file)
@@ -38,7 +38,7 @@ def test_with_a_size_that_is_chosen_and_a_proof(run, wine_csv, tmp_path) -> None
     file, out = tmp_path / "chosen.json", tmp_path / "out.json"
     done = run(
         "select", wine_csv, "--target", "cultivar", "--drop", "id", "-k", "auto", "--k-max", 3,
-        "--certify", 30, "--freeze", file, "-o", out, "--format", "json",
+        "--certify", 30, "--export", file, "-o", out, "--format", "json",
     )  # fmt: skip
     assert done.code == 0, done.err
     choice, said = SavedSelection.load(file), json.loads(out.read_text())
@@ -54,10 +54,10 @@ def test_of_moments(run, wine_csv, tmp_path) -> None:
     moments, file = tmp_path / "wine.moments", tmp_path / "chosen.json"
     built = run("stats", "build", wine_csv, "--target", "cultivar", "--drop", "id", "-o", moments)
     assert built.code == 0, built.err
-    done = run("select", "--from-moments", moments, "-k", 2, "--freeze", file)
+    done = run("select", "--from-moments", moments, "-k", 2, "--export", file)
     assert done.code == 0, done.err
     again = tmp_path / "again.json"
-    run("select", wine_csv, "--target", "cultivar", "--drop", "id", "-k", 2, "--freeze", again)
+    run("select", wine_csv, "--target", "cultivar", "--drop", "id", "-k", 2, "--export", again)
     left, right = SavedSelection.load(file), SavedSelection.load(again)
     assert (left.names, left.target, left.classes) == (right.names, "cultivar", right.classes)
     np.testing.assert_allclose(left.coef, right.coef, rtol=1e-8)
@@ -76,7 +76,7 @@ def test_categories_and_odd_names(run, tmp_path) -> None:
     table = table.append_column("y", pa.array(y))
     pq.write_table(table, tmp_path / "t.parquet")
     file = tmp_path / "chosen.json"
-    done = run("select", tmp_path / "t.parquet", "--target", "y", "-k", 2, "--freeze", file)
+    done = run("select", tmp_path / "t.parquet", "--target", "y", "-k", 2, "--export", file)
     assert done.code == 0, done.err
     choice = SavedSelection.load(file)
     assert choice.names == (odd, "colour")
@@ -89,7 +89,7 @@ def test_a_loss_whose_fit_does_not_predict(run, wine_csv, tmp_path) -> None:
     file = tmp_path / "chosen.json"
     done = run(
         "select", wine_csv, "--target", "cultivar", "--drop", "id", "-k", 2,
-        "--loss", "optimal_scoring", "--freeze", file,
+        "--loss", "optimal_scoring", "--export", file,
     )  # fmt: skip
     assert done.code == 0, done.err
     assert SavedSelection.load(file).predicts is None
@@ -120,10 +120,10 @@ def test_the_place_is_checked_before_any_work(
     (tmp_path / "x").mkdir()
     before = wine_csv.read_bytes()
     done = run(
-        "select", "wine.csv", "--target", "cultivar", "-k", 2, "-o", "out.txt", "--freeze", place
+        "select", "wine.csv", "--target", "cultivar", "-k", 2, "-o", "out.txt", "--export", place
     )
     assert (done.code, done.out) == (2, "")
-    assert f"--freeze {place!r}" in done.err
+    assert f"--export {place!r}" in done.err
     assert said in done.err
     assert wine_csv.read_bytes() == before
     assert not (tmp_path / "out.txt").exists()
@@ -141,7 +141,7 @@ def test_after_ctrl_c_it_is_still_written(run, wine_csv, tmp_path, monkeypatch) 
     monkeypatch.setattr(solving, "solve", stopped)
     file = tmp_path / "chosen.json"
     done = run(
-        "select", wine_csv, "--target", "cultivar", "--drop", "id", "-k", 2, "--freeze", file
+        "select", wine_csv, "--target", "cultivar", "--drop", "id", "-k", 2, "--export", file
     )
     assert done.code == 130
     assert SavedSelection.load(file).status == "interrupted"

@@ -25,7 +25,7 @@ from exactk.report import investigate as investigate_module
 DROPPED = ["--target", "cultivar", "--drop", "id", "--drop", "copies"]
 # Little of everything that takes time.
 QUICK = ["--samples", 4, "--permutations", 2, "--certify", 10, "--methods", "none", "--quiet"]
-FEW = {"n_samples": 4, "n_permutations": 2, "certify": 10, "methods": ()}
+FEW = {"n_subsamples": 4, "n_permutations": 2, "certify": 10, "methods": ()}
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ OPTIONS = {
     "ridge by cv": ["--ridge", "cv", "--seed", 5],
     "method": ["-k", 3, "--method", "gsrfs", "-O", "lam=0.1"],
     "an option called as one of the page": ["-k", 3, "--method", "covth", "-O", "rule=soft"],
-    "n_samples of the method": ["-k", 3, "--method", "stability", "-O", "n_samples=10"],
+    "n_samples of the method": ["-k", 3, "--method", "stability", "-O", "n_subsamples=10"],
     "a seed that the method has none for": ["-k", 3, "--method", "greedy", "--seed", 3],
     "better by proof": ["-k", 4, "--method", "fisher", "--certify", "inf"],
     "rules": ["-k", 3, "--include", "hue", "--exclude", "proline"],
@@ -378,7 +378,7 @@ def test_ctrl_c_in_a_long_report_writes_what_is_done(here, wine_csv):
     assert process.returncode == 130, err
     record = json.loads((here / "r.json").read_text("utf-8"))
     assert len(record["choice"]["selected"]) == 3
-    assert record["stability"]["n_samples"] == 4
+    assert record["stability"]["n_subsamples"] == 4
     assert record["absent"]["comparison"].startswith("stopped by the user")
     assert "This was stopped before its end" in (here / "report.html").read_text("utf-8")
     assert "wrote report.html" in err

@@ -1,4 +1,4 @@
-"""A frozen choice is what was chosen: as JSON, in production, and whatever a file may hold."""
+"""Exported selections: as JSON, in production, and what a file may hold."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ def test_the_same_of_problem_and_result(wine, choice) -> None:
 
 def test_a_proof_is_in_it(wine) -> None:
     X, y = wine
-    frozen = TopKSelector(k=2, certify=True).fit(X, y).export()
-    assert (frozen.proven, frozen.status) == (True, "optimal")
-    assert frozen.gap == 0.0
+    saved = TopKSelector(k=2, certify=True).fit(X, y).export()
+    assert (saved.proven, saved.status) == (True, "optimal")
+    assert saved.gap == 0.0
     problem = Problem.from_arrays(X, y)
     certificate = exactk.certify(problem, 2)
     assert SavedSelection.from_problem(problem, certificate.result, certificate).proven is True
@@ -121,19 +121,19 @@ def test_a_result_of_another_problem_is_refused(wine) -> None:
         SavedSelection.from_problem(other, result)
 
 
-def test_freezing_writes_a_file_and_changes_nothing(wine, tmp_path: Path) -> None:
+def test_exporting_writes_a_file_and_changes_nothing(wine, tmp_path: Path) -> None:
     X, y = wine
     selector = TopKClassifier(k=2)
     with pytest.raises(NotFittedError):
         selector.export()
     before = selector.get_params()
     selector.fit(X, y)
-    frozen = selector.export(tmp_path / "chosen.json")
-    assert SavedSelection.load(tmp_path / "chosen.json") == frozen
+    saved = selector.export(tmp_path / "chosen.json")
+    assert SavedSelection.load(tmp_path / "chosen.json") == saved
     assert selector.get_params() == before
     with pytest.raises(NotFittedError):
-        clone(selector).freeze()
-    assert pickle.loads(pickle.dumps(selector)).freeze() == frozen
+        clone(selector).export()
+    assert pickle.loads(pickle.dumps(selector)).export() == saved
     assert list(tmp_path.iterdir()) == [tmp_path / "chosen.json"]
 
 
@@ -145,18 +145,18 @@ def test_classes_are_those_of_the_estimator(wine, loss: str) -> None:
     X, y = wine
     labels = np.array(["first", "second", "third"])[y]
     model = TopKClassifier(k=3, loss=loss).fit(X[::2], labels[::2])
-    frozen = SavedSelection.from_json(model.export().to_json())
-    assert frozen.predict(X).tolist() == model.predict(X).tolist()
-    np.testing.assert_allclose(frozen.scores(X), model._linear(X), rtol=1e-12)
+    saved = SavedSelection.from_json(model.export().to_json())
+    assert saved.predict(X).tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(saved.scores(X), model._linear(X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["squared", "l21", "l2r", "huber", "poisson"])
 def test_numbers_are_those_of_the_estimator(loss: str) -> None:
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     model = TopKRegressor(k=4, loss=loss).fit(X, y)
-    frozen = SavedSelection.from_json(model.export().to_json())
-    assert frozen.predicts == ("exp" if loss == "poisson" else "number")
-    np.testing.assert_allclose(frozen.predict(X), model.predict(X), rtol=1e-12)
+    saved = SavedSelection.from_json(model.export().to_json())
+    assert saved.predicts == ("exp" if loss == "poisson" else "number")
+    np.testing.assert_allclose(saved.predict(X), model.predict(X), rtol=1e-12)
 
 
 def test_several_outputs() -> None:
@@ -168,20 +168,20 @@ def test_several_outputs() -> None:
 
 
 def test_scores_of_classes_predict_none(wine) -> None:
-    frozen = TopKSelector(k=3, loss="optimal_scoring").fit(*wine).export()
-    assert frozen.predicts is None
-    assert frozen.scores(wine[0]).shape == (178, 3)
-    with pytest.raises(InputError, match=r"'optimal_scoring'.*freeze a TopKClassifier"):
-        frozen.predict(wine[0])
+    saved = TopKSelector(k=3, loss="optimal_scoring").fit(*wine).export()
+    assert saved.predicts is None
+    assert saved.scores(wine[0]).shape == (178, 3)
+    with pytest.raises(InputError, match=r"'optimal_scoring'.*export a TopKClassifier"):
+        saved.predict(wine[0])
 
 
 def test_several_labels_a_row_are_not_predicted() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(50, 4))
-    frozen = TopKSelector(k=2).fit(X, (X[:, :2] > 0).astype(int)).export()
-    assert (frozen.task, frozen.classes, frozen.predicts) == ("classification", None, None)
+    saved = TopKSelector(k=2).fit(X, (X[:, :2] > 0).astype(int)).export()
+    assert (saved.task, saved.classes, saved.predicts) == ("classification", None, None)
     with pytest.raises(InputError, match="several labels a row"):
-        frozen.predict(X)
+        saved.predict(X)
 
 
 @pytest.mark.parametrize(
@@ -198,18 +198,18 @@ def test_several_labels_a_row_are_not_predicted() -> None:
 def test_labels_come_back_as_they_were(labels, kind: str) -> None:
     X = np.array([[0.0, 1.0], [0.1, 5.0], [1.0, 2.0], [0.9, 4.0]])
     y = labels[[0, 0, 1, 1]]
-    frozen = SavedSelection.from_json(
+    saved = SavedSelection.from_json(
         TopKClassifier(k=1, loss="squared").fit(X, y).export().to_json()
     )
-    assert frozen.class_kind == kind
-    assert [type(label).__name__ for label in frozen.classes] == [kind] * 2
-    assert frozen.predict(X).tolist() == y.tolist()
+    assert saved.class_kind == kind
+    assert [type(label).__name__ for label in saved.classes] == [kind] * 2
+    assert saved.predict(X).tolist() == y.tolist()
     # A program that knows one kind of numbers writes 1.0 as 1.
-    values = frozen.to_dict()
+    values = saved.to_dict()
     if kind == "float":
         values["classes"]["labels"] = [1, 2]
         again = SavedSelection.from_dict(values)
-        assert again == frozen
+        assert again == saved
         assert [type(label) for label in again.classes] == [float, float]
 
 
@@ -277,54 +277,54 @@ def test_values_that_are_no_numbers_are_named(wine, choice) -> None:
 def test_a_table_without_names(wine) -> None:
     X, y = wine[0].to_numpy(), wine[1]
     selector = TopKSelector(k=3).fit(X, y)
-    frozen = selector.export()
-    assert frozen.feature_names_in is None
-    assert list(frozen.names) == selector.get_feature_names_out().tolist()
-    np.testing.assert_array_equal(frozen.select(X), selector.transform(X))
-    transformer = frozen.column_transformer()
-    assert transformer.transformers[0][2] == [feature.index for feature in frozen.features]
+    saved = selector.export()
+    assert saved.feature_names_in is None
+    assert list(saved.names) == selector.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(saved.select(X), selector.transform(X))
+    transformer = saved.column_transformer()
+    assert transformer.transformers[0][2] == [feature.index for feature in saved.features]
     np.testing.assert_array_equal(transformer.fit_transform(X), selector.transform(X))
     # A frame has names that say nothing here: its columns go by position, all of them.
-    np.testing.assert_array_equal(frozen.select(wine[0]).to_numpy(), selector.transform(X))
+    np.testing.assert_array_equal(saved.select(wine[0]).to_numpy(), selector.transform(X))
     with pytest.raises(InputError, match="has 2 columns, and the choice was made among 13"):
-        frozen.select(wine[0].iloc[:, :2])
+        saved.select(wine[0].iloc[:, :2])
 
 
 def test_names_that_are_numbers(wine) -> None:
     X = pd.DataFrame(wine[0].to_numpy())
-    frozen = TopKSelector(k=3).fit(X, wine[1]).export()
-    assert frozen.feature_names_in is None
-    assert frozen.column_transformer().fit_transform(X).shape == (178, 3)
-    assert frozen.select(X).shape == (178, 3)
+    saved = TopKSelector(k=3).fit(X, wine[1]).export()
+    assert saved.feature_names_in is None
+    assert saved.column_transformer().fit_transform(X).shape == (178, 3)
+    assert saved.select(X).shape == (178, 3)
 
 
 def test_categories(mixed) -> None:
     X, y = mixed
     model = TopKRegressor(k=3).fit(X, y)
-    frozen = SavedSelection.from_json(model.export().to_json())
-    assert frozen.names == ("colour", "size", "grade")
-    colour, size, grade = frozen.features
+    saved = SavedSelection.from_json(model.export().to_json())
+    assert saved.names == ("colour", "size", "grade")
+    colour, size, grade = saved.features
     assert (colour.levels, colour.reference) == (("blue", "red", "wh\nite <script>"), "red")
     assert (size.levels, size.reference) == (None, None)
-    assert frozen.terms[:3] == (("colour", "blue"), ("colour", "wh\nite <script>"), ("size", None))
-    assert len(frozen.terms) == 3 + len(grade.levels) - 1
-    np.testing.assert_allclose(frozen.predict(X), model.predict(X), rtol=1e-12)
+    assert saved.terms[:3] == (("colour", "blue"), ("colour", "wh\nite <script>"), ("size", None))
+    assert len(saved.terms) == 3 + len(grade.levels) - 1
+    np.testing.assert_allclose(saved.predict(X), model.predict(X), rtol=1e-12)
     by_problem = SavedSelection.from_problem(
-        problem := Problem.from_arrays(X, y, ridge=frozen.ridge), exactk.solve(problem, 3)
+        problem := Problem.from_arrays(X, y, ridge=saved.ridge), exactk.solve(problem, 3)
     )
     np.testing.assert_allclose(by_problem.predict(X), model.predict(X), rtol=1e-9)
-    assert by_problem.features == frozen.features
-    assert frozen.select(X).equals(X[["colour", "size", "grade"]])
+    assert by_problem.features == saved.features
+    assert saved.select(X).equals(X[["colour", "size", "grade"]])
     with pytest.raises(InputError, match="'colour' holds 'green' in row 0, which no row had"):
-        frozen.predict(X.assign(colour="green"))
+        saved.predict(X.assign(colour="green"))
     with pytest.raises(InputError, match=r"chosen .*'colour', 'grade'.*must be a frame"):
-        frozen.predict(X.to_numpy())
+        saved.predict(X.to_numpy())
 
 
 def test_a_category_counts_as_one_and_a_selector_knows_its_levels(mixed) -> None:
     X, y = mixed
-    frozen = TopKSelector(k=1).fit(X[["colour", "noise"]], y).export()
-    assert (frozen.k, frozen.names, len(frozen.coef[0])) == (1, ("colour",), 2)
+    saved = TopKSelector(k=1).fit(X[["colour", "noise"]], y).export()
+    assert (saved.k, saved.names, len(saved.coef[0])) == (1, ("colour",), 2)
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
@@ -336,26 +336,26 @@ def test_dask(wine) -> None:
     X, y = wine
     table = dd.from_pandas(X, npartitions=3)
     target = dd.from_pandas(y, npartitions=3)
-    frozen = TopKSelector(k=3).fit(table, target).export()
+    saved = TopKSelector(k=3).fit(table, target).export()
     plain = TopKSelector(k=3).fit(X, y).export()
-    assert frozen.names == plain.names
-    np.testing.assert_allclose(frozen.coef, plain.coef, rtol=1e-9)
-    pd.testing.assert_frame_equal(frozen.select(table).compute(), X[list(frozen.names)])
+    assert saved.names == plain.names
+    np.testing.assert_allclose(saved.coef, plain.coef, rtol=1e-9)
+    pd.testing.assert_frame_equal(saved.select(table).compute(), X[list(saved.names)])
     values = X.to_numpy()
-    taken = frozen.select(da.from_array(values, chunks=(50, 13)))
-    np.testing.assert_array_equal(taken.compute(), frozen.select(values))
+    taken = saved.select(da.from_array(values, chunks=(50, 13)))
+    np.testing.assert_array_equal(taken.compute(), saved.select(values))
     with pytest.raises(InputError, match="part by part"):
-        frozen.predict(table)
+        saved.predict(table)
 
 
 def test_a_stream(wine, tmp_path: Path) -> None:
     X, y = wine
     X.assign(cultivar=y).to_parquet(tmp_path / "wine.parquet", index=False)
     problem = Problem.from_files(tmp_path / "wine.parquet", "cultivar")
-    frozen = SavedSelection.from_problem(problem, exactk.solve(problem, 3))
-    assert frozen.feature_names_in == tuple(X.columns)
-    assert frozen.classes == (0, 1, 2)
-    assert (frozen.predict(X) == y).mean() > 0.9
+    saved = SavedSelection.from_problem(problem, exactk.solve(problem, 3))
+    assert saved.feature_names_in == tuple(X.columns)
+    assert saved.classes == (0, 1, 2)
+    assert (saved.predict(X) == y).mean() > 0.9
 
 
 # Production: nothing of exactk.
@@ -414,7 +414,7 @@ def test_a_pipeline_loads_without_exactk(wine, choice, tmp_path: Path) -> None:
 
 def test_plain_python_predicts_the_same(mixed, tmp_path: Path) -> None:
     X, y = mixed
-    frozen = TopKRegressor(k=3).fit(X, y).export(tmp_path / "chosen.json")
+    saved = TopKRegressor(k=3).fit(X, y).export(tmp_path / "chosen.json")
     X.to_json(tmp_path / "rows.json", orient="records", double_precision=15)
     said = in_production(
         """
@@ -435,7 +435,7 @@ def test_plain_python_predicts_the_same(mixed, tmp_path: Path) -> None:
         """,
         tmp_path / "chosen.json", tmp_path / "rows.json",
     )  # fmt: skip
-    np.testing.assert_allclose(json.loads(said), frozen.predict(X), atol=1e-12)
+    np.testing.assert_allclose(json.loads(said), saved.predict(X), atol=1e-12)
 
 
 # Files that somebody else wrote.
@@ -615,10 +615,12 @@ def test_parts_that_are_made_by_hand_are_checked(choice) -> None:
 
 
 def test_the_class_is_public_and_loaded_when_asked_for() -> None:
-    assert "FrozenChoice" in dir(exactk)
-    code = "import sys, exactk; print('exactk.export' in sys.modules, exactk.FrozenChoice.__name__)"
+    assert "SavedSelection" in dir(exactk)
+    code = (
+        "import sys, exactk; print('exactk.export' in sys.modules, exactk.SavedSelection.__name__)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False FrozenChoice\n"
+    assert done.stdout == "False SavedSelection\n"
 
 
 # Round trips.
@@ -684,12 +686,12 @@ def choices(draw: st.DrawFn) -> dict[str, object]:
 @settings(max_examples=150, deadline=None)
 @given(choices())
 def test_what_is_written_is_read(values: dict[str, object]) -> None:
-    frozen = SavedSelection.from_dict(values)
-    assert frozen.to_dict() == values
-    text = frozen.to_json(ensure_ascii=False)
-    assert SavedSelection.from_json(text) == frozen
+    saved = SavedSelection.from_dict(values)
+    assert saved.to_dict() == values
+    text = saved.to_json(ensure_ascii=False)
+    assert SavedSelection.from_json(text) == saved
     assert json.load(io.StringIO(text)) == values
-    assert SavedSelection.from_json(frozen.to_json(indent=2)) == frozen
+    assert SavedSelection.from_json(saved.to_json(indent=2)) == saved
 
 
 VALUES = st.recursive(
@@ -713,10 +715,10 @@ def test_any_value_in_any_place_is_read_or_refused(values, data) -> None:
         place = inner
     place[key] = data.draw(VALUES)
     try:
-        frozen = SavedSelection.from_dict(values)
+        saved = SavedSelection.from_dict(values)
     except InputError:
         return
-    assert SavedSelection.from_json(frozen.to_json()) == frozen
+    assert SavedSelection.from_json(saved.to_json()) == saved
 
 
 # What cannot be predicted, read or written.
@@ -741,12 +743,12 @@ def test_a_mean_too_large_for_a_number_names_its_row() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
     counts = rng.poisson(np.exp(X[:, 0]))
-    frozen = TopKRegressor(k=1, loss="poisson").fit(X, counts).export()
-    assert frozen.predicts == "exp"
+    saved = TopKRegressor(k=1, loss="poisson").fit(X, counts).export()
+    assert saved.predicts == "exp"
     X[[4, 9], 0] = 1e5
     with pytest.raises(InputError, match="exp of the score of row 4 is too large"):
-        frozen.predict(X)
-    assert np.isfinite(frozen.scores(X)).all()
+        saved.predict(X)
+    assert np.isfinite(saved.scores(X)).all()
 
 
 @pytest.mark.parametrize("place", ["no/such/chosen.json", ".", "file/chosen.json", "/dev/full"])

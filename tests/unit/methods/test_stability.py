@@ -16,7 +16,7 @@ from tests.support import says
 def test_scores_are_the_frequencies_over_the_half_samples() -> None:
     X, y = make_classes(70, 9, 3, seed=1)
     problem = Problem.from_arrays(X, y, ridge=0.1)
-    result = solve(problem, 3, "stability", n_samples=12, random_state=7)
+    result = solve(problem, 3, "stability", n_subsamples=12, random_state=7)
     halves = half_samples(problem, np.random.default_rng(7), n_subsamples=12)
     chosen = [solve(half, 3, effort=0).support for half in halves]
     frequencies = np.bincount(np.concatenate(chosen), minlength=9) / 12
@@ -30,7 +30,7 @@ def test_scores_are_the_frequencies_over_the_half_samples() -> None:
 def test_a_path_uses_the_same_half_samples_at_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_classes(70, 9, 3, seed=1)
     problem = Problem.from_arrays(X, y)
-    wanted = [solve(problem, k, "stability", n_samples=8) for k in range(1, 6)]
+    wanted = [solve(problem, k, "stability", n_subsamples=8) for k in range(1, 6)]
     drawn = []
 
     def counted(*args, **named):
@@ -39,7 +39,7 @@ def test_a_path_uses_the_same_half_samples_at_every_size(monkeypatch: pytest.Mon
             yield half
 
     monkeypatch.setattr(module, "half_samples", counted)
-    path = solve_path(problem, 5, "stability", n_samples=8)
+    path = solve_path(problem, 5, "stability", n_subsamples=8)
     assert len(drawn) == 8
     for found, one in zip(path, wanted, strict=True):
         assert found.order.tolist() == one.order.tolist()
@@ -50,13 +50,13 @@ def test_constraints_are_kept() -> None:
     problem = Problem.from_arrays(X, y).with_constraints(
         include=[8], exclude=[0], groups={"pair": [1, 2]}
     )
-    for result in solve_path(problem, 5, "stability", n_samples=8):
+    for result in solve_path(problem, 5, "stability", n_subsamples=8):
         support = set(result.support.tolist())
         assert 8 in support
         assert 0 not in support
         assert len({1, 2} & support) in (0, 2)
         assert result.support.tolist() == (
-            solve(problem, result.k, "stability", n_samples=8).support.tolist()
+            solve(problem, result.k, "stability", n_subsamples=8).support.tolist()
         )
 
 
@@ -64,7 +64,7 @@ def test_a_size_that_no_set_has_is_left_out() -> None:
     X, y = make_classes(70, 6, 3, seed=1)
     groups = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
     problem = Problem.from_arrays(X, y).with_constraints(groups=groups, count="columns")
-    assert solve_path(problem, 5, "stability", n_samples=4).sizes == [2, 4]
+    assert solve_path(problem, 5, "stability", n_subsamples=4).sizes == [2, 4]
 
 
 def test_a_time_limit_and_an_interrupt_keep_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_too_few_rows_and_targets_that_vary_in_no_half() -> None:
         solve(Problem.from_arrays(X[:5], [0, 1, 0, 1, 1]), 2, "stability")
     # One of the two halves has no row of the second class, so half of the samples count.
     y = (np.arange(20) == 3).astype(int)
-    assert solve(Problem.from_arrays(X, y), 2, "stability", n_samples=6).n_iter == 3
+    assert solve(Problem.from_arrays(X, y), 2, "stability", n_subsamples=6).n_iter == 3
 
 
 def test_planted_columns_are_found_through_the_selector() -> None:

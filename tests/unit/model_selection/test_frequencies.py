@@ -172,7 +172,7 @@ def test_time_limit_and_ctrl_c(problem, monkeypatch):
 def test_bad_arguments(problem):
     with says("problem must be an exactk.Problem, not list"):
         frequencies_by_size([1], 2)
-    with says("n_samples", "at least 2", "not 1"):
+    with says("n_subsamples", "at least 2", "not 1"):
         frequencies_by_size(problem, 2, n_subsamples=1)
     with says("time_limit", "not 0"):
         frequencies_by_size(problem, 2, time_limit=0)

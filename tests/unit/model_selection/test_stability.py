@@ -128,7 +128,7 @@ def test_the_selected_are_the_most_frequent_and_graded(found: Stability) -> None
 
 
 def test_the_method_of_the_registry_chooses_the_same(found: Stability) -> None:
-    result = solve(noisy(), 3, "stability", n_samples=40)
+    result = solve(noisy(), 3, "stability", n_subsamples=40)
     assert result.order.tolist() == found.result.order.tolist()
     np.testing.assert_allclose(result.scores, found.frequencies)
 
@@ -315,8 +315,8 @@ def test_progress_is_shown(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None
 @pytest.mark.parametrize(
     ("named", "words"),
     [
-        ({"n_samples": 1}, ["n_samples", "at least 2", "1"]),
-        ({"n_samples": 2.5}, ["n_samples", "2.5"]),
+        ({"n_subsamples": 1}, ["n_subsamples", "at least 2", "1"]),
+        ({"n_subsamples": 2.5}, ["n_subsamples", "2.5"]),
         ({"threshold": 0.5}, ["threshold", "(0.5, 1]", "0.5"]),
         ({"threshold": 1.1}, ["threshold", "1.1"]),
         ({"negligible": 0.5}, ["negligible", "[0, 0.5)"]),

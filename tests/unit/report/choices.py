@@ -19,7 +19,7 @@ HOSTILE = (
     "' onmouseover='window.hacked = 5",
     "\u202edesrever <b>",
 )
-QUICK = {"n_samples": 10, "n_permutations": 9, "certify": 10.0}
+QUICK = {"n_subsamples": 10, "n_permutations": 9, "certify": 10.0}
 
 
 def wine():

@@ -22,8 +22,8 @@ from exactk.report import investigate as investigate_module
 from tests.support import says
 
 # Small, and with every part.
-QUICK = {"n_samples": 6, "n_permutations": 2, "certify": 20, "methods": ("selectkbest",)}
-NONE = {"n_samples": 0, "n_permutations": 0, "certify": 0, "methods": ()}
+QUICK = {"n_subsamples": 6, "n_permutations": 2, "certify": 20, "methods": ("selectkbest",)}
+NONE = {"n_subsamples": 0, "n_permutations": 0, "certify": 0, "methods": ()}
 PARTS = ["certificate", "explanation", "stability", "sizes", "score", "scores", "frequencies",
          "comparison"]  # fmt: skip
 NAMES = list("abcdef")
@@ -57,26 +57,26 @@ def trap():
     return X, y
 
 
-def checked(dossier):
-    """A dossier whose record is plain JSON, and is drawn."""
-    text = dossier.to_json(allow_nan=False)
-    assert json.loads(text) == dossier.to_dict()
-    assert dossier.to_html().startswith("<!DOCTYPE html>")
-    for part, why in dossier.absent.items():
+def checked(report):
+    """A report whose record is plain JSON, and is drawn."""
+    text = report.to_json(allow_nan=False)
+    assert json.loads(text) == report.to_dict()
+    assert report.to_html().startswith("<!DOCTYPE html>")
+    for part, why in report.absent.items():
         assert why.strip(), part
-    return dossier
+    return report
 
 
 def test_the_result_is_that_of_the_selector(table):
     X, y = table
-    dossier = checked(investigate(X, y, 2, **QUICK))
+    report = checked(investigate(X, y, 2, **QUICK))
     selector = TopKSelector(2, certify=20).fit(X, y)
-    assert dossier.result.support.tolist() == selector.selected_.tolist()
-    assert dossier.result.objective == pytest.approx(selector.result_.objective)
-    assert dossier.record["certificate"]["proven"] is True
-    assert dossier.absent == {}
-    assert dossier.interrupted is False
-    assert dossier.record["choice"]["selected"] == list(dossier.result.selected)
+    assert report.result.support.tolist() == selector.selected_.tolist()
+    assert report.result.objective == pytest.approx(selector.result_.objective)
+    assert report.record["certificate"]["proven"] is True
+    assert report.absent == {}
+    assert report.interrupted is False
+    assert report.record["choice"]["selected"] == list(report.result.selected)
 
 
 def test_a_problem_with_its_own_ridge(table):
@@ -89,12 +89,12 @@ def test_a_problem_with_its_own_ridge(table):
 @pytest.mark.parametrize("ridge", ["auto", "cv", 0.5])
 def test_a_number_that_is_chosen(table, ridge):
     X, y = table
-    dossier = checked(investigate(X, y, ridge=ridge, random_state=3, **QUICK))
+    report = checked(investigate(X, y, ridge=ridge, random_state=3, **QUICK))
     choice = choose_k(Problem.from_arrays(X, y), ridge=ridge, random_state=3)
-    assert dossier.record["choice"]["k"] == choice.k
-    assert dossier.result.support.tolist() == choice.result.support.tolist()
-    assert dossier.result.ridge == pytest.approx(choice.ridge)
-    found = dossier.record["sizes"]
+    assert report.record["choice"]["k"] == choice.k
+    assert report.result.support.tolist() == choice.result.support.tolist()
+    assert report.result.ridge == pytest.approx(choice.ridge)
+    found = report.record["sizes"]
     assert [row["k"] for row in found["rows"]] == choice.table["k"]
     assert [row["criterion"] for row in found["rows"]] == pytest.approx(choice.table["criterion"])
     by_score = choose_k(
@@ -105,17 +105,17 @@ def test_a_number_that_is_chosen(table, ridge):
 
 
 def test_what_a_proof_finds_takes_the_place_of_the_result(trap):
-    dossier = checked(investigate(*trap, 2, method="greedy", ridge=0.0, **QUICK))
-    record = dossier.record
+    report = checked(investigate(*trap, 2, method="greedy", ridge=0.0, **QUICK))
+    record = report.record
     assert record["certificate"]["improved"] is True
-    assert dossier.result.support.tolist() == [1, 2]
+    assert report.result.support.tolist() == [1, 2]
     assert set(record["choice"]["selected"]) == {"x1", "x2"}
     assert {row["feature"] for row in record["features"]} == {"x1", "x2"}
     assert {row["column"] for row in record["coefficients"]} == {"x1", "x2"}
     assert set(record["correlations"]["names"]) == {"x1", "x2"}
     assert {one["name"] for one in record["means"]["features"]} == {"x1", "x2"}
     assert set(record["sizes"]["rows"][1]["features"]) == {"x1", "x2"}
-    assert record["sizes"]["rows"][1]["objective"] == dossier.result.objective
+    assert record["sizes"]["rows"][1]["objective"] == report.result.objective
     X, y = trap
     expected = np.linalg.lstsq(np.c_[np.ones(100), X[:, [1, 2]]], y, rcond=None)[0]
     raw = {row["column"]: row["raw"][0] for row in record["coefficients"]}
@@ -127,14 +127,14 @@ def test_what_a_proof_finds_takes_the_place_of_the_result(trap):
 def test_a_method_with_a_criterion_of_its_own_keeps_its_choice(trap):
     X, y = trap
     labels = np.where(y > np.median(y), "high", "low")
-    dossier = checked(investigate(X, labels, 2, method="fisher", **QUICK))
+    report = checked(investigate(X, labels, 2, method="fisher", **QUICK))
     own = TopKSelector(2, method="fisher").fit(X, labels)
     best = TopKSelector(2, certify=True).fit(X, labels)
     assert set(own.selected_) != set(best.selected_)
-    assert set(dossier.result.support) == set(own.selected_)
-    better = dossier.record["certificate"]["better"]
+    assert set(report.result.support) == set(own.selected_)
+    better = report.record["certificate"]["better"]
     assert set(better) == {f"x{j}" for j in best.selected_}
-    page = dossier.to_html()
+    page = report.to_html()
     assert "chooses by a criterion of its own" in page
     assert "took their place" not in page
 
@@ -144,34 +144,34 @@ def test_an_estimator_that_fails_costs_only_what_it_is_for(table):
         def fit(self, X, y, sample_weight=None):
             raise RuntimeError("not today")
 
-    dossier = investigate(*table, 2, estimator=Stubborn(), **QUICK)
+    report = investigate(*table, 2, estimator=Stubborn(), **QUICK)
     for part in ("score", "scores"):
-        assert "not today" in dossier.absent[part]
-    assert dossier.record["certificate"]["proven"]
-    assert "not today" in dossier.to_html()
+        assert "not today" in report.absent[part]
+    assert report.record["certificate"]["proven"]
+    assert "not today" in report.to_html()
 
 
 def test_all_sizes_where_one_column_is_constant_in_a_fold(numbers):
     X, y = numbers
     X = X.assign(f=np.r_[1.0, np.zeros(59)])
     options = {**QUICK, "certify": 0}
-    dossier = checked(investigate(X, y, k_max=50, **options))
-    assert "score" not in dossier.absent
-    assert [row["k"] for row in dossier.record["sizes"]["rows"]] == [1, 2, 3, 4, 5]
+    report = checked(investigate(X, y, k_max=50, **options))
+    assert "score" not in report.absent
+    assert [row["k"] for row in report.record["sizes"]["rows"]] == [1, 2, 3, 4, 5]
     expected = exactk.score_selection(X, y, "auto", k_max=6, n_permutations=0)
-    assert dossier.record["score"]["test_score"] == pytest.approx(expected.test_score)
+    assert report.record["score"]["test_score"] == pytest.approx(expected.test_score)
 
 
 def test_the_honest_score_is_that_of_score_selection(table):
     X, y = table
-    dossier = investigate(X, y, 2, groups=np.arange(60) // 3, cv=4, random_state=5, **QUICK)
+    report = investigate(X, y, 2, groups=np.arange(60) // 3, cv=4, random_state=5, **QUICK)
     expected = score_selection(
         X, y, k=2, groups=np.arange(60) // 3, cv=4, random_state=5, n_permutations=2
     )
-    found = dossier.record["score"]
+    found = report.record["score"]
     for name in ("test_score", "naive_score", "baseline_score", "p_value"):
         assert found[name] == pytest.approx(getattr(expected, name))
-    assert dossier.record["asked"]["grouped"] is True
+    assert report.record["asked"]["grouped"] is True
 
 
 @pytest.mark.parametrize("ridge", [0.0, "cv", "auto"])
@@ -179,19 +179,19 @@ def test_folds_have_their_ridge_by_the_same_rule(ridge):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 60))
     y = X[:, 0] + rng.normal(size=40)
-    dossier = investigate(X, y, 3, ridge=ridge, random_state=1, **{**QUICK, "certify": 0})
+    report = investigate(X, y, 3, ridge=ridge, random_state=1, **{**QUICK, "certify": 0})
     expected = score_selection(X, y, k=3, ridge=ridge, random_state=1, n_permutations=0)
-    assert dossier.record["score"]["test_score"] == pytest.approx(expected.test_score)
+    assert report.record["score"]["test_score"] == pytest.approx(expected.test_score)
     compared = exactk.compare(X, y, 3, ["exchange", "selectkbest"], ridge=ridge, random_state=1)
-    rows = dossier.record["comparison"]["methods"]
+    rows = report.record["comparison"]["methods"]
     assert [row["mean"] for row in rows] == pytest.approx(compared.table["mean"])
 
 
 def test_the_comparison_is_that_of_compare(table):
     X, y = table
-    dossier = investigate(X, y, 2, **{**QUICK, "methods": ["fisher", "rfe"]})
+    report = investigate(X, y, 2, **{**QUICK, "methods": ["fisher", "rfe"]})
     expected = exactk.compare(X, y, 2, ["exchange", "fisher", "rfe"])
-    rows = dossier.record["comparison"]["methods"]
+    rows = report.record["comparison"]["methods"]
     assert [row["method"] for row in rows] == ["exchange", "fisher", "rfe"]
     for name in ("mean", "difference", "excess", "shared"):
         found = [row[name] for row in rows][1:]
@@ -200,18 +200,18 @@ def test_the_comparison_is_that_of_compare(table):
 
 def test_stability_and_frequencies(table):
     X, y = table
-    dossier = investigate(X, y, 2, random_state=4, **QUICK)
+    report = investigate(X, y, 2, random_state=4, **QUICK)
     expected = exactk.stability(
-        Problem.from_arrays(X, y).with_ridge(dossier.result.ridge),
+        Problem.from_arrays(X, y).with_ridge(report.result.ridge),
         2,
         n_subsamples=6,
         random_state=4,
     )
     often = {row["feature"]: row["frequency"] for row in expected.table}
-    for row in dossier.record["features"]:
+    for row in report.record["features"]:
         assert row["frequency"] == often[row["feature"]]
-    mapped = dossier.record["frequencies"]
-    assert mapped["n_samples"] == 3
+    mapped = report.record["frequencies"]
+    assert mapped["n_subsamples"] == 3
     assert mapped["sizes"] == list(range(1, 7))
 
 
@@ -232,20 +232,20 @@ def test_losses(table, numbers, loss):
         "outputs": np.c_[r, X["d"] + rng.normal(size=60)],
     }[LOSSES[loss]]
     problem = Problem.from_arrays(X, y, loss=loss)
-    dossier = checked(
+    report = checked(
         investigate(problem, k=2, effort=0.0, **{**QUICK, "methods": (), "n_permutations": 0})
     )
     by_rows = not problem.loss.by_moments
-    assert ("certificate" in dossier.absent) == by_rows
-    assert ("explanation" in dossier.absent) == by_rows
+    assert ("certificate" in report.absent) == by_rows
+    assert ("explanation" in report.absent) == by_rows
     if by_rows:
-        assert "squared loss" in dossier.absent["certificate"]
-    assert set(dossier.absent) <= {"certificate", "explanation", "comparison"}
-    held = problem.with_ridge(dossier.result.ridge)
+        assert "squared loss" in report.absent["certificate"]
+    assert set(report.absent) <= {"certificate", "explanation", "comparison"}
+    held = problem.with_ridge(report.result.ridge)
     nothing = held.objective(np.array([], dtype=int))
-    for row in dossier.record["features"]:
-        rest = [j for j in dossier.result.support if problem.name(j) != row["feature"]]
-        loss_without = held.objective(np.array(rest)) - held.objective(dossier.result.support)
+    for row in report.record["features"]:
+        rest = [j for j in report.result.support if problem.name(j) != row["feature"]]
+        loss_without = held.objective(np.array(rest)) - held.objective(report.result.support)
         assert row["loss"] == pytest.approx(loss_without, rel=1e-4, abs=1e-6)
         assert row["share"] == pytest.approx(loss_without / nothing, rel=1e-4, abs=1e-6)
 
@@ -253,8 +253,8 @@ def test_losses(table, numbers, loss):
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_what_must_be_in_is_said(table, loss):
     problem = Problem.from_arrays(*table, loss=loss).with_constraints(include=["f"], exclude=["a"])
-    dossier = checked(investigate(problem, k=2, **NONE))
-    assert {row["feature"]: row["included"] for row in dossier.record["features"]} == {
+    report = checked(investigate(problem, k=2, **NONE))
+    assert {row["feature"]: row["included"] for row in report.record["features"]} == {
         "b": False, "f": True,
     }  # fmt: skip
 
@@ -267,12 +267,12 @@ def test_moments_alone(table):
         feature_names=tuple(NAMES),
     )  # fmt: skip
     problem = Problem.from_moments(moments)
-    dossier = checked(investigate(problem, k=2, **QUICK))
-    assert dossier.result.support.tolist() == solve(problem, 2).support.tolist()
+    report = checked(investigate(problem, k=2, **QUICK))
+    assert report.result.support.tolist() == solve(problem, 2).support.tolist()
     lacking = {"stability", "sizes", "scores", "frequencies", "score", "comparison"}
-    assert set(dossier.absent) == lacking
-    assert all("moments" in why for why in dossier.absent.values())
-    assert all(dossier.record[part] is None for part in lacking - {"scores"})
+    assert set(report.absent) == lacking
+    assert all("moments" in why for why in report.absent.values())
+    assert all(report.record[part] is None for part in lacking - {"scores"})
     by_bic = checked(investigate(problem, k=2, criterion="bic", **QUICK))
     assert "sizes" not in by_bic.absent
     with says("cross-validation splits rows", "made of moments"):
@@ -297,10 +297,10 @@ def test_a_stream_that_fits_and_one_that_does_not(table, tmp_path):
 
 
 def test_nothing_but_the_choice(table):
-    dossier = checked(investigate(*table, 2, **NONE))
-    asked_for = {part: why for part, why in dossier.absent.items() if "not asked for" in why}
+    report = checked(investigate(*table, 2, **NONE))
+    asked_for = {part: why for part, why in report.absent.items() if "not asked for" in why}
     assert set(asked_for) == {"certificate", "stability", "frequencies", "comparison"}
-    assert dossier.record["score"]["p_value"] is None
+    assert report.record["score"]["p_value"] is None
 
 
 ODD = {
@@ -346,11 +346,11 @@ RULES = {
 @pytest.mark.parametrize("name", RULES)
 def test_rules(table, name):
     problem = Problem.from_arrays(*table).with_constraints(**RULES[name])
-    dossier = checked(investigate(problem, k=2, **QUICK))
-    expected = exactk.certify(problem.with_ridge(dossier.result.ridge), 2)
-    assert dossier.result.support.tolist() == expected.result.support.tolist()
-    assert dossier.record["certificate"]["proven"] is True
-    assert [row["feature"] for row in dossier.record["features"]] == list(dossier.result.selected)
+    report = checked(investigate(problem, k=2, **QUICK))
+    expected = exactk.certify(problem.with_ridge(report.result.ridge), 2)
+    assert report.result.support.tolist() == expected.result.support.tolist()
+    assert report.record["certificate"]["proven"] is True
+    assert [row["feature"] for row in report.record["features"]] == list(report.result.selected)
 
 
 def test_weights_of_any_size_give_the_same(table):
@@ -390,21 +390,21 @@ def _timeless(value):
 
 
 def test_plain_values_of_numpy_numbers(table):
-    dossier = investigate(
+    report = investigate(
         *table, np.int64(2), k_max=np.int64(4), random_state=np.int64(3), ridge=np.float64(0.1),
-        certify=np.float64(20), n_samples=np.int64(4), n_permutations=np.int64(2), methods=(),
+        certify=np.float64(20), n_subsamples=np.int64(4), n_permutations=np.int64(2), methods=(),
     )  # fmt: skip
-    checked(dossier)
-    assert dossier.record["asked"]["seed"] == 3
+    checked(report)
+    assert report.record["asked"]["seed"] == 3
 
 
 def test_names_and_what_is_said_of_the_table(table, tmp_path):
     X, y = table
     about = {"table": tmp_path / "t.csv", "constraints": {"include": ["a"]}, "checksum": None}
-    dossier = checked(investigate(X, pd.Series(y, name=0), 2, about=about, **NONE))
-    assert dossier.record["asked"]["target"] == "0"
-    assert dossier.record["asked"]["table"] == str(tmp_path / "t.csv")
-    assert repr(dossier) == "Dossier(2 of 6 features for '0': a, b)"
+    report = checked(investigate(X, pd.Series(y, name=0), 2, about=about, **NONE))
+    assert report.record["asked"]["target"] == "0"
+    assert report.record["asked"]["table"] == str(tmp_path / "t.csv")
+    assert repr(report) == "SelectionReport(2 of 6 features for '0': a, b)"
     assert investigate(X, y, 2, target="sold", **NONE).record["asked"]["target"] == "sold"
     one = investigate(X, pd.DataFrame({"sold": y}), 2, **NONE)
     assert one.record["asked"]["target"] == "sold"
@@ -412,9 +412,9 @@ def test_names_and_what_is_said_of_the_table(table, tmp_path):
 
 def test_pairs_of_rows_are_gone_through_by_every_part(table):
     pairs = KFold(3).split(table[0])
-    dossier = investigate(*table, 2, cv=pairs, **QUICK)
-    assert dossier.absent == {}
-    assert dossier.record["sizes"]["n_folds"] == len(dossier.record["score"]["folds"]) == 3
+    report = investigate(*table, 2, cv=pairs, **QUICK)
+    assert report.absent == {}
+    assert report.record["sizes"]["n_folds"] == len(report.record["score"]["folds"]) == 3
 
 
 def test_method_objects(table):
@@ -427,30 +427,30 @@ def test_method_objects(table):
 
 
 def test_tables_of_the_dossier(table, tmp_path):
-    dossier = investigate(*table, 2, **QUICK)
-    assert dossier.features["feature"] == ["a", "b"]
-    assert dossier.features["rank"] == [1, 2]
-    assert dossier.remarks["kind"] == [one["kind"] for one in dossier.record["remarks"]]
-    path = dossier.save(tmp_path / "page.html")
-    assert path.read_text("utf-8") == dossier.to_html()
+    report = investigate(*table, 2, **QUICK)
+    assert report.features["feature"] == ["a", "b"]
+    assert report.features["rank"] == [1, 2]
+    assert report.remarks["kind"] == [one["kind"] for one in report.record["remarks"]]
+    path = report.save(tmp_path / "page.html")
+    assert path.read_text("utf-8") == report.to_html()
     with says("nowhere", "cannot be written"):
-        dossier.save(tmp_path / "nowhere" / "page.html")
+        report.save(tmp_path / "nowhere" / "page.html")
 
 
 def test_parts_of_a_time_limit_are_shared_out(table, monkeypatch):
     # Nine parts share it: halves of a ninth of the time, and the clock does not go on.
     monkeypatch.setattr(Clock, "is_over", property(lambda self: False))
-    dossier = checked(investigate(*table, 2, time_limit=0.01, **{**QUICK, "n_samples": 50}))
-    assert dossier.record["stability"]["n_samples"] < 50
-    assert "time limit" in dossier.record["stability"]["message"]
+    report = checked(investigate(*table, 2, time_limit=0.01, **{**QUICK, "n_subsamples": 50}))
+    assert report.record["stability"]["n_subsamples"] < 50
+    assert "time limit" in report.record["stability"]["message"]
 
 
 def test_nothing_is_begun_after_the_time_limit(table):
-    dossier = checked(investigate(*table, 2, time_limit=1e-6, **QUICK))
-    assert dossier.interrupted is False
+    report = checked(investigate(*table, 2, time_limit=1e-6, **QUICK))
+    assert report.interrupted is False
     for part in PARTS:
-        assert dossier.absent[part] == "the time limit came before it was begun"
-    assert "The time limit came before its end" in dossier.to_html()
+        assert report.absent[part] == "the time limit came before it was begun"
+    assert "The time limit came before its end" in report.to_html()
 
 
 def test_ctrl_c_between_two_parts_loses_nothing(table, monkeypatch):
@@ -463,23 +463,23 @@ def test_ctrl_c_between_two_parts_loses_nothing(table, monkeypatch):
         return looked(*args)
 
     monkeypatch.setattr(investigate_module, "find_warnings", stop_once)
-    dossier = checked(investigate(*table, 2, **QUICK))
-    assert dossier.interrupted is True
-    assert dossier.absent == {}
+    report = checked(investigate(*table, 2, **QUICK))
+    assert report.interrupted is True
+    assert report.absent == {}
 
 
 def test_one_page_has_one_score_for_one_size(table):
-    dossier = investigate(*table, 2, effort=0, **QUICK)
-    row = next(row for row in dossier.record["sizes"]["rows"] if row["asked"])
-    assert row["score"] == pytest.approx(dossier.record["score"]["test_score"])
-    assert row["score_error"] == pytest.approx(dossier.record["score"]["standard_error"])
+    report = investigate(*table, 2, effort=0, **QUICK)
+    row = next(row for row in report.record["sizes"]["rows"] if row["asked"])
+    assert row["score"] == pytest.approx(report.record["score"]["test_score"])
+    assert row["score_error"] == pytest.approx(report.record["score"]["standard_error"])
 
 
 def test_who_comes_and_goes_fits_the_features_of_each_size(trap):
-    dossier = investigate(*trap, 2, method="greedy", ridge=0.0, k_max=4, **QUICK)
-    assert dossier.record["certificate"]["improved"]
+    report = investigate(*trap, 2, method="greedy", ridge=0.0, k_max=4, **QUICK)
+    assert report.record["certificate"]["improved"]
     before = set()
-    for row in dossier.record["sizes"]["rows"]:
+    for row in report.record["sizes"]["rows"]:
         assert set(row["features"]) == (before | set(row["added"])) - set(row["removed"])
         before = set(row["features"])
 
@@ -492,13 +492,13 @@ def test_constraints_of_a_problem_are_told(table):
         exclude=["a"], groups={"pair": ["b", "c"]}, families={"few": ["d", "e"]}, at_most=1,
         max_correlation=0.9,
     )  # fmt: skip
-    dossier = checked(investigate(held, k=2, ridge=0.1, **{**NONE, "certify": 5}))
-    assert dossier.record["asked"]["constraints"] == {
+    report = checked(investigate(held, k=2, ridge=0.1, **{**NONE, "certify": 5}))
+    assert report.record["asked"]["constraints"] == {
         "exclude": "'a'", "groups": "pair: 'b', 'c'", "families": "0 to 1 of few: 'd', 'e'",
         "max_correlation": "0.9",
     }  # fmt: skip
-    assert dossier.record["certificate"]["proven"]
-    page = dossier.to_html()
+    assert report.record["certificate"]["proven"]
+    page = report.to_html()
     assert "no other set of this size that keeps the constraints has a lower objective" in page
     assert "every other set of 2 features that keeps the constraints was ruled out" in page
 
@@ -538,15 +538,15 @@ def test_ctrl_c_in_a_part_keeps_those_before(table, monkeypatch, part):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(investigate_module, CALLS[part], stop)
-    dossier = checked(investigate(*table, 2, **QUICK))
-    assert dossier.interrupted is True
+    report = checked(investigate(*table, 2, **QUICK))
+    assert report.interrupted is True
     at = PARTS.index(part)
-    assert [p for p in PARTS if p in dossier.absent] == PARTS[at:]
-    assert dossier.absent[part] == "stopped by the user"
+    assert [p for p in PARTS if p in report.absent] == PARTS[at:]
+    assert report.absent[part] == "stopped by the user"
     for later in PARTS[at + 1 :]:
-        assert dossier.absent[later] == "stopped by the user before it was begun"
-    assert dossier.record["features"][0]["feature"] == "a"
-    assert "This was stopped before its end" in dossier.to_html()
+        assert report.absent[later] == "stopped by the user before it was begun"
+    assert report.record["features"][0]["feature"] == "a"
+    assert "This was stopped before its end" in report.to_html()
 
 
 def test_ctrl_c_in_a_part_that_hands_over_what_it_has(table, monkeypatch):
@@ -562,10 +562,10 @@ def test_ctrl_c_in_a_part_that_hands_over_what_it_has(table, monkeypatch):
         return whole(self, half, k)
 
     monkeypatch.setattr(HalfSampleSearch, "in_half", in_half)
-    dossier = checked(investigate(*table, 2, **QUICK))
-    assert dossier.interrupted is True
-    assert dossier.record["stability"]["n_samples"] == 3
-    assert [p for p in PARTS if p in dossier.absent] == PARTS[3:]
+    report = checked(investigate(*table, 2, **QUICK))
+    assert report.interrupted is True
+    assert report.record["stability"]["n_subsamples"] == 3
+    assert [p for p in PARTS if p in report.absent] == PARTS[3:]
 
 
 def test_ctrl_c_among_permutations_and_methods(table, monkeypatch):
@@ -576,10 +576,10 @@ def test_ctrl_c_among_permutations_and_methods(table, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(permutation_test, "permuted_problems", stop)
-    dossier = checked(investigate(*table, 2, **QUICK))
-    assert dossier.interrupted is True
-    assert dossier.record["score"]["message"] == "stopped by the user after 0 of 2 permutations"
-    assert list(dossier.absent) == ["scores", "frequencies", "comparison"]
+    report = checked(investigate(*table, 2, **QUICK))
+    assert report.interrupted is True
+    assert report.record["score"]["message"] == "stopped by the user after 0 of 2 permutations"
+    assert list(report.absent) == ["scores", "frequencies", "comparison"]
 
     tried = compare_module._tried
 
@@ -588,9 +588,9 @@ def test_ctrl_c_among_permutations_and_methods(table, monkeypatch):
 
     monkeypatch.undo()
     monkeypatch.setattr(compare_module, "_tried", second)
-    dossier = checked(investigate(*table, 2, **QUICK))
-    assert dossier.interrupted is True
-    assert [row["method"] for row in dossier.record["comparison"]["methods"]] == ["exchange"]
+    report = checked(investigate(*table, 2, **QUICK))
+    assert report.interrupted is True
+    assert [row["method"] for row in report.record["comparison"]["methods"]] == ["exchange"]
 
 
 def test_ctrl_c_in_the_fits_without_a_feature(table, monkeypatch):
@@ -600,11 +600,11 @@ def test_ctrl_c_in_the_fits_without_a_feature(table, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(investigate_module, "drop_losses", stop)
-    dossier = checked(investigate(Problem.from_arrays(*table, loss="logistic"), k=2, **QUICK))
-    assert dossier.interrupted is True
-    assert dossier.absent["losses"] == "stopped by the user"
-    assert dossier.record["features"][0]["share"] is None
-    assert dossier.record["comparison"] is not None
+    report = checked(investigate(Problem.from_arrays(*table, loss="logistic"), k=2, **QUICK))
+    assert report.interrupted is True
+    assert report.absent["losses"] == "stopped by the user"
+    assert report.record["features"][0]["share"] is None
+    assert report.record["comparison"] is not None
 
 
 def test_ctrl_c_before_there_is_a_choice(table, monkeypatch):
@@ -622,9 +622,9 @@ def test_ctrl_c_before_there_is_a_choice(table, monkeypatch):
 def test_a_search_that_was_stopped_is_shown(table, monkeypatch):
     stopped = replace(solve(Problem.from_arrays(*table), 2), status=exactk.Status.INTERRUPTED)
     monkeypatch.setattr(investigate_module, "solve", lambda *args, **options: stopped)
-    dossier = checked(investigate(*table, 2, **QUICK))
-    assert dossier.interrupted is True
-    assert set(dossier.absent) >= set(PARTS)
+    report = checked(investigate(*table, 2, **QUICK))
+    assert report.interrupted is True
+    assert set(report.absent) >= set(PARTS)
 
 
 BAD = {
@@ -647,8 +647,8 @@ BAD = {
     "scoring": ({"scoring": "nix"}, ("scoring must be", "'nix'")),
     "certify": ({"certify": -1}, ("certify must be", "not -1")),
     "certify nan": ({"certify": float("nan")}, ("certify must be", "not nan")),
-    "n_samples": ({"n_samples": -1}, ("n_samples", "not -1")),
-    "n_samples 1": ({"n_samples": 1}, ("n_samples must be 0 or at least 2, not 1",)),
+    "n_subsamples": ({"n_subsamples": -1}, ("n_subsamples", "not -1")),
+    "n_subsamples 1": ({"n_subsamples": 1}, ("n_subsamples must be 0 or at least 2, not 1",)),
     "n_permutations": ({"n_permutations": 0.5}, ("n_permutations", "not 0.5")),
     "effort": ({"effort": -1}, ("effort must be", "not -1")),
     "time_limit": ({"time_limit": 0}, ("time_limit must be", "not 0")),

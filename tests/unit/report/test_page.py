@@ -27,8 +27,8 @@ from exactk.report.page.phrases import (
 )
 from tests.unit.papers.experiments.page.test_page import read
 
-QUICK = {"n_samples": 4, "n_permutations": 2, "certify": 2, "methods": ("selectkbest",)}
-NONE = {"n_samples": 0, "n_permutations": 0, "certify": 0, "methods": ()}
+QUICK = {"n_subsamples": 4, "n_permutations": 2, "certify": 2, "methods": ("selectkbest",)}
+NONE = {"n_subsamples": 0, "n_permutations": 0, "certify": 0, "methods": ()}
 HOSTILE = {
     "script": "<script>alert(1)</script>",
     "image": '"><img src=x onerror=alert(1)>',
@@ -175,15 +175,15 @@ def test_pictures_have_names(dossiers, name):
 
 @pytest.mark.parametrize("name", MADE)
 def test_what_is_absent_is_said_with_its_reason(dossiers, name):
-    dossier = dossiers[name]
-    said = text_of(dossier.to_html())
-    for part, why in dossier.absent.items():
+    report = dossiers[name]
+    said = text_of(report.to_html())
+    for part, why in report.absent.items():
         assert why in said, part
 
 
 def test_nothing_comes_from_outside(dossiers):
-    for dossier in dossiers.values():
-        page = dossier.to_html()
+    for report in dossiers.values():
+        page = report.to_html()
         for tag, attrs in read(page).seen:
             assert tag not in ("img", "iframe", "object", "embed", "base", "video", "audio")
             assert not any(key.startswith("on") or key in ("src", "style") for key in attrs)
@@ -224,8 +224,8 @@ def hostile_dossier():
 
 
 def test_hostile_text_stays_text():
-    dossier = hostile_dossier()
-    page = dossier.to_html()
+    report = hostile_dossier()
+    page = report.to_html()
     # What no document can hold is not in it.
     page.encode("utf-8")
     assert "\x00" not in page
@@ -269,8 +269,8 @@ def _poisoned(value, text, name=""):
 
 
 def test_numbers_of_the_page_are_those_of_the_record(dossiers):
-    dossier = dossiers["small"]
-    record, page = dossier.record, dossier.to_html()
+    report = dossiers["small"]
+    record, page = report.record, report.to_html()
     said = text_of(page)
     assert f"2 of 6 features for {record['asked']['target']}" in said
     explained = 1 - record["choice"]["residual"] / record["choice"]["total"]
@@ -317,9 +317,9 @@ def test_boxes_that_scroll_have_short_names_of_their_own(dossiers, name):
 
 
 def test_intervals_of_frequencies_can_be_read(dossiers):
-    dossier = dossiers["small"]
-    said = text_of(dossier.to_html())
-    for row in dossier.record["features"]:
+    report = dossiers["small"]
+    said = text_of(report.to_html())
+    for row in report.record["features"]:
         ends = (percent_of(row[end]) for end in ("frequency", "low", "high"))
         assert f"{row['feature']}{''.join(ends)}" in said
 

@@ -28,9 +28,9 @@ def table(n: int = 90, d: int = 6, seed: int = 0):
     return X, y
 
 
-def drawn(problem: Problem, seed: int = 0, n_samples: int = 6, **named) -> list[Problem]:
+def drawn(problem: Problem, seed: int = 0, n_subsamples: int = 6, **named) -> list[Problem]:
     rng = np.random.default_rng(seed)
-    return list(half_samples(problem, rng, n_subsamples=n_samples, **named))
+    return list(half_samples(problem, rng, n_subsamples=n_subsamples, **named))
 
 
 def rows_of(half: Problem) -> dict[int, float]:
@@ -53,7 +53,7 @@ def test_pairs_are_disjoint_complete_and_stratified(
     if blocks:
         in_blocks(monkeypatch, merged=False)
     X, y = table(200)
-    found = drawn(Problem.from_arrays(X, y), n_samples=10)
+    found = drawn(Problem.from_arrays(X, y), n_subsamples=10)
     for one, other in zip(found[::2], found[1::2], strict=True):
         first, second = set(rows_of(one)), set(rows_of(other))
         assert not first & second
@@ -67,7 +67,7 @@ def test_pairs_are_disjoint_complete_and_stratified(
 def test_an_odd_number_ends_with_half_a_pair() -> None:
     X, y = table()
     problem = Problem.from_arrays(X, y)
-    five, six = drawn(problem, n_samples=5), drawn(problem, n_samples=6)
+    five, six = drawn(problem, n_subsamples=5), drawn(problem, n_subsamples=6)
     assert len(five) == 5
     for one, other in zip(five, six, strict=False):
         assert rows_of(one) == rows_of(other)
@@ -113,7 +113,7 @@ def test_many_rows_are_drawn_in_blocks_whichever_way_costs_less() -> None:
         np.testing.assert_allclose(half.x_mean, same.x_mean, rtol=1e-12)
         np.testing.assert_allclose(half.cross, same.cross, rtol=1e-9, atol=1e-9)
     # A half is half of 64 blocks: whatever two rows share a block are always together.
-    sets = [frozenset(rows_of(half)) for half in drawn(problem, n_samples=40, with_rows=True)]
+    sets = [frozenset(rows_of(half)) for half in drawn(problem, n_subsamples=40, with_rows=True)]
     patterns = {tuple(row in one for one in sets) for row in range(3000)}
     assert len(patterns) == subsampling.BLOCKS
 
@@ -289,7 +289,7 @@ def test_whole_groups_go_to_one_half_or_the_other(weighted: bool) -> None:
     labels = np.random.default_rng(3).integers(0, 9, 200)
     weights = np.arange(200) % 4 / 2.0 if weighted else np.ones(200)
     problem = Problem.from_arrays(X, y, sample_weight=weights if weighted else None)
-    found = drawn(problem, n_samples=12, groups=number_groups(problem, labels))
+    found = drawn(problem, n_subsamples=12, groups=number_groups(problem, labels))
     there = set(np.flatnonzero(weights).tolist())
     for one, other in zip(found[::2], found[1::2], strict=True):
         first, second = rows_of(one), rows_of(other)

@@ -1,4 +1,4 @@
-"""Tidy tables: what goes in comes out, in every shape."""
+"""RecordsTable tables: what goes in comes out, in every shape."""
 
 from __future__ import annotations
 

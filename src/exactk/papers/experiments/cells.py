@@ -32,7 +32,7 @@ class Cell:
     recipe : str
         Name of the recipe.
     dataset : str
-    variant : Variant
+    variant : MethodSpec
     sizes : tuple of int
     repeat : int
         With folds, the repeat times their number plus the fold.

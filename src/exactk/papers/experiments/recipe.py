@@ -199,10 +199,10 @@ class Recipe:
     sizes : sequence of int
         Every k.
     repeats : int
-    methods : sequence of Variant
+    methods : sequence of MethodSpec
     split : Split
     measure : Measure
-    views : sequence of View
+    views : sequence of FigureSpec
     published : mapping
         measure → data set → k → label → value or [value, standard deviation], in the paper's units.
     quick : mapping

@@ -300,7 +300,7 @@ class _Neighbours:
         Number of rows.
     rows : list of ndarray of intp
         Those of each class.
-    classes : list of MovingRows
+    classes : list of NeighbourLists
     """
 
     n: int

@@ -45,7 +45,7 @@ def selection_page(record: Mapping[str, Any]) -> str:
     Parameters
     ----------
     record : mapping
-        Of `exactk.Dossier`. Whatever its names hold is shown as text.
+        Of `exactk.SelectionReport`. Whatever its names hold is shown as text.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def selection_page(record: Mapping[str, Any]) -> str:
 
 
 def write_selection_page(record: Mapping[str, Any], path: Path) -> Path:
-    """Write the page of `choice_page` to a file and return its path.
+    """Write the page of `selection_page` to a file and return its path.
 
     Parameters
     ----------

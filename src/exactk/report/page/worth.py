@@ -229,7 +229,8 @@ def stability_section(record: Record) -> Markup:
         parts.append(
             tag(
                 "p",
-                f"{same_search(record).capitalize()} chooses on {found['n_samples']} random halves "
+                f"{same_search(record).capitalize()} chooses on {found['n_subsamples']} random "
+                "halves "
                 f"of the rows. How far they agree (Nogueira’s index) is {short(found['index'], 2)} "
                 f"({short(low, 2)} to {short(high, 2)}), {agreement(found['index'])}: 1 if every "
                 f"half gives the same features, 0 if chance would agree as well.",
@@ -272,7 +273,8 @@ def _map(record: Record, mapped: Record) -> Markup:
     marked = mapped["sizes"].index(k) if k in mapped["sizes"] else None
     note = (
         f"How often each feature (rows) is chosen at each size (columns), in % of "
-        f"{mapped['n_samples']} halves; the frame is k = {k}. Other halves and a search from size "
+        f"{mapped['n_subsamples']} halves; the frame is k = {k}. Other halves and a search from "
+        "size "
         f"to size, so that figures may differ a little from those above."
     )
     picture = heat_map(

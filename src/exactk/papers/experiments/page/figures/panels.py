@@ -237,7 +237,7 @@ def missing_note(sheet: FigureContext, gaps: Gaps) -> list[Markup]:
 
     Parameters
     ----------
-    sheet : Sheet
+    sheet : FigureContext
     gaps : mapping of str to list of (k, word, reason)
         By method.
     """
