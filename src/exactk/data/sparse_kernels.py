@@ -171,7 +171,7 @@ def centred_row_sums(X: Any, rows: slice, weights: Floats, sums: Floats) -> None
 
 
 def centred_column_sums(X: Any, columns: slice, weights: Floats, sums: Floats) -> None:
-    """Do as `centred_row_sums` for some columns of a table stored by columns; sums are zero before."""
+    """Do as `centred_row_sums` for some columns of a CSC table; the sums must be zero."""
     compiled = _compiled("spread_columns", X)
     if compiled is None:
         for block in blocks(X, columns):

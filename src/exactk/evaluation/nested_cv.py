@@ -144,9 +144,8 @@ class SelectionScore:
         """Return plain values that JSON can hold; nan becomes None."""
         figures = {
             "test_score": self.test_score, "standard_error": self.standard_error,
-            "naive_score": self.naive_score,
-            "baseline_score": self.baseline_score, "optimism": self.optimism, "stability": "
-            "self.stability,
+            "naive_score": self.naive_score, "baseline_score": self.baseline_score,
+            "optimism": self.optimism, "stability": self.stability,
             "p_value": self.p_value, "observed": self.observed,
         }  # fmt: skip
         return {
