@@ -25,7 +25,6 @@ from exactk.errors import (
 )
 from exactk.model_selection.choose_k import AutoKResult, choose_k
 from exactk.model_selection.explain import Explanation, explain
-from exactk.model_selection.ridge import find_ridge
 from exactk.model_selection.stability import Stability, stability
 from exactk.problem.problem import Problem
 from exactk.proof.certify import (
@@ -82,7 +81,6 @@ __all__ = [
     "choose_k",
     "compare",
     "explain",
-    "find_ridge",
     "investigate",
     "losses",
     "score_selection",

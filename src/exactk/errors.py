@@ -46,9 +46,9 @@ def join_items(items: Iterable[object], limit: int = 5, *, quoted: bool = True) 
 
     Examples
     --------
-    >>> listing(["a", "b", "c"], limit=2)
+    >>> join_items(["a", "b", "c"], limit=2)
     "'a', 'b' and 1 more"
-    >>> listing(["2 in 'a'", "1 in 'b'"], quoted=False)
+    >>> join_items(["2 in 'a'", "1 in 'b'"], quoted=False)
     "2 in 'a', 1 in 'b'"
     """
     items = list(items)
@@ -61,9 +61,9 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> nearest("exchnage", ["greedy", "exchange"])
+    >>> did_you_mean("exchnage", ["greedy", "exchange"])
     "; did you mean 'exchange'?"
-    >>> nearest("zzz", ["greedy", "exchange"])
+    >>> did_you_mean("zzz", ["greedy", "exchange"])
     ''
     """
     lowered = {other.lower(): other for other in known}

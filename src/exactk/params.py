@@ -101,11 +101,11 @@ class Integer(Check):
 
     Examples
     --------
-    >>> Whole(1)("max_iter", 0)
+    >>> Integer(1)("max_iter", 0)
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: max_iter must be a whole number of at least 1, not 0
-    >>> print(Whole(1, 9))
+    >>> print(Integer(1, 9))
     a whole number from 1 to 9
     """
 
@@ -159,7 +159,7 @@ class Boolean(Check):
 
     Examples
     --------
-    >>> Flag()("equal_var", 1)
+    >>> Boolean()("equal_var", 1)
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: equal_var must be True or False, not 1
@@ -218,7 +218,7 @@ class String(Check):
 
     Examples
     --------
-    >>> Text()("title", "")
+    >>> String()("title", "")
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: title must be a text that is not empty, not ''
@@ -240,7 +240,7 @@ class ListOf(Check):
 
     Examples
     --------
-    >>> Several(Text(), least=1)("datasets", "wine")
+    >>> ListOf(String(), least=1)("datasets", "wine")
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: datasets must be a list, each a text that is not empty, not 'wine'
@@ -265,7 +265,7 @@ class Dictionary(Check):
 
     Examples
     --------
-    >>> Table()("options", 5)
+    >>> Dictionary()("options", 5)
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: options must be a table of names and values, not 5

@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from exactk import InputError, Problem, Status, TopKSelector, solve, solve_path
 from exactk.methods import registry
 from exactk.methods.base import IterativeMethod
-from exactk.utils import progress
 from exactk.utils.monitor import Monitor, Progress
 from tests.oracles.brute import Reference, make_classes, make_numbers
 from tests.support import over, refused
@@ -104,10 +103,10 @@ def test_an_interrupted_solve_says_so(
     name: str, problem: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextmanager
-    def bar(description: str) -> Iterator[Callable[[Progress], None]]:
+    def show(description: str, verbose: int) -> Iterator[Callable[[Progress], None]]:
         yield interrupt_at(2)
 
-    monkeypatch.setattr(progress, "bar", bar)
+    monkeypatch.setattr("exactk.solve.show_progress", show)
     X, y = make_classes(50, 12, 3, seed=1)
     result = solve(problem, 4, name, verbose=1)
     assert result.status == Status.INTERRUPTED

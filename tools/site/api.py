@@ -13,7 +13,7 @@ __all__ = ["MODULES", "index_page", "public_names"]
 # What belongs together for a reader; names that stand nowhere here come last.
 GROUPS = {
     "Choose": ("TopKSelector", "TopKClassifier", "TopKRegressor", "solve", "solve_path"),
-    "Problems": ("Problem", "Moments", "resolve_ridge"),
+    "Problems": ("Problem", "Moments"),
     "Answers": ("Result", "Path", "Status"),
     "Decide": (
         "choose_k", "SizeChoice", "stability", "Stability", "explain", "Explanation",

@@ -190,8 +190,8 @@ def _from_problem(
         seeded = "random_state" in method_class(sought.method).option_names()
         search = f"{_method(sought)}{effort}{seed if seeded else ''}"
         lines += [
-            f"ridge = exactk.resolve_ridge({given.ridge!r}, problem, {k}{seed})",
-            f"result = exactk.solve(problem.with_ridge(ridge), {k}, {search})",
+            f"problem = problem.with_ridge({given.ridge!r}, {k}{seed})",
+            f"result = exactk.solve(problem, {k}, {search})",
         ]
     if seconds is not None:
         limit = _code(seconds)

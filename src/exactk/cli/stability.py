@@ -55,8 +55,8 @@ def stability(
 ) -> int:
     """Pick K columns of TABLE on many random halves of its rows, and count.
 
-    Features chosen nearly always are the core, those that stand in for each other are
-    exchangeable, the rest is never chosen. The stability index is 1 if every half gives the same
+    Features selected in most half-samples are the core, those selected in few are rare, and the
+    others are unstable: they replace each other. The stability index is 1 if every half gives the same
     features and 0 if chance would agree as well. TABLE is what exactk select takes; moments have no
     rows to draw from. Halves are searched with a tenth of the usual effort unless --effort says
     otherwise.
@@ -111,7 +111,7 @@ def _text(found: Stability, problem: Problem, facts: dict[str, Any]) -> str:
             "yes" if row["selected"] else "",
         )
         for row in found.table
-        if row["part"] != "never" or row["in_full"] or row["selected"]
+        if row["part"] != "rare" or row["in_full"] or row["selected"]
     ]
     interval = f"{found.level:.0%} interval"
     head = ["feature", "frequency", interval, "part", "on all rows", "selected"]
@@ -127,8 +127,8 @@ def _text(found: Stability, problem: Problem, facts: dict[str, Any]) -> str:
         f"index         {found.index:.3f} ({low:.3f} to {high:.3f}), mean Jaccard "
         f"{found.jaccard:.3f}",
         f"core          {len(found.core)} in {found.threshold:.0%} of the halves or more; {false}",
-        f"exchangeable  {len(found.unstable)}",
-        f"never         {len(found.rare)} in {found.negligible:.0%} of the halves or fewer",
+        f"unstable      {len(found.unstable)}",
+        f"rare          {len(found.rare)} in {found.negligible:.0%} of the halves or fewer",
         f"selected      objective {found.result.objective:.6g} of {found.result.total:.6g}; "
         f"{found.full.objective:.6g} by {found.method} on all rows",
         f"ridge         {ridge}",

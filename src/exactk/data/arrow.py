@@ -67,7 +67,7 @@ def decode_numbers(table: pa.Table) -> pa.Table:
     >>> import pyarrow as pa
     >>> encoded = pa.table({"a": [1, 2], "b": ["x", "y"]})
     >>> encoded = pa.table({name: encoded[name].dictionary_encode() for name in "ab"})
-    >>> [str(kind) for kind in plain_numbers(encoded).schema.types]
+    >>> [str(kind) for kind in decode_numbers(encoded).schema.types]
     ['int64', 'dictionary<values=string, indices=int32, ordered=0>']
     """
     import pyarrow as pa

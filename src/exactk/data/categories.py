@@ -223,7 +223,7 @@ def name_coded_columns(name: str, labels: Sequence[str], taken: set[str]) -> lis
 
     Examples
     --------
-    >>> name_coded("colour", ["blue", "red"], {"size", "colour=red"})
+    >>> name_coded_columns("colour", ["blue", "red"], {"size", "colour=red"})
     ['colour=blue', 'colour=red (2)']
     """
     names = []

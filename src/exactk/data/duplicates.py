@@ -57,7 +57,7 @@ def find_duplicates(
     >>> y, g = np.array([[1.0, 2.0, -3.0]]), np.array([0.6, 0.0, 0.8])
     >>> norms = np.linalg.norm(X, axis=0)
     >>> Z = X / norms
-    >>> find_copies(
+    >>> find_duplicates(
     ...     y @ X,
     ...     norms,
     ...     14.0,

@@ -162,7 +162,7 @@ def encode_like(X: Any, categories: Mapping[int, Category]) -> npt.NDArray[np.fl
     --------
     >>> import polars as pl
     >>> colour = Category("colour", 0, 0, levels=("blue", "red"), reference="red")
-    >>> code_again(pl.DataFrame({"colour": ["red", "blue"], "size": [1, 2]}), {0: colour})
+    >>> encode_like(pl.DataFrame({"colour": ["red", "blue"], "size": [1, 2]}), {0: colour})
     array([[0., 1.],
            [1., 2.]])
     """

@@ -158,7 +158,7 @@ def apply_class_weights(class_weight: Any, target: Target, weights: Floats | Non
 
     Examples
     --------
-    >>> weigh_classes("balanced", code_target(["a", "b", "b", "b"]), None).round(4).tolist()
+    >>> apply_class_weights("balanced", encode_target(["a", "b", "b", "b"]), None).round(4).tolist()
     [2.0, 0.6667, 0.6667, 0.6667]
     """
     if class_weight is None:
@@ -230,11 +230,11 @@ def encode_target(y: Any, task: Task = "auto", weights: Floats | None = None) ->
 
     Examples
     --------
-    >>> code_target(["b", "a", "b"]).block(0, 3)
+    >>> encode_target(["b", "a", "b"]).block(0, 3)
     array([[0., 1.],
            [1., 0.],
            [0., 1.]])
-    >>> code_target([0.5, 1.5]).task
+    >>> encode_target([0.5, 1.5]).task
     'regression'
     """
     if task not in ("auto", "classification", "regression"):

@@ -50,7 +50,7 @@ class SelectorConfig:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from exactk import TopKSelector
-    >>> asked = Asked.of(TopKSelector(k=2)).checked()
+    >>> asked = SelectorConfig.of(TopKSelector(k=2)).checked()
     >>> result, _ = asked.solve(asked.problem(*load_iris(return_X_y=True)))
     >>> result.support.tolist()
     [1, 3]

@@ -230,8 +230,10 @@ def tabulate(
 
     Examples
     --------
-    >>> one = Outcome("a", "converged", "", (0.5, 0.75), (("x",), ("x",)), ("x",), 2.0, 1.0, 0.1)
-    >>> other = Outcome("b", "converged", "", (0.25, 1.0), (("y",), ("x",)), ("x",), 3.0, -1.0, 0.1)
+    >>> one = tabulate("a", "converged", "", (0.5, 0.75), (("x",), ("x",)), ("x",), 2.0, 1.0, 0.1)
+    >>> other = tabulate(
+    ...     "b", "converged", "", (0.25, 1.0), (("y",), ("x",)), ("x",), 3.0, -1.0, 0.1
+    ... )
     >>> table, folds = tabulate([one, other])
     >>> table[["method", "mean", "difference", "difference_error", "excess", "shared"]]
     method  mean   difference  difference_error  excess  shared

@@ -91,7 +91,7 @@ def path_name(path: Any) -> str:
 
     Examples
     --------
-    >>> place_of(None)
+    >>> path_name(None)
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: path must be the name of a file, not None

@@ -129,14 +129,14 @@ class LikelihoodCriterion(Criterion):
     ) -> Fits:
         m = len(Z)
         theta, values = theta.copy(), np.empty(m)
-        settled, endless = np.zeros(m, dtype=bool), np.zeros(m, dtype=bool)
+        converged, separated = np.zeros(m, dtype=bool), np.zeros(m, dtype=bool)
         for i in range(m):
             # A step that overflows is halved until it does not.
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 search = _NewtonFit(self, Z[i], penalty, theta[i])
-                settled[i], endless[i] = search.run(steps, tol, ceiling)
+                converged[i], separated[i] = search.run(steps, tol, ceiling)
             theta[i], values[i] = search.theta, search.value
-        return Fits(theta, values, settled, endless)
+        return Fits(theta, values, converged, separated)
 
 
 class _NewtonFit:

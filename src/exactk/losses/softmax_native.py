@@ -167,7 +167,7 @@ class CompiledSoftmax:
         """Fit on several supports of one size, one after the other.
 
         By steps of limited-memory BFGS on top of a Hessian, which is made anew where that is
-        cheaper than the steps without. `endless` is always False: who must know whether classes are
+        cheaper than the steps without. `separated` is always False: who must know whether classes are
         separated fits with NumPy.
         """
         m = len(theta)

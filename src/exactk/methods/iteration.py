@@ -154,7 +154,7 @@ def iterate(
     Examples
     --------
     >>> values = iter([3.0, 2.0, float("nan")])
-    >>> course = follow((Step([0], value) for value in values), 9, Monitor())
+    >>> course = iterate((Step([0], value) for value in values), 9, Monitor())
     >>> str(course.status), course.trace
     ('failed', [3.0, 2.0])
     """
@@ -239,7 +239,7 @@ def fill_support(problem: Problem, support: Sequence[int], k: int) -> list[int]:
     --------
     >>> from sklearn.datasets import load_iris
     >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
-    >>> complete(problem, [0], 2)
+    >>> fill_support(problem, [0], 2)
     [0, 2]
     """
     if len(support) >= k:

@@ -425,7 +425,7 @@ def check_size_options(criterion: Any, rule: Any, k_max: Any, cv: Any) -> None:
 
     Examples
     --------
-    >>> check_sizing("bic", 1, None, None)
+    >>> check_size_options("bic", 1, None, None)
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: rule must be 'one_se', 'paired' or 'best', not 1

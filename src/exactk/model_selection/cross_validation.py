@@ -199,7 +199,7 @@ def list_splits(
     --------
     >>> from sklearn.model_selection import KFold
     >>> weights = np.array([1.0, 0.0, 1.0])
-    >>> [held.tolist() for _, held in read_splits(KFold(2), np.arange(3), None, weights)]
+    >>> [held.tolist() for _, held in list_splits(KFold(2), np.arange(3), None, weights)]
     [[0], [2]]
     """
     alive = np.arange(len(y)) if weights is None else np.flatnonzero(weights)

@@ -95,12 +95,16 @@ def cv_ridge(
     return ridges[int(np.argmin(errors))]
 
 
-def find_ridge(ridge: Any, problem: Problem, k: int, *, random_state: object = None) -> float:
+def find_ridge(
+    ridge: Any, problem: Problem, k: int | None, *, random_state: object = None
+) -> float:
     """Return a number for "auto", "cv" or a number."""
     if isinstance(ridge, str):
         if ridge == "auto":
             return auto_ridge(problem)
         if ridge == "cv":
+            if k is None:
+                raise InputError("ridge='cv' needs k, the number of features: with_ridge('cv', k)")
             return cv_ridge(problem, problem.check_k(k), random_state=random_state)
         raise InputError(f"ridge must be 'auto', 'cv' or a number of zero or more, not {ridge!r}")
     return check_ridge(ridge)

@@ -191,7 +191,7 @@ class HoldoutScorer:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> trial = Trial.of(DecisionTreeClassifier(random_state=0), "accuracy")
+    >>> trial = HoldoutScorer.of(DecisionTreeClassifier(random_state=0), "accuracy")
     >>> round(trial.score(X[::2], y[::2], X[1::2], y[1::2]), 2)
     0.96
     """

@@ -95,7 +95,7 @@ class Stability:
         That of the intervals.
     jaccard : float
         Mean over pairs of half-samples of the features in both by those in either.
-    core, exchangeable, never : Part
+    core, unstable, rare : Part
         Features chosen in at least `threshold` of the half-samples, those between, which stand in
         for each other, and those in at most `negligible` of them. The most frequent first.
     threshold, negligible : float
@@ -113,7 +113,7 @@ class Stability:
     table : RecordsTable
         One row a feature, the most frequent first: ``feature``, ``index`` (of its first column in
         the user's table), ``frequency``, its ``standard_error`` and Wilson interval ``low`` to
-        ``high``, ``part`` (core, exchangeable or never), whether it is ``in_full``, and whether
+        ``high``, ``part`` (core, unstable or rare), whether it is ``in_full``, and whether
         it is ``selected``.
     n_subsamples : int
         Half-samples made.
@@ -153,8 +153,8 @@ class Stability:
         low, high = self.interval
         return (
             f"Stability(k={self.k}, index {self.index:.3f} ({low:.3f} to {high:.3f}), "
-            f"{len(self.core)} core, {len(self.unstable)} exchangeable, {len(self.rare)} "
-            f"never, {self.n_subsamples} half-samples)"
+            f"{len(self.core)} core, {len(self.unstable)} unstable, {len(self.rare)} "
+            f"rare, {self.n_subsamples} half-samples)"
         )
 
     def _repr_html_(self) -> str:
@@ -171,7 +171,7 @@ class Stability:
                  "n_subsamples", "message", "method", "seconds")  # fmt: skip
         out: dict[str, Any] = {name: getattr(self, name) for name in named}
         out |= {"interval": list(self.interval), "status": str(self.status)}
-        for name in ("core", "exchangeable"):
+        for name in ("core", "unstable"):
             out[name] = list(getattr(self, name).names)
         return out | {
             "support": self.support.tolist(),
@@ -301,7 +301,7 @@ def stability(
     parts = np.where(
         frequencies >= threshold,
         "core",
-        np.where(frequencies <= negligible, "never", "exchangeable"),
+        np.where(frequencies <= negligible, "rare", "unstable"),
     )
     return Stability(
         k=full.k,
@@ -312,8 +312,8 @@ def stability(
         level=float(level),
         jaccard=mean_jaccard([set(np.flatnonzero(row).tolist()) for row in member]),
         core=_part(features, order[parts[order] == "core"]),
-        unstable=_part(features, order[parts[order] == "exchangeable"]),
-        rare=_part(features, order[parts[order] == "never"]),
+        unstable=_part(features, order[parts[order] == "unstable"]),
+        rare=_part(features, order[parts[order] == "rare"]),
         threshold=float(threshold),
         negligible=float(negligible),
         expected_false=_expected_false(free, threshold),

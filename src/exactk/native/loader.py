@@ -97,7 +97,7 @@ def limit_threads(size: int) -> Any:
 
     Examples
     --------
-    >>> with few_threads(1000):
+    >>> with limit_threads(1000):
     ...     pass
     """
     return one_blas_thread() if size <= FEW else nullcontext()

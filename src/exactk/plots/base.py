@@ -36,7 +36,7 @@ def require_pyplot() -> Any:
 
     Examples
     --------
-    >>> need_pyplot().__name__
+    >>> require_pyplot().__name__
     'matplotlib.pyplot'
     """
     try:
@@ -61,7 +61,7 @@ def check_result(value: Any, what: str, source: str, *parts: str) -> None:
 
     Examples
     --------
-    >>> need_answer(3, "an explanation", "exactk.explain", "members")
+    >>> check_result(3, "an explanation", "exactk.explain", "members")
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: an explanation is wanted, as exactk.explain gives it, not int
@@ -92,7 +92,7 @@ class Display(ABC):
     >>> display = LineDisplay().drawn(ax=None)
     >>> display.ax_.get_xlabel()
     'k'
-    >>> need_pyplot().close(display.figure_)
+    >>> require_pyplot().close(display.figure_)
     """
 
     size: tuple[float, float] = SIZE

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["StabilityDisplay"]
 
 MOST_BARS = 25
-PARTS = {"core": COLOURS[0], "exchangeable": COLOURS[4], "never": SOFT}
+PARTS = {"core": COLOURS[0], "unstable": COLOURS[4], "rare": SOFT}
 
 
 class StabilityDisplay(Display):

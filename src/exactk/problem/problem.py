@@ -457,16 +457,32 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         """Return the same problem with the rules and the loss of one that has the same columns."""
         return self.with_rules(other.rules).with_loss(other.loss)
 
-    def with_ridge(self, ridge: float) -> Problem:
+    def with_ridge(
+        self, ridge: float | str, k: int | None = None, *, random_state: object = None
+    ) -> Problem:
         """Return the same problem with another ridge; the Gram matrix is shared.
+
+        Parameters
+        ----------
+        ridge : float, "auto" or "cv"
+            "auto" is a rule of the shape of the table; "cv" chooses by cross-validation.
+        k : int or None
+            Number of features for which "cv" chooses.
+        random_state : int, Generator or None
+            Seed of the split of "cv".
 
         Examples
         --------
         >>> from sklearn.datasets import load_iris
-        >>> problem = Problem.from_arrays(*load_iris(return_X_y=True)).with_ridge(0.1)
-        >>> problem.ridge
-        0.1
+        >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
+        >>> problem.with_ridge(0.5).ridge, problem.with_ridge("auto").ridge
+        (0.5, 0.1)
         """
+        if isinstance(ridge, str):
+            # Cross-validation solves problems: the one import of a package that imports this one.
+            from exactk.model_selection.ridge import find_ridge
+
+            ridge = find_ridge(ridge, self, k, random_state=random_state)
         return replace(self, ridge=check_ridge(ridge))
 
     @property

@@ -27,11 +27,7 @@ MOST_RIDGE = 1e100
 def check_ridge(ridge: Any) -> float:
     """Return the ridge as a float, or say what it must be."""
     if isinstance(ridge, bool) or not isinstance(ridge, (int, float, np.integer, np.floating)):
-        way = (
-            "; TopKSelector and exactk.resolve_ridge make a number of 'auto' and 'cv'"
-            if ridge in ("auto", "cv")
-            else ""
-        )
+        way = "; Problem.with_ridge also takes 'auto' and 'cv'" if ridge in ("auto", "cv") else ""
         raise InputError(f"ridge must be a number that is zero or more, not {ridge!r}{way}")
     try:
         value = float(ridge)

@@ -74,7 +74,7 @@ def find_warnings(problem: Problem, result: Result) -> list[DataWarning]:
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
     >>> X[:, 1] = 7
     >>> problem = exactk.Problem.from_arrays(X, [0] * 55 + [1] * 5, feature_names=["a", "b", "c"])
-    >>> for remark in look_at(problem, exactk.solve(problem, 1)):
+    >>> for remark in find_warnings(problem, exactk.solve(problem, 1)):
     ...     print(remark.kind, "-", remark.text.split(":")[0])
     constant - 1 column has one value only and cannot be chosen
     imbalanced - The largest class has 11 times the rows of the smallest

@@ -102,11 +102,11 @@ def stability_part(found: Stability, effort: float | None) -> dict[str, Any]:
         "threshold": found.threshold,
         "negligible": found.negligible,
         "core": list(found.core.names),
-        "exchangeable": list(found.unstable.names),
+        "unstable": list(found.unstable.names),
         "frequencies": [
             {name: row[name] for name in ("feature", "frequency", "low", "high", "part")}
             for row in found.table
-            if row["part"] != "never" or row["in_full"]
+            if row["part"] != "rare" or row["in_full"]
         ],
         "message": found.message,
     }

@@ -90,7 +90,7 @@ def rules_to_dict(problem: Problem) -> dict[str, str]:
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> held = Problem.from_arrays(X, y).with_constraints(exclude=[3], max_correlation=0.9)
-    >>> told_rules(held)
+    >>> rules_to_dict(held)
     {'exclude': "'petal width (cm)'", 'max_correlation': '0.9'}
     """
     rules = problem.rules

@@ -78,7 +78,7 @@ def plain_description(about: Mapping[str, Any] | None) -> dict[str, Any]:
     Examples
     --------
     >>> from pathlib import Path
-    >>> plain_about({"table": Path("wine.csv"), "constraints": {"include": ["hue"]}})
+    >>> plain_description({"table": Path("wine.csv"), "constraints": {"include": ["hue"]}})
     {'table': 'wine.csv', 'constraints': {'include': "['hue']"}}
     """
     if about is None:
@@ -115,9 +115,9 @@ def check_baselines(method: Any, methods: Any) -> tuple[Any, ...]:
 
     Examples
     --------
-    >>> check_rivals("exchange", ["rfe"])
+    >>> check_baselines("exchange", ["rfe"])
     ('rfe',)
-    >>> check_rivals("exchange", ["rfe", "exchange"])
+    >>> check_baselines("exchange", ["rfe", "exchange"])
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: methods names 'exchange', which the others are compared with; leave

@@ -162,7 +162,7 @@ class LossTable:
             )
         if len(parts) == 1:
             return parts[0]
-        names = ("theta", "values", "settled", "endless")
+        names = ("theta", "values", "converged", "separated")
         return Fits(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     def predict(self, members: Sequence[int], theta: Floats) -> Floats:

@@ -59,7 +59,7 @@ def subproblem(problem: Problem, columns: Indices) -> Problem:
     --------
     >>> from sklearn.datasets import load_digits
     >>> whole = Problem.from_arrays(*load_digits(return_X_y=True), ridge=0.1, gram="columns")
-    >>> part = restricted(whole, np.array([10, 21, 33, 42]))
+    >>> part = subproblem(whole, np.array([10, 21, 33, 42]))
     >>> round(whole.objective([21, 42]), 6) == round(part.objective([1, 3]), 6)
     True
     """

@@ -128,7 +128,7 @@ def resolve_roles(
     --------
     >>> import pyarrow as pa
     >>> schema = pa.schema({"height": pa.float32(), "name": pa.string(), "label": pa.string()})
-    >>> lay_out(schema, "label", drop=["name"])
+    >>> resolve_roles(schema, "label", drop=["name"])
     Layout(features=('height',), targets=('label',), weights=None, y_kind='text')
     """
     targets = (target,) if isinstance(target, str) else tuple(target)
@@ -273,7 +273,7 @@ def to_block(
     --------
     >>> import pyarrow as pa
     >>> batch = pa.record_batch({"a": [1, 2], "b": [True, False], "y": ["u", "v"]})
-    >>> block = to_block(batch, Layout(("a", "b"), ("y",), y_kind="text"), Place("t", 0, 0))
+    >>> block = to_block(batch, Roles(("a", "b"), ("y",), y_kind="text"), Location("t", 0, 0))
     >>> block.X.tolist(), block.y.codes.tolist(), block.y.labels
     ([[1.0, 1.0], [2.0, 0.0]], [0, 1], ['u', 'v'])
     """

@@ -53,7 +53,7 @@ class Location:
 
     Examples
     --------
-    >>> Place("day-2.parquet", part=1, first_row=100).rows(3, 7)
+    >>> Location("day-2.parquet", part=1, first_row=100).rows(3, 7)
     'day-2.parquet, rows 103 to 106 (from 0)'
     """
 

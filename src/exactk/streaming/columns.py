@@ -155,7 +155,7 @@ def promote_type(kind: Any) -> Any:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> wider(pa.int64()), wider(pa.float64())
+    >>> promote_type(pa.int64()), promote_type(pa.float64())
     (DataType(double), DataType(string))
     """
     import pyarrow as pa

@@ -25,7 +25,7 @@ def escape_controls(text: object) -> str:
 
     Examples
     --------
-    >>> print(visible("red\x1b[31m\n"), visible("wörter und 表"))
+    >>> print(escape_controls("red\x1b[31m\n"), escape_controls("wörter und 表"))
     red\x1b[31m\n wörter und 表
     """
     return _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))

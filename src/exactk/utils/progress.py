@@ -39,7 +39,7 @@ def show_progress(description: str, verbose: int) -> Iterator[Callable[[Progress
 
     Examples
     --------
-    >>> with showing("exchange, k=5", verbose=0) as show:
+    >>> with show_progress("exchange, k=5", verbose=0) as show:
     ...     print(show)
     None
     """
@@ -161,7 +161,7 @@ def show_count(what: str, total: int, verbose: int) -> Iterator[Callable[[int], 
 
     Examples
     --------
-    >>> with counting("folds", 5, verbose=0) as show:
+    >>> with show_count("folds", 5, verbose=0) as show:
     ...     show(1)
     """
     if not verbose:

@@ -26,7 +26,7 @@ def test_text(run, wine_csv, why):
     result = run("explain", wine_csv, *ARGS, "-k", 3, "--why-not", "ash")
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith("3 of 13 features for 'cultivar' (classification, 178 rows")
-    for row in why.members:
+    for row in why.selected_features:
         line = next(line for line in result.out.splitlines() if line.startswith(row["feature"]))
         assert f"{row['share']:.2%}" in line
         assert row["substitute"] in line
@@ -44,7 +44,7 @@ def test_json_and_csv(run, wine_csv, why):
     assert len(content["alternatives"]) == len(why.alternatives)
     text = run("explain", wine_csv, *ARGS, "-k", 3, "--format", "csv").out
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert [row["substitute"] for row in rows] == why.members["substitute"]
+    assert [row["substitute"] for row in rows] == why.selected_features["substitute"]
 
 
 def test_a_set_of_ones_own(run, wine_csv):

@@ -311,7 +311,7 @@ MISTAKES = {
 def test_mistakes_are_said_before_any_work(run, here, wine_csv, monkeypatch, name):
     for search in ("solve", "choose_k"):
         monkeypatch.setattr(
-            investigate, search, lambda *args, **options: pytest.fail("a search ran")
+            investigate_module, search, lambda *args, **options: pytest.fail("a search ran")
         )
     before = wine_csv.read_bytes()
     more, words = MISTAKES[name]

@@ -34,13 +34,13 @@ def test_text(run, wine_csv, answer):
     assert shown == [
         row["feature"]
         for row in answer.table
-        if row["part"] != "never" or row["in_full"] or row["selected"]
+        if row["part"] != "rare" or row["in_full"] or row["selected"]
     ]
     low, high = answer.interval
     assert f"index         {answer.index:.3f} ({low:.3f} to {high:.3f})" in result.out
     assert f"core          {len(answer.core)} in 90% of the halves" in result.out
-    assert f"exchangeable  {len(answer.exchangeable)}\n" in result.out
-    assert f"never         {len(answer.never)} in 5% of the halves" in result.out
+    assert f"unstable      {len(answer.unstable)}\n" in result.out
+    assert f"rare          {len(answer.rare)} in 5% of the halves" in result.out
 
 
 def test_csv(run, wine_csv, answer):
@@ -71,7 +71,7 @@ def test_seed_threshold_and_method(run, wine_csv, wine):
         problem, 3, n_subsamples=12, method="fisher", threshold=0.6, negligible=0.2, random_state=3
     )
     assert content["core"] == list(wanted.core.names)
-    assert content["exchangeable"] == list(wanted.unstable.names)
+    assert content["unstable"] == list(wanted.unstable.names)
     assert content["method"] == "fisher"
 
 

@@ -299,8 +299,8 @@ def test_several_fits_at_once_equal_one_by_one(name: str, penalty: float) -> Non
     start[:, -1] = criterion.centre()
     Z = design(X[supports])
     together = criterion.fits(Z, penalty, start, steps=2000, tol=1e-11)
-    assert together.settled.all()
-    assert not together.endless.any()
+    assert together.converged.all()
+    assert not together.separated.any()
     assert len(set(together.values)) == 4
     for i in range(4):
         alone = criterion.fits(Z[i : i + 1], penalty, start[i : i + 1], steps=2000, tol=1e-11)

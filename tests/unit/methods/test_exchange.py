@@ -13,7 +13,6 @@ from sklearn.datasets import load_digits
 
 from exactk import InputError, Problem, Status, solve
 from exactk.methods.exchange import Exchange
-from exactk.utils import progress
 from exactk.utils.monitor import Monitor, Progress
 from tests.oracles.brute import Reference, make_classes, make_numbers
 
@@ -158,10 +157,10 @@ def test_an_interrupt_gives_the_best_so_far(digits: Problem, reports: int) -> No
 
 def test_an_interrupted_solve_says_so(digits: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
-    def bar(description: str) -> Iterator[Callable[[Progress], None]]:
+    def show(description: str, verbose: int) -> Iterator[Callable[[Progress], None]]:
         yield interrupt_after(3)
 
-    monkeypatch.setattr(progress, "bar", bar)
+    monkeypatch.setattr("exactk.solve.show_progress", show)
     result = solve(digits, 9, verbose=1)
     assert result.status == Status.INTERRUPTED
     assert "stopped by the user" in result.message

@@ -303,7 +303,7 @@ def test_an_interrupt_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(self: LocalSearch, effort: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LocalSearch, "rounds", stop)
+    monkeypatch.setattr(LocalSearch, "perturb", stop)
     with pytest.raises(KeyboardInterrupt):
         explain(_problem(), 3)
 

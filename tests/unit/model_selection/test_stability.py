@@ -109,7 +109,7 @@ def test_the_table(found: Stability) -> None:
         assert row["frequency"] == p
         assert row["standard_error"] == pytest.approx(sqrt(p * (1 - p) / 40))
         assert 0 <= row["low"] <= p <= row["high"] <= 1
-        part = "core" if p >= 0.9 else "never" if p <= 0.05 else "exchangeable"
+        part = "core" if p >= 0.9 else "rare" if p <= 0.05 else "unstable"
         assert row["part"] == part
         assert row["feature"] in getattr(found, part).names
         assert row["in_full"] == (row["index"] in found.full.support)

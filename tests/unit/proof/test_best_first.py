@@ -36,27 +36,27 @@ def ranked(problem: Problem) -> list[tuple[float, tuple[int, ...]]]:
     return sorted((problem.objective(S), S) for S in combinations(range(9), 3))
 
 
-class Told:
-    """A tree whose parts are what it is told: bounds, and what comes of looking."""
+class FakeTree:
+    """A tree with given bounds; `answer` says what exploring a node finds."""
 
     tolerance, threads = 1e-9, 4
     assumptions: tuple[str, ...] = ()
 
     def __init__(self, roots: list[float], answer: Callable[[Node], NodeResult]) -> None:
         self.roots, self.answer = roots, answer
-        self.looked: list[float] = []
-        self.rests = 0
+        self.explored: list[float] = []
+        self.releases = 0
 
     def root(self) -> list[Node]:
         return [Node(bound, None) for bound in self.roots]
 
-    def rest(self) -> None:
-        self.rests += 1
+    def release(self) -> None:
+        self.releases += 1
 
     def explore(
         self, part: Node, ceiling: float, n_best: int, stop: Any, *, quick: bool
     ) -> NodeResult:
-        self.looked.append(part.bound)
+        self.explored.append(part.bound)
         return self.answer(part)
 
 
@@ -72,7 +72,9 @@ def test_a_gap_is_a_share_of_the_upper_end() -> None:
 
 def test_sets_are_priced_by_the_problem_and_not_by_the_tree(problem: Problem) -> None:
     sets = [(0, 1, 2), (3, 4, 5)]
-    told = Told([0.0], lambda part: NodeResult([FoundSet(sets[0], 1e-3), FoundSet(sets[1], 1e9)]))
+    told = FakeTree(
+        [0.0], lambda part: NodeResult([FoundSet(sets[0], 1e-3), FoundSet(sets[1], 1e9)])
+    )
     drive = BestFirstSearch(problem, told, n_best=2)
     drive.run(Monitor(), 1)
     expected = sorted((problem.objective(S), S) for S in sets)
@@ -87,7 +89,7 @@ def test_the_list_is_right_in_whatever_order_sets_come(
     # Before the list was sorted at each insertion, a good set could be cut off its end.
     rng = np.random.default_rng(seed)
     some = [ranked[i] for i in rng.permutation(len(ranked))[:12]]
-    told = Told([0.0], _finds(*(S for _, S in some), *(S for _, S in some[:3])))
+    told = FakeTree([0.0], _finds(*(S for _, S in some), *(S for _, S in some[:3])))
     drive = BestFirstSearch(problem, told, [some[0][1]], n_best=n_best)
     drive.run(Monitor(), 1)
     assert [(one.objective, one.columns) for one in drive.sets] == sorted(some)[:n_best]
@@ -97,11 +99,11 @@ def test_the_part_with_the_lowest_bound_comes_first(
     problem: Problem, ranked: list[tuple[float, tuple[int, ...]]]
 ) -> None:
     (best, S), total = ranked[0], problem.total
-    told = Told([0.3 * best, 0.1 * best, 2 * total, 0.2 * best], _finds())
+    told = FakeTree([0.3 * best, 0.1 * best, 2 * total, 0.2 * best], _finds())
     drive = BestFirstSearch(problem, told, [S])
     assert drive.run(Monitor(), 1) == Status.OPTIMAL
     # The one above what is known is not looked at.
-    assert told.looked == [0.1 * best, 0.2 * best, 0.3 * best]
+    assert told.explored == [0.1 * best, 0.2 * best, 0.3 * best]
     assert drive.lower == drive.upper == best
 
 
@@ -120,14 +122,14 @@ def test_the_bound_is_that_of_the_part_that_is_worst_off(problem: Problem) -> No
         def expired(self) -> bool:
             return self.reports >= 3
 
-    told = Told(bounds, _finds())
+    told = FakeTree(bounds, _finds())
     drive = BestFirstSearch(problem, told, [(0, 1, 2)])
     monitor = Late()
     assert drive.run(monitor, 1) == Status.TIME_LIMIT
     assert monitor.lowers == [11.0, 12.0, 13.0]
     assert not drive.is_proven
     assert drive.run(Monitor(), 1) == Status.OPTIMAL
-    assert told.looked == bounds
+    assert told.explored == bounds
 
 
 def test_a_gap_that_is_small_enough_ends_it(
@@ -136,21 +138,21 @@ def test_a_gap_that_is_small_enough_ends_it(
     best, S = ranked[0]
     for threads in (1, 2):
         bounds = [share * best for share in (0.5, 0.6, 0.7, 0.8, 0.85, 0.91, 0.95)]
-        told = Told(bounds, _finds())
+        told = FakeTree(bounds, _finds())
         drive = BestFirstSearch(problem, told, [S], gap=0.1)
         assert drive.run(Monitor(), threads) == Status.CONVERGED
         assert 0.9 * best <= drive.lower < best
         assert not drive.is_proven
-        assert len(told.looked) < len(bounds)
+        assert len(told.explored) < len(bounds)
     # A millionth is as good as proven: then all of it is looked at.
-    told = Told([0.5 * best, (1 - 1e-7) * best], _finds())
+    told = FakeTree([0.5 * best, (1 - 1e-7) * best], _finds())
     drive = BestFirstSearch(problem, told, [S], gap=1e-6)
     assert drive.run(Monitor(), 1) == Status.OPTIMAL
-    assert len(told.looked) == 2
+    assert len(told.explored) == 2
 
 
 def test_what_could_not_be_seen_is_no_proof(problem: Problem) -> None:
-    told = Told([1.0], lambda part: NodeResult(is_sure=False))
+    told = FakeTree([1.0], lambda part: NodeResult(is_sure=False))
     drive = BestFirstSearch(problem, told, [(0, 1, 2)])
     assert drive.run(Monitor(), 1) == Status.CONVERGED
     assert drive.lower == 1.0
@@ -164,14 +166,18 @@ def test_below_a_ceiling_is_all_that_is_known(
     best, S = ranked[0]
     ceiling = 0.5 * best
     # Nothing lies below the ceiling; what lies between it and the start was not looked at.
-    drive = BestFirstSearch(problem, Told([0.7 * best], _finds()), [ranked[5][1]], ceiling=ceiling)
+    drive = BestFirstSearch(
+        problem, FakeTree([0.7 * best], _finds()), [ranked[5][1]], ceiling=ceiling
+    )
     drive.run(Monitor(), 1)
     assert drive.lower == ceiling
-    drive = BestFirstSearch(problem, Told([0.1 * best], _finds()), ceiling=ceiling)
+    drive = BestFirstSearch(problem, FakeTree([0.1 * best], _finds()), ceiling=ceiling)
     drive.run(Monitor(), 1)
     assert (drive.sets, drive.lower) == ([], ceiling)
     # Sets at the ceiling are in.
-    drive = BestFirstSearch(problem, Told([0.1], _finds(S, ranked[1][1])), ceiling=best, n_best=5)
+    drive = BestFirstSearch(
+        problem, FakeTree([0.1], _finds(S, ranked[1][1])), ceiling=best, n_best=5
+    )
     drive.run(Monitor(), 1)
     assert [one.columns for one in drive.sets] == [S]
 
@@ -180,7 +186,7 @@ def test_what_is_learnt_raises_the_bound_and_lowers_the_ceiling(
     problem: Problem, ranked: list[tuple[float, tuple[int, ...]]]
 ) -> None:
     best = ranked[0][0]
-    told = Told([0.1 * best, 1.5 * best], _finds())
+    told = FakeTree([0.1 * best, 1.5 * best], _finds())
     drive = BestFirstSearch(problem, told, [ranked[-1][1]])
     drive.add_known(lower=0.4 * best)
     assert drive.lower == 0.4 * best
@@ -189,18 +195,18 @@ def test_what_is_learnt_raises_the_bound_and_lowers_the_ceiling(
     drive.add_known(lower=0.1)
     assert drive.lower == best
     drive.run(Monitor(), 1)
-    assert 1.5 * best not in told.looked
+    assert 1.5 * best not in told.explored
 
 
 def test_no_part_is_no_set(problem: Problem) -> None:
-    drive = BestFirstSearch(problem, Told([], _finds()))
+    drive = BestFirstSearch(problem, FakeTree([], _finds()))
     assert not drive.is_closed
     drive.run(Monitor(), 1)
     assert drive.is_closed
     assert drive.upper == inf
 
 
-class Raising(Told):
+class Raising(FakeTree):
     """One that a Ctrl-C, or something worse, meets while it looks."""
 
     def __init__(self, roots: list[float], at: int, error: BaseException, best: Any) -> None:
@@ -211,7 +217,7 @@ class Raising(Told):
 
     def explore(self, part: Node, *rest: Any, **named: Any) -> NodeResult:
         explored = super().explore(part, *rest, **named)
-        if len(self.looked) == self.at:
+        if len(self.explored) == self.at:
             raise self.error
         return explored
 
@@ -230,7 +236,7 @@ def test_ctrl_c_loses_no_part(
     assert drive.lower <= 9.0
     assert not drive.is_closed
     assert drive.run(Monitor(), threads) == Status.OPTIMAL
-    assert set(told.looked) == set(bounds)
+    assert set(told.explored) == set(bounds)
     assert drive.upper == drive.lower == best
 
 
@@ -269,7 +275,7 @@ def test_ctrl_c_while_a_part_is_taken_out(
         time.sleep(0.01)  # so that two are under way together
         return NodeResult([FoundSet(ranked[0][1], 0.0)] * (part.bound == 8.0))
 
-    told = Told([float(bound) for bound in range(2, 9)], answer)
+    told = FakeTree([float(bound) for bound in range(2, 9)], answer)
     drive = BestFirstSearch(problem, told, [ranked[-1][1]])
     assert drive.run(Monitor(), 2) == Status.INTERRUPTED
     assert drive.run(Monitor(), 2) == Status.OPTIMAL

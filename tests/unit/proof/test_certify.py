@@ -209,7 +209,7 @@ def test_any_number_of_threads_gives_the_same(cancer: Problem, n_jobs: int | Non
 def test_an_interrupt_keeps_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = _hard()
     known = solve(problem, 12)
-    monkeypatch.setattr(module, "showing", lambda *words: _raising(3))
+    monkeypatch.setattr(module, "show_progress", lambda *words: _raising(3))
     found = certify(problem, known)
     assert found.status == Status.INTERRUPTED
     assert 0 < found.lower <= found.upper <= known.objective
@@ -237,7 +237,7 @@ def test_an_interrupt_before_there_is_a_bound(
     cancer: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = solve(cancer, 3)
-    monkeypatch.setattr(run, "open_tree", _interrupt)
+    monkeypatch.setattr(run, "make_tree", _interrupt)
     found = certify(cancer, known)
     assert (found.status, found.lower, found.gap, found.nodes) == (Status.INTERRUPTED, 0.0, 1.0, 0)
     assert not found.proven
@@ -250,7 +250,7 @@ def test_an_interrupted_search_is_not_proven(
 ) -> None:
     stopped = Result.from_dict({**solve(cancer, 3).to_dict(), "status": "interrupted"})
     monkeypatch.setattr(module, "solve", lambda *given, **options: stopped)
-    monkeypatch.setattr(run, "open_tree", lambda *given: pytest.fail("nobody waits for this"))
+    monkeypatch.setattr(run, "make_tree", lambda *given: pytest.fail("nobody waits for this"))
     found = certify(cancer, 3)
     assert found.status == found.result.status == Status.INTERRUPTED
 
@@ -309,7 +309,7 @@ def test_copies_of_a_column_are_one_choice() -> None:
 def test_what_is_wrong_is_said_before_any_work(
     cancer: Problem, monkeypatch: pytest.MonkeyPatch, result: Any, options: Any, words: list[str]
 ) -> None:
-    monkeypatch.setattr(run, "open_tree", lambda *given: pytest.fail("work was begun"))
+    monkeypatch.setattr(run, "make_tree", lambda *given: pytest.fail("work was begun"))
     with says(*words):
         certify(cancer, result, **options)
 
@@ -388,7 +388,7 @@ def test_sizes_without_sets_are_left_out() -> None:
 def test_an_interrupted_path_keeps_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = _hard()
     path = solve_path(problem, 12)
-    monkeypatch.setattr(certify_path_module, "showing", lambda *words: _raising(2))
+    monkeypatch.setattr(certify_path_module, "show_progress", lambda *words: _raising(2))
     found = certify_path(problem, path)
     assert found.sizes == list(range(1, 13))
     assert found.status == Status.INTERRUPTED
@@ -437,7 +437,7 @@ def test_a_list_that_is_not_proven_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     assert list(found.objectives) == sorted(found.objectives)
     assert "others may" not in found.summary
     assert found.summary.startswith("Not proven: other sets of 12")
-    monkeypatch.setattr(best_sets_module, "showing", lambda *words: _raising(2))
+    monkeypatch.setattr(best_sets_module, "show_progress", lambda *words: _raising(2))
     stopped = best_sets(problem, 12, 5)
     assert stopped.status == Status.INTERRUPTED
     assert 0 < stopped.lower <= stopped.objectives[0]

@@ -62,7 +62,7 @@ def checked(report):
     text = report.to_json(allow_nan=False)
     assert json.loads(text) == report.to_dict()
     assert report.to_html().startswith("<!DOCTYPE html>")
-    for part, why in report.absent.items():
+    for part, why in report.missing_parts.items():
         assert why.strip(), part
     return report
 
@@ -74,7 +74,7 @@ def test_the_result_is_that_of_the_selector(table):
     assert report.result.support.tolist() == selector.selected_.tolist()
     assert report.result.objective == pytest.approx(selector.result_.objective)
     assert report.record["certificate"]["proven"] is True
-    assert report.absent == {}
+    assert report.missing_parts == {}
     assert report.interrupted is False
     assert report.record["choice"]["selected"] == list(report.result.selected)
 
@@ -146,7 +146,7 @@ def test_an_estimator_that_fails_costs_only_what_it_is_for(table):
 
     report = investigate(*table, 2, estimator=Stubborn(), **QUICK)
     for part in ("score", "scores"):
-        assert "not today" in report.absent[part]
+        assert "not today" in report.missing_parts[part]
     assert report.record["certificate"]["proven"]
     assert "not today" in report.to_html()
 
@@ -156,7 +156,7 @@ def test_all_sizes_where_one_column_is_constant_in_a_fold(numbers):
     X = X.assign(f=np.r_[1.0, np.zeros(59)])
     options = {**QUICK, "certify": 0}
     report = checked(investigate(X, y, k_max=50, **options))
-    assert "score" not in report.absent
+    assert "score" not in report.missing_parts
     assert [row["k"] for row in report.record["sizes"]["rows"]] == [1, 2, 3, 4, 5]
     expected = exactk.score_selection(X, y, "auto", k_max=6, n_permutations=0)
     assert report.record["score"]["test_score"] == pytest.approx(expected.test_score)
@@ -236,11 +236,11 @@ def test_losses(table, numbers, loss):
         investigate(problem, k=2, effort=0.0, **{**QUICK, "methods": (), "n_permutations": 0})
     )
     by_rows = not problem.loss.by_moments
-    assert ("certificate" in report.absent) == by_rows
-    assert ("explanation" in report.absent) == by_rows
+    assert ("certificate" in report.missing_parts) == by_rows
+    assert ("explanation" in report.missing_parts) == by_rows
     if by_rows:
-        assert "squared loss" in report.absent["certificate"]
-    assert set(report.absent) <= {"certificate", "explanation", "comparison"}
+        assert "squared loss" in report.missing_parts["certificate"]
+    assert set(report.missing_parts) <= {"certificate", "explanation", "comparison"}
     held = problem.with_ridge(report.result.ridge)
     nothing = held.objective(np.array([], dtype=int))
     for row in report.record["features"]:
@@ -270,11 +270,11 @@ def test_moments_alone(table):
     report = checked(investigate(problem, k=2, **QUICK))
     assert report.result.support.tolist() == solve(problem, 2).support.tolist()
     lacking = {"stability", "sizes", "scores", "frequencies", "score", "comparison"}
-    assert set(report.absent) == lacking
-    assert all("moments" in why for why in report.absent.values())
+    assert set(report.missing_parts) == lacking
+    assert all("moments" in why for why in report.missing_parts.values())
     assert all(report.record[part] is None for part in lacking - {"scores"})
     by_bic = checked(investigate(problem, k=2, criterion="bic", **QUICK))
-    assert "sizes" not in by_bic.absent
+    assert "sizes" not in by_bic.missing_parts
     with says("cross-validation splits rows", "made of moments"):
         investigate(problem, **QUICK)
 
@@ -284,13 +284,13 @@ def test_a_stream_that_fits_and_one_that_does_not(table, tmp_path):
     X.assign(y=y).to_parquet(tmp_path / "t.parquet")
     problem = Problem.from_files(tmp_path / "t.parquet", "y")
     held = checked(investigate(problem, k=2, **QUICK))
-    assert held.absent == {}
+    assert held.missing_parts == {}
     assert held.record["asked"]["in_memory"] is True
     passed = checked(investigate(replace(problem, memory_limit=1000), k=2, **QUICK))
     assert passed.record["asked"]["in_memory"] is False
     assert passed.result.support.tolist() == held.result.support.tolist()
-    assert set(passed.absent) == {"scores", "score", "comparison"}
-    assert all("more than memory_limit (1,000)" in why for why in passed.absent.values())
+    assert set(passed.missing_parts) == {"scores", "score", "comparison"}
+    assert all("more than memory_limit (1,000)" in why for why in passed.missing_parts.values())
     assert passed.record["means"]["features"][0]["means"] == pytest.approx(
         held.record["means"]["features"][0]["means"]
     )
@@ -298,7 +298,7 @@ def test_a_stream_that_fits_and_one_that_does_not(table, tmp_path):
 
 def test_nothing_but_the_choice(table):
     report = checked(investigate(*table, 2, **NONE))
-    asked_for = {part: why for part, why in report.absent.items() if "not asked for" in why}
+    asked_for = {part: why for part, why in report.missing_parts.items() if "not asked for" in why}
     assert set(asked_for) == {"certificate", "stability", "frequencies", "comparison"}
     assert report.record["score"]["p_value"] is None
 
@@ -413,7 +413,7 @@ def test_names_and_what_is_said_of_the_table(table, tmp_path):
 def test_pairs_of_rows_are_gone_through_by_every_part(table):
     pairs = KFold(3).split(table[0])
     report = investigate(*table, 2, cv=pairs, **QUICK)
-    assert report.absent == {}
+    assert report.missing_parts == {}
     assert report.record["sizes"]["n_folds"] == len(report.record["score"]["folds"]) == 3
 
 
@@ -430,7 +430,7 @@ def test_tables_of_the_dossier(table, tmp_path):
     report = investigate(*table, 2, **QUICK)
     assert report.features["feature"] == ["a", "b"]
     assert report.features["rank"] == [1, 2]
-    assert report.remarks["kind"] == [one["kind"] for one in report.record["remarks"]]
+    assert report.warnings["kind"] == [one["kind"] for one in report.record["remarks"]]
     path = report.save(tmp_path / "page.html")
     assert path.read_text("utf-8") == report.to_html()
     with says("nowhere", "cannot be written"):
@@ -449,7 +449,7 @@ def test_nothing_is_begun_after_the_time_limit(table):
     report = checked(investigate(*table, 2, time_limit=1e-6, **QUICK))
     assert report.interrupted is False
     for part in PARTS:
-        assert report.absent[part] == "the time limit came before it was begun"
+        assert report.missing_parts[part] == "the time limit came before it was begun"
     assert "The time limit came before its end" in report.to_html()
 
 
@@ -465,7 +465,7 @@ def test_ctrl_c_between_two_parts_loses_nothing(table, monkeypatch):
     monkeypatch.setattr(investigate_module, "find_warnings", stop_once)
     report = checked(investigate(*table, 2, **QUICK))
     assert report.interrupted is True
-    assert report.absent == {}
+    assert report.missing_parts == {}
 
 
 def test_one_page_has_one_score_for_one_size(table):
@@ -526,7 +526,7 @@ def test_auto_is_a_number_that_is_chosen(table):
 
 
 CALLS = {
-    "certificate": "prove", "explanation": "explained", "stability": "stability",
+    "certificate": "prove", "explanation": "explain_by_moments", "stability": "stability",
     "sizes": "choose_k", "scores": "scored_sizes", "frequencies": "frequencies_by_size",
     "score": "score_part", "comparison": "comparison_part",
 }  # fmt: skip
@@ -541,10 +541,10 @@ def test_ctrl_c_in_a_part_keeps_those_before(table, monkeypatch, part):
     report = checked(investigate(*table, 2, **QUICK))
     assert report.interrupted is True
     at = PARTS.index(part)
-    assert [p for p in PARTS if p in report.absent] == PARTS[at:]
-    assert report.absent[part] == "stopped by the user"
+    assert [p for p in PARTS if p in report.missing_parts] == PARTS[at:]
+    assert report.missing_parts[part] == "stopped by the user"
     for later in PARTS[at + 1 :]:
-        assert report.absent[later] == "stopped by the user before it was begun"
+        assert report.missing_parts[later] == "stopped by the user before it was begun"
     assert report.record["features"][0]["feature"] == "a"
     assert "This was stopped before its end" in report.to_html()
 
@@ -565,7 +565,7 @@ def test_ctrl_c_in_a_part_that_hands_over_what_it_has(table, monkeypatch):
     report = checked(investigate(*table, 2, **QUICK))
     assert report.interrupted is True
     assert report.record["stability"]["n_subsamples"] == 3
-    assert [p for p in PARTS if p in report.absent] == PARTS[3:]
+    assert [p for p in PARTS if p in report.missing_parts] == PARTS[3:]
 
 
 def test_ctrl_c_among_permutations_and_methods(table, monkeypatch):
@@ -579,7 +579,7 @@ def test_ctrl_c_among_permutations_and_methods(table, monkeypatch):
     report = checked(investigate(*table, 2, **QUICK))
     assert report.interrupted is True
     assert report.record["score"]["message"] == "stopped by the user after 0 of 2 permutations"
-    assert list(report.absent) == ["scores", "frequencies", "comparison"]
+    assert list(report.missing_parts) == ["scores", "frequencies", "comparison"]
 
     tried = compare_module._tried
 
@@ -602,7 +602,7 @@ def test_ctrl_c_in_the_fits_without_a_feature(table, monkeypatch):
     monkeypatch.setattr(investigate_module, "drop_losses", stop)
     report = checked(investigate(Problem.from_arrays(*table, loss="logistic"), k=2, **QUICK))
     assert report.interrupted is True
-    assert report.absent["losses"] == "stopped by the user"
+    assert report.missing_parts["losses"] == "stopped by the user"
     assert report.record["features"][0]["share"] is None
     assert report.record["comparison"] is not None
 
@@ -624,7 +624,7 @@ def test_a_search_that_was_stopped_is_shown(table, monkeypatch):
     monkeypatch.setattr(investigate_module, "solve", lambda *args, **options: stopped)
     report = checked(investigate(*table, 2, **QUICK))
     assert report.interrupted is True
-    assert set(report.absent) >= set(PARTS)
+    assert set(report.missing_parts) >= set(PARTS)
 
 
 BAD = {
@@ -666,7 +666,7 @@ BAD = {
 def test_bad_parameters_are_refused_before_any_search(table, monkeypatch, name):
     for search in ("solve", "prove", "scored_sizes", "stability"):
         monkeypatch.setattr(
-            investigate, search, lambda *args, **options: pytest.fail("a search ran")
+            investigate_module, search, lambda *args, **options: pytest.fail("a search ran")
         )
     given, words = BAD[name]
     with says(*words):

@@ -177,7 +177,7 @@ def test_pictures_have_names(dossiers, name):
 def test_what_is_absent_is_said_with_its_reason(dossiers, name):
     report = dossiers[name]
     said = text_of(report.to_html())
-    for part, why in report.absent.items():
+    for part, why in report.missing_parts.items():
         assert why in said, part
 
 
@@ -389,7 +389,7 @@ def test_more_time_is_promised_only_where_time_ended_a_proof(dossiers, status, w
 
 def test_many_names_are_cut_and_counted(dossiers):
     record = copy.deepcopy(dossiers["wide"].record)
-    record["stability"]["exchangeable"] = [f"gene {i}" for i in range(34)]
+    record["stability"]["unstable"] = [f"gene {i}" for i in range(34)]
     said = text_of(selection_page(record))
     assert "gene 29" in said
     assert "and 4 more" in said

@@ -217,7 +217,7 @@ def test_ctrl_c_before_the_first_fit_gives_what_squared_loss_chooses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     problem = _near_copies(1.0, "logistic")
-    monkeypatch.setattr(LossLocalSearch, "go", _interrupt)
+    monkeypatch.setattr(LossLocalSearch, "run", _interrupt)
     result = exactk.solve(problem, 2)
     assert result.status == Status.INTERRUPTED
     squared = exactk.solve(problem.with_squared_loss, 2, effort=0)

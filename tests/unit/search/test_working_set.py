@@ -315,7 +315,7 @@ def test_an_interrupt_in_the_rounds_gives_the_best_so_far(reports: int) -> None:
     assert problem.objective(answer.support) <= Reference(X, y).greedy(5)[1][-1] * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("name", ["_fill", "_is_lacking"])
+@pytest.mark.parametrize("name", ["_fill", "_has_room"])
 def test_an_interrupt_between_sets_gives_the_best_so_far(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -372,7 +372,7 @@ def test_a_path_cut_short_has_every_size(when: str, monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     if when == "_lacking":
-        monkeypatch.setattr(wide_search_module.WideSizes, "_lacking", interrupt)
+        monkeypatch.setattr(wide_search_module.WidePathSearch, "_lacking", interrupt)
     listen = interrupt if when == "interrupt" else None
     monitor = Monitor(1e-9 if when == "time" else None, listen)
     answers = list(Exchange().run_path(problem, 6, monitor))

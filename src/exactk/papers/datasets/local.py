@@ -55,7 +55,7 @@ def local_datasets(folder: str | os.PathLike[str] | None = None) -> list[LocalDa
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(Path(folder, "mine.npz"), X=np.eye(4), y=[0, 1, 0, 1])
-    ...     [(own.name, own.n, own.d, own.classes) for own in own_sets(folder)]
+    ...     [(own.name, own.n, own.d, own.classes) for own in local_datasets(folder)]
     [('mine', 4, 4, 2)]
     """
     return [_outline(name, path) for name, path in local_files(folder).items()]

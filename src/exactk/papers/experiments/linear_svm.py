@@ -74,7 +74,7 @@ def fit_svm(Z: Floats, codes: Indices, C: float) -> LinearSVM:
 
     Examples
     --------
-    >>> machine = fit_machine(np.array([[-1.0], [1.0]]), np.array([0, 1]), 1.0)
+    >>> machine = fit_svm(np.array([[-1.0], [1.0]]), np.array([0, 1]), 1.0)
     >>> machine.coef, machine.predict(np.array([[-0.1], [0.1]]))
     (array([[-1.]]), array([0, 1]))
     """

@@ -81,7 +81,7 @@ def merge_records(before: Mapping[str, Any] | None, now: Record) -> Record:
     ...     },
     ...     "setups": {"B": "2"},
     ... }
-    >>> both = joined(old, new)
+    >>> both = merge_records(old, new)
     >>> both["definition"]["datasets"], both["definition"]["sizes"], both["definition"]["repeats"]
     (['iris', 'wine'], [2, 4], 5)
     >>> [method["label"] for method in both["definition"]["methods"]], both["setups"]

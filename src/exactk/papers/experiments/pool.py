@@ -101,7 +101,7 @@ def limit_time(seconds: float | None) -> Iterator[None]:
 
     Examples
     --------
-    >>> with within(10):
+    >>> with limit_time(10):
     ...     sum(range(10))
     45
     """

@@ -104,7 +104,7 @@ class MethodSpec:
 
         Examples
         --------
-        >>> Variant("GSR-FS", "gsrfs", {"p": 0.5}, {"lam": [0.1, 1]}).settings()
+        >>> MethodSpec("GSR-FS", "gsrfs", {"p": 0.5}, {"lam": [0.1, 1]}).settings()
         [{'p': 0.5, 'lam': 0.1}, {'p': 0.5, 'lam': 1}]
         """
         names = list(self.grid)

@@ -125,9 +125,9 @@ def find_fault(record: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> fault({"type": "cell", "key": "a", "results": [{"k": "two"}]})
+    >>> find_fault({"type": "cell", "key": "a", "results": [{"k": "two"}]})
     "results[0].k is 'two'"
-    >>> fault({"type": "cell", "key": "a", "results": [{"k": 2}]})
+    >>> find_fault({"type": "cell", "key": "a", "results": [{"k": 2}]})
     ''
     """
     if record["type"] == "cell":
@@ -151,7 +151,7 @@ def missing_fields(record: Mapping[str, Any]) -> list[str]:
 
     Examples
     --------
-    >>> absent({"type": "recipe", "name": "mine"})
+    >>> missing_fields({"type": "recipe", "name": "mine"})
     ['definition']
     """
     found = [name for name in _NEEDED[record["type"]] if name not in record]

@@ -250,7 +250,7 @@ def to_jsonable(value: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> plain({"support": np.array([1, 2]), "objective": np.float64("inf"), "ok": np.True_})
+    >>> to_jsonable({"support": np.array([1, 2]), "objective": np.float64("inf"), "ok": np.True_})
     {'support': [1, 2], 'objective': None, 'ok': True}
     """
     if hasattr(value, "tolist"):

@@ -182,7 +182,7 @@ def fit_squared_hinge(
     Examples
     --------
     >>> system = make_system(np.array([[-1.0], [1.0]]), np.ones(2))
-    >>> machine(system, np.array([-1.0, 1.0]))
+    >>> fit_squared_hinge(system, np.array([-1.0, 1.0]))
     (array([0.8]), array([0, 1]))
     """
     at, found = _newton(system, y, np.arange(len(y)) if lost is None else lost)

@@ -199,7 +199,7 @@ def validate_init(init: object, problem: Problem) -> Floats:
     --------
     >>> from sklearn.datasets import load_iris
     >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
-    >>> start_matrix(np.zeros((4, 2)), problem)
+    >>> validate_init(np.zeros((4, 2)), problem)
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: init must be a matrix of shape (4, 3), a row for each column of X

@@ -66,7 +66,7 @@ def criterion_label(criterion: str) -> str:
 
     Examples
     --------
-    >>> because("cv")
+    >>> criterion_label("cv")
     'the error on rows held out'
     """
     return CRITERIA.get(criterion, criterion)
@@ -77,7 +77,7 @@ def group_digits(number: float) -> str:
 
     Examples
     --------
-    >>> comma(12345)
+    >>> group_digits(12345)
     '12,345'
     """
     return f"{number:,}"
@@ -141,7 +141,7 @@ def format_score(score: float | None) -> str:
 
     Examples
     --------
-    >>> figure_of(0.94312), figure_of(None)
+    >>> format_score(0.94312), format_score(None)
     ('0.943', '–')
     """
     return DASH if score is None else f"{score:.3f}".replace("-", "\N{MINUS SIGN}")
@@ -165,7 +165,7 @@ def constraint_note(certificate: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> keeping({"constrained": True}), keeping({"constrained": False})
+    >>> constraint_note({"constrained": True}), constraint_note({"constrained": False})
     (' that keeps the constraints', '')
     """
     return " that keeps the constraints" if certificate["constrained"] else ""

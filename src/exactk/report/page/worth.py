@@ -240,7 +240,7 @@ def stability_section(record: Record) -> Markup:
             tag("p", f"{words} ({len(found[part])}): ", _often(found, part))
             for part, words in (
                 ("core", f"In at least {percent_of(found['threshold'])} of the halves"),
-                ("exchangeable", "In fewer, where others stand in for them"),
+                ("unstable", "In fewer, where others stand in for them"),
             )
             if found[part]
         ]
