@@ -91,7 +91,7 @@ def measure_halves() -> dict[str, Any]:
 
     def halves() -> Any:
         problem = exactk.Problem.from_arrays(data.X, data.y)
-        problem = problem.with_ridge(exactk.find_ridge("auto", problem, 10))
+        problem = problem.with_ridge("auto")
         return exactk.stability(problem, 10, n_subsamples=100)
 
     single, many = timed(one, runs=9, budget=10.0), timed(halves, runs=3, budget=30.0)

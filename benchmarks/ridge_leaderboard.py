@@ -135,9 +135,7 @@ def run_split(part: Split, sizes: Sequence[int], options: argparse.Namespace) ->
             if name == "cv" and options.no_cv:
                 continue
             ridge = rule(part.X.shape[0], part.usable.size)
-            if isinstance(ridge, str):
-                ridge = exactk.find_ridge(ridge, problem, k)
-            result = exactk.solve(problem.with_ridge(ridge), k, effort=options.effort)
+            result = exactk.solve(problem.with_ridge(ridge, k), k, effort=options.effort)
             own = part.of_model(result) if by_model else []
             found[str(k)][name] = [*part.scores(tuple(result.support.tolist())), *own]
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def test_an_interrupted_solve_says_so(
     def show(description: str, verbose: int) -> Iterator[Callable[[Progress], None]]:
         yield interrupt_at(2)
 
-    monkeypatch.setattr("exactk.solve.show_progress", show)
+    monkeypatch.setattr(import_module("exactk.solve"), "show_progress", show)
     X, y = make_classes(50, 12, 3, seed=1)
     result = solve(problem, 4, name, verbose=1)
     assert result.status == Status.INTERRUPTED

@@ -175,7 +175,7 @@ def report(
     # Who reads the page has given options, and knows of no parameters.
     reasons = {part: as_options(why) for part, why in found.missing_parts.items()}
     asked = {**found.record["asked"], "code": code}
-    found = replace(found, record={**found.record, "asked": asked, "absent": reasons})
+    found = replace(found, record={**found.record, "asked": asked, "missing_parts": reasons})
     write_output(found.to_html(), output)
     if record is not None:
         write_output(_json(found), record, "--record")

@@ -56,10 +56,10 @@ def stability(
     """Pick K columns of TABLE on many random halves of its rows, and count.
 
     Features selected in most half-samples are the core, those selected in few are rare, and the
-    others are unstable: they replace each other. The stability index is 1 if every half gives the same
-    features and 0 if chance would agree as well. TABLE is what exactk select takes; moments have no
-    rows to draw from. Halves are searched with a tenth of the usual effort unless --effort says
-    otherwise.
+    others are unstable: they replace each other. The stability index is 1 if every half-sample
+    gives the same features and 0 if chance would agree as well. TABLE is what exactk select takes;
+    moments have no rows to draw from. Half-samples are searched with a tenth of the usual effort
+    unless --effort says otherwise.
     """
     from exactk.model_selection.ridge import find_ridge
     from exactk.model_selection.stability import stability as measure

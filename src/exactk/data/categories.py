@@ -129,7 +129,7 @@ def read_levels(
     Examples
     --------
     >>> levels = read_levels(["red", "blue", "red"], "colour", declared=False)
-    >>> levels.labels, levels.coded
+    >>> levels.labels, levels.coded_labels
     (('blue', 'red'), ('blue',))
     """
     seen: dict[Any, int] = {}

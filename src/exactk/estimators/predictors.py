@@ -88,7 +88,7 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         largest output is predicted, and no probabilities.
     ridge : "auto", "cv" or float
         Ridge relative to the size of the columns and to how the loss bends; see
-        `exactk.find_ridge`.
+        `Problem.with_ridge`.
     class_weight : None, "balanced" or mapping of label to float
         What rows of a class weigh.
     method, scale, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
@@ -337,7 +337,7 @@ class TopKRegressor(RegressorMixin, _TopKModel):
         What is minimised. "poisson" is for counts: it predicts their mean, exp(xW + b).
     ridge : "auto", "cv" or float
         Ridge relative to the size of the columns and to how the loss bends; see
-        `exactk.find_ridge`.
+        `Problem.with_ridge`.
     method, scale, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
         As in `TopKSelector`, and all that follow in the signature.
 

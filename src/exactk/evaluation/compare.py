@@ -224,14 +224,16 @@ def tabulate(
 
     Parameters
     ----------
-    outcomes : sequence of Outcome
+    outcomes : sequence of MethodOutcome
     total : float
         The objective without any column.
 
     Examples
     --------
-    >>> one = tabulate("a", "converged", "", (0.5, 0.75), (("x",), ("x",)), ("x",), 2.0, 1.0, 0.1)
-    >>> other = tabulate(
+    >>> one = MethodOutcome(
+    ...     "a", "converged", "", (0.5, 0.75), (("x",), ("x",)), ("x",), 2.0, 1.0, 0.1
+    ... )
+    >>> other = MethodOutcome(
     ...     "b", "converged", "", (0.25, 1.0), (("y",), ("x",)), ("x",), 3.0, -1.0, 0.1
     ... )
     >>> table, folds = tabulate([one, other])

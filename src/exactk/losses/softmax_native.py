@@ -167,8 +167,8 @@ class CompiledSoftmax:
         """Fit on several supports of one size, one after the other.
 
         By steps of limited-memory BFGS on top of a Hessian, which is made anew where that is
-        cheaper than the steps without. `separated` is always False: who must know whether classes are
-        separated fits with NumPy.
+        cheaper than the steps without. `separated` is always False: fit with NumPy to know
+        whether classes are separated.
         """
         m = len(theta)
         theta, values = np.array(theta, dtype=np.float64, order="C"), np.empty(m)

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-TABLES = ("members", "outside", "why_not", "alternatives", "pairs")
+TABLES = ("selected_features", "runners_up", "why_not", "alternatives", "pairs")
 # Columns outside that a reader is shown.
 NEAREST = 5
 
@@ -90,13 +90,13 @@ class Explanation:
     pairs: RecordsTable
     message: str = ""
 
-    def to_frame(self, library: str = "pandas", *, table: str = "members") -> Any:
+    def to_frame(self, library: str = "pandas", *, table: str = "selected_features") -> Any:
         """Return one of the tables as a frame of pandas, or of ``library="polars"``.
 
         Parameters
         ----------
         library : {"pandas", "polars"}
-        table : {"members", "outside", "why_not", "alternatives", "pairs"}
+        table : {"selected_features", "runners_up", "why_not", "alternatives", "pairs"}
         """
         if table not in TABLES:
             raise InputError(f"table must be one of {join_items(TABLES)}, not {table!r}")
@@ -214,7 +214,7 @@ def explain(
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> problem = exactk.Problem.from_arrays(X, y, ridge=0.1)
     >>> why = exactk.explain(problem, 3, why_not=["mean radius"])
-    >>> why.members["feature"], why.members["substitute"]
+    >>> why.selected_features["feature"], why.selected_features["substitute"]
     (['worst concave points', 'worst radius', 'worst texture'],
      ['mean concave points', 'worst perimeter', 'mean texture'])
     >>> why.why_not["removed"], why.is_complete

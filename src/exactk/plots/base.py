@@ -61,7 +61,7 @@ def check_result(value: Any, what: str, source: str, *parts: str) -> None:
 
     Examples
     --------
-    >>> check_result(3, "an explanation", "exactk.explain", "members")
+    >>> check_result(3, "an explanation", "exactk.explain", "selected_features")
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: an explanation is wanted, as exactk.explain gives it, not int
@@ -74,7 +74,7 @@ class Display(ABC):
     """A picture of an answer, drawn on axes of the caller's or on axes of its own.
 
     A subclass keeps what it draws, writes `draw`, and has a constructor ``from_...`` that ends
-    with `drawn`.
+    with `draw_on`.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Display(ABC):
     ...     def draw(self, ax):
     ...         ax.plot([1, 2, 3], color=COLOURS[0])
     ...         ax.set(xlabel="k", ylabel="error")
-    >>> display = LineDisplay().drawn(ax=None)
+    >>> display = LineDisplay().draw_on(ax=None)
     >>> display.ax_.get_xlabel()
     'k'
     >>> require_pyplot().close(display.figure_)

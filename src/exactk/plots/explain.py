@@ -36,12 +36,14 @@ class ExplainDisplay(Display):
     >>> display = ExplainDisplay.from_explanation(exactk.explain(problem, 2))
     >>> [label.get_text() for label in display.ax_.get_yticklabels()]
     ['x3', 'x1']
-    >>> from exactk.plots.base import need_pyplot
-    >>> need_pyplot().close(display.figure_)
+    >>> from exactk.plots.base import require_pyplot
+    >>> require_pyplot().close(display.figure_)
     """
 
     def __init__(self, explanation: Explanation) -> None:
-        check_result(explanation, "an explanation", "exactk.explain", "members", "alternatives")
+        check_result(
+            explanation, "an explanation", "exactk.explain", "selected_features", "alternatives"
+        )
         self.explanation = explanation
 
     @classmethod

@@ -42,8 +42,8 @@ class StabilityDisplay(Display):
     >>> display = StabilityDisplay.from_stability(found)
     >>> display.ax_.get_xlabel()
     'share of 10 half-samples'
-    >>> from exactk.plots.base import need_pyplot
-    >>> need_pyplot().close(display.figure_)
+    >>> from exactk.plots.base import require_pyplot
+    >>> require_pyplot().close(display.figure_)
     """
 
     def __init__(self, stability: Stability, n_features: int = MOST_BARS) -> None:

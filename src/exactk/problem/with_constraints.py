@@ -205,7 +205,7 @@ class WithConstraints:
         >>> import exactk
         >>> from sklearn.datasets import load_iris
         >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
-        >>> problem.under(Rules(exclude=(3,))).candidates
+        >>> problem.with_rules(Rules(exclude=(3,))).candidates
         array([0, 1, 2])
         """
         problem = cast("Problem", self)

@@ -173,7 +173,7 @@ def investigate(
     >>> report = exactk.investigate(X, y, k=4, n_subsamples=20, n_permutations=0, methods=())
     >>> report.result.selected
     ('proline', 'color_intensity', 'flavanoids', 'alcohol')
-    >>> report.record["certificate"]["proven"], report.remarks["kind"]
+    >>> report.record["certificate"]["proven"], report.warnings["kind"]
     (True, [])
     """
     number: Any = None if k == "auto" else k
@@ -201,10 +201,10 @@ def investigate(
         "asked": question_to_dict(problem, asked, result, named, said),
         "choice": selection_to_dict(result, problem),
         **found,
-        "remarks": [
+        "warnings": [
             remark.to_dict() for remark in work.retry_once(lambda: find_warnings(problem, result))
         ],
-        "absent": work.absent,
+        "missing_parts": work.absent,
     }
     return SelectionReport(result, record, work.stopped)
 

@@ -85,13 +85,13 @@ class SelectionReport:
         """What to know of the table, the serious first."""
         names = ("kind", "serious", "text")
         return RecordsTable(
-            names, [[row[name] for name in names] for row in self.record["remarks"]]
+            names, [[row[name] for name in names] for row in self.record["warnings"]]
         )
 
     @property
     def missing_parts(self) -> dict[str, str]:
         """Parts that are not there, and why."""
-        return dict(self.record["absent"])
+        return dict(self.record["missing_parts"])
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return `features` as a frame of pandas, or of ``library="polars"``."""

@@ -129,7 +129,7 @@ class _Part:
     def drop(self, rules: Rules) -> Rules:
         """Return the rules without this one."""
         now = getattr(rules, self.field)
-        if self.field == "families":
+        if self.field == "quotas":
             name, without = self.item
             changed: Any = tuple(replace(f, **without) if f.name == name else f for f in now)
         elif self.field == "include":
@@ -153,10 +153,10 @@ def _parts(problem: Problem) -> list[_Part]:
         # Each bound by itself: the one may be in the way and the other not.
         if family.at_most is not None:
             text = f"at most {family.at_most} of {family.name!r}"
-            parts.append(_Part(text, "families", (family.name, {"at_most": None})))
+            parts.append(_Part(text, "quotas", (family.name, {"at_most": None})))
         if family.at_least:
             text = f"at least {family.at_least} of {family.name!r}"
-            parts.append(_Part(text, "families", (family.name, {"at_least": 0})))
+            parts.append(_Part(text, "quotas", (family.name, {"at_least": 0})))
     for unit in units.included:
         columns = set(units.columns(unit).tolist())
         parts.append(_Part(f"include {units.names[unit]!r}", "include", columns))

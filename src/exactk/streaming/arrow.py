@@ -129,7 +129,7 @@ def resolve_roles(
     >>> import pyarrow as pa
     >>> schema = pa.schema({"height": pa.float32(), "name": pa.string(), "label": pa.string()})
     >>> resolve_roles(schema, "label", drop=["name"])
-    Layout(features=('height',), targets=('label',), weights=None, y_kind='text')
+    Roles(features=('height',), targets=('label',), weights=None, y_kind='text')
     """
     targets = (target,) if isinstance(target, str) else tuple(target)
     if not targets:

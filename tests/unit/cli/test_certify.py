@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from exactk import BestSets, Certificate, CertifiedPath, Problem, Result, certify, find_ridge
+from exactk import BestSets, Certificate, CertifiedPath, Problem, Result, certify
 
 ARGS = ["--target", "cultivar", "--drop", "id", "--drop", "copies"]
 
@@ -19,7 +19,7 @@ ARGS = ["--target", "cultivar", "--drop", "id", "--drop", "copies"]
 def problem(wine):
     X, labels, names, _ = wine
     problem = Problem.from_arrays(X, labels, feature_names=names)
-    return problem.with_ridge(find_ridge("auto", problem, 3))
+    return problem.with_ridge("auto")
 
 
 @pytest.fixture
@@ -231,12 +231,12 @@ def test_after_ctrl_c_the_bound_is_given(wine_csv, command):
         # Ignored in what a script starts in the background, and so in all that it starts.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from exactk.cli import main\n"
-        "from exactk.proof.best_first import Drive\n"
-        "note = Drive._note\n"
+        "from exactk.proof.best_first import BestFirstSearch\n"
+        "note = BestFirstSearch._note\n"
         "def stop(self):\n"
         "    note(self)\n"
         "    _thread.interrupt_main()\n"
-        "Drive._note = stop\n"
+        "BestFirstSearch._note = stop\n"
         f"main({args!r})"
     )
     process = subprocess.run(

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from exactk import Problem, explain, find_ridge
+from exactk import Problem, explain
 
 ARGS = ["--target", "cultivar", "--drop", "id", "--drop", "copies"]
 
@@ -18,7 +18,7 @@ def why(wine):
     """What the library says."""
     X, labels, names, _ = wine
     problem = Problem.from_arrays(X, labels, feature_names=names)
-    problem = problem.with_ridge(find_ridge("auto", problem, 3))
+    problem = problem.with_ridge("auto")
     return explain(problem, 3, why_not=["ash"], max_sets=20)
 
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from exactk import Problem, find_ridge, losses, solve
+from exactk import Problem, losses, solve
 
 ARGS = ["--target", "cultivar", "--drop", "id", "--drop", "copies", "-k", 3]
 
@@ -15,7 +15,7 @@ ARGS = ["--target", "cultivar", "--drop", "id", "--drop", "copies", "-k", 3]
 def the_problem(wine, loss: str, **options) -> Problem:
     X, labels, names, _ = wine
     problem = Problem.from_arrays(X, labels, feature_names=names, **options).with_loss(loss)
-    return problem.with_ridge(find_ridge("auto", problem, 3))
+    return problem.with_ridge("auto")
 
 
 @pytest.mark.parametrize("loss", ["logistic", "l21", "huber", "optimal_scoring"])

@@ -196,7 +196,7 @@ def test_moments(run, tables):
     with open("page.html", encoding="utf-8") as file:
         assert printed(shown_code(file.read())[1]) == record["choice"]["selected"]
     # On the page, too, in the words of the command.
-    assert "in place of --from-moments" in record["absent"]["score"]
+    assert "in place of --from-moments" in record["missing_parts"]["score"]
     result = run("report", "--from-moments", "m.npz", *QUICK)
     assert result.code == 2
     assert "--criterion ebic" in result.err
@@ -344,16 +344,16 @@ def test_ctrl_c_before_there_is_a_choice(run, here, wine_csv, monkeypatch):
 STOPPED = """
 import signal, sys
 from exactk.cli import main
-from exactk.report import investigate as investigate_module
+import exactk.report.investigate as investigate_module
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-whole = inquiry.score_part
+whole = investigate_module.score_part
 
 def score_part(*args):
     print("begun", flush=True)
     return whole(*args)
 
-inquiry.score_part = score_part
+investigate_module.score_part = score_part
 main(sys.argv[1:])
 """
 
@@ -379,6 +379,6 @@ def test_ctrl_c_in_a_long_report_writes_what_is_done(here, wine_csv):
     record = json.loads((here / "r.json").read_text("utf-8"))
     assert len(record["choice"]["selected"]) == 3
     assert record["stability"]["n_subsamples"] == 4
-    assert record["absent"]["comparison"].startswith("stopped by the user")
+    assert record["missing_parts"]["comparison"].startswith("stopped by the user")
     assert "This was stopped before its end" in (here / "report.html").read_text("utf-8")
     assert "wrote report.html" in err

@@ -32,10 +32,10 @@ def test_text(run, wine_csv, expected):
         "accuracy of LogisticRegression on 3 of 13 features for 'cultivar' (classification, 178 "
         "rows, 5 folds)"
     )
-    figures = f"honest     {expected.honest:.3f} ± {expected.standard_error:.3f}"
+    figures = f"honest     {expected.test_score:.3f} ± {expected.standard_error:.3f}"
     assert any(line.startswith(figures) for line in lines)
-    assert any(line.startswith(f"naive      {expected.naive:.3f} ") for line in lines)
-    assert any(line.startswith(f"baseline   {expected.baseline:.3f} ") for line in lines)
+    assert any(line.startswith(f"naive      {expected.naive_score:.3f} ") for line in lines)
+    assert any(line.startswith(f"baseline   {expected.baseline_score:.3f} ") for line in lines)
     assert any(line.startswith(f"optimism   {expected.optimism:.3f} ") for line in lines)
     assert any(line.startswith(f"p-value    {expected.p_value:.3g} ") for line in lines)
     for row in expected.folds:

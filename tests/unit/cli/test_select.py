@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import exactk
-from exactk import Problem, Result, find_ridge, solve
+from exactk import Problem, Result, solve
 
 pa = pytest.importorskip("pyarrow")
 pa_csv = pytest.importorskip("pyarrow.csv")
@@ -27,7 +27,7 @@ def answer(wine):
     """What the library says, for k=3 and the automatic ridge."""
     X, labels, names, _ = wine
     problem = Problem.from_arrays(X, labels, feature_names=names)
-    return solve(problem.with_ridge(find_ridge("auto", problem, 3)), 3)
+    return solve(problem.with_ridge("auto"), 3)
 
 
 def test_text(run, wine_csv, answer):

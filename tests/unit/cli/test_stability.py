@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from exactk import Problem, find_ridge
+from exactk import Problem
 from exactk.model_selection.stability import stability
 
 ARGS = ["--target", "cultivar", "--drop", "id", "--drop", "copies", "-k", 3, "--samples", 12]
@@ -19,7 +19,7 @@ def answer(wine):
     """What the library says."""
     X, labels, names, _ = wine
     problem = Problem.from_arrays(X, labels, feature_names=names)
-    return stability(problem.with_ridge(find_ridge("auto", problem, 3)), 3, n_subsamples=12)
+    return stability(problem.with_ridge("auto"), 3, n_subsamples=12)
 
 
 def test_text(run, wine_csv, answer):
@@ -112,7 +112,7 @@ def test_moments_cannot_be_halved(run, wine_csv, tmp_path):
 def test_groups_of_rows_are_drawn_whole(run, wine_sites, wine, sites):
     X, labels, names, _ = wine
     problem = Problem.from_arrays(X, labels, feature_names=names)
-    problem = problem.with_ridge(find_ridge("auto", problem, 3))
+    problem = problem.with_ridge("auto")
     # Without effort, so that not all halves agree.
     wanted = stability(problem, 3, n_subsamples=12, groups=sites, effort=0)
     args = [*ARGS, "--effort", 0, "--groups", "site", "--format", "json", "--quiet"]

@@ -487,7 +487,7 @@ def test_ctrl_c_during_the_pass(run, wine_csv, tmp_path, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("exactk.streaming.moments.MomentsFold.close", interrupt)
+    monkeypatch.setattr("exactk.streaming.moments.MomentsReducer.close", interrupt)
     done = run("stats", "build", wine_csv, *BUILD, "-o", tmp_path / "m.npz")
     assert done.code == 130
     assert "interrupted" in done.err

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 
-from exactk import AutoKResult, Problem, TopKSelector, choose_k, find_ridge, solve_path
+from exactk import AutoKResult, Problem, TopKSelector, choose_k, solve_path
 from exactk.methods.exchange import Exchange
 from exactk.utils.records_table import RecordsTable
 from tests.support import says
@@ -74,7 +74,7 @@ def test_a_fixed_number_leaves_no_trace_of_an_earlier_choice() -> None:
 
 def test_ridge_by_cross_validation_is_that_of_the_largest_size() -> None:
     selector = TopKSelector(k="auto", k_max=6, ridge="cv").fit(X, Y)
-    assert selector.ridge_ == find_ridge("cv", Problem.from_arrays(X, Y), 6)
+    assert selector.ridge_ == Problem.from_arrays(X, Y).with_ridge("cv", 6).ridge
     with says("ridge", "None"):
         TopKSelector(k="auto", ridge=None).fit(X, Y)
 

@@ -352,7 +352,7 @@ def test_ctrl_c_in_a_proof_leaves_a_fitted_selector(monkeypatch: pytest.MonkeyPa
     def interrupt(*arguments: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("exactk.proof.run.open_tree", interrupt)
+    monkeypatch.setattr("exactk.proof.run.make_tree", interrupt)
     X, y = load_wine(return_X_y=True)
     selector = TopKSelector(k=3, certify=True)
     with pytest.raises(KeyboardInterrupt):

@@ -152,7 +152,7 @@ def test_a_problem_keeps_its_ridge_as_everywhere_unless_another_is_given():
         assert set(found.table[0]["features"]) == set(exactk.solve(problem, 3).selected)
         assert _scores(found, "exchange") == honest.folds["test_score"]
         by_rule = compare(problem, k=3, methods=["exchange"], cv=3, ridge="auto")
-        assert by_rule.ridge == exactk.find_ridge("auto", problem, 3)
+        assert by_rule.ridge == problem.with_ridge("auto").ridge
     assert compare(X, y, 3, ["exchange"], cv=3).ridge == by_rule.ridge
 
 
@@ -486,7 +486,7 @@ def test_stopped_before_any_method_is_done(call, monkeypatch):
 
 def test_a_method_that_says_it_was_interrupted_ends_the_comparison(monkeypatch):
     X, y = make_classes()
-    solve, calls = exactk.estimators.config.Asked.solve, []
+    solve, calls = exactk.estimators.config.SelectorConfig.solve, []
 
     def interrupted(self, *args):
         from dataclasses import replace
@@ -496,7 +496,7 @@ def test_a_method_that_says_it_was_interrupted_ends_the_comparison(monkeypatch):
         last = len(calls) == 8
         return replace(result, status=exactk.Status.INTERRUPTED) if last else result, choice
 
-    monkeypatch.setattr(exactk.estimators.config.Asked, "solve", interrupted)
+    monkeypatch.setattr(exactk.estimators.config.SelectorConfig, "solve", interrupted)
     found = compare(X, y, 3, ["exchange", "fisher"])
     assert found.message == "stopped by the user after 1 of 2 methods"
 

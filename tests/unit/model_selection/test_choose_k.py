@@ -511,17 +511,15 @@ def test_other_methods(method: str) -> None:
 
 
 def test_ridge_is_resolved_at_the_largest_size() -> None:
-    from exactk import find_ridge
-
     X, y = data(noise=4.0)
     problem = Problem.from_arrays(X, y, ridge=0.7)
     assert choose_k(problem, 3).ridge == 0.7
     assert choose_k(problem, 3, ridge=0.2).result.ridge == 0.2
-    assert choose_k(problem, 3, ridge="auto").ridge == find_ridge("auto", problem, 3)
+    assert choose_k(problem, 3, ridge="auto").ridge == problem.with_ridge("auto").ridge
     for cv in (4, KFold(4)):
         in_all_fits = choose_k(problem.with_ridge(5.0), 3, cv=cv).table
         assert choose_k(problem, 3, cv=cv, ridge=5.0).table == in_all_fits
-    assert choose_k(problem, 3, ridge="cv").ridge == find_ridge("cv", problem, 3)
+    assert choose_k(problem, 3, ridge="cv").ridge == problem.with_ridge("cv", 3).ridge
 
 
 def test_a_column_that_is_constant_in_a_fold() -> None:

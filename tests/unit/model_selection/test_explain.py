@@ -194,7 +194,7 @@ def test_it_can_be_written_down() -> None:
     why = explain(_problem(), 3, why_not=["v0"])
     content = json.loads(why.to_json())
     assert content["selected"] == list(why.selected)
-    assert len(content["members"]) == 3
+    assert len(content["selected_features"]) == 3
     assert why.selected_features.to_pandas().shape == (3, 8)
 
 

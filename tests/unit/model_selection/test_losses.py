@@ -17,7 +17,6 @@ from exactk import (
     TopKSelector,
     choose_k,
     explain,
-    find_ridge,
     score_selection,
     solve,
     solve_path,
@@ -110,10 +109,10 @@ def test_criteria_that_a_loss_does_not_have_are_refused() -> None:
 
 def test_ridges_go_by_the_loss() -> None:
     likelihood, plain = wine("logistic"), wine("squared")
-    by_rule = find_ridge("auto", plain, 3)
-    assert find_ridge("auto", likelihood, 3) == pytest.approx(0.1 * by_rule)
-    assert find_ridge("auto", wine("l21"), 3) == by_rule
-    chosen = find_ridge("cv", likelihood, 3)
+    by_rule = plain.with_ridge("auto").ridge
+    assert likelihood.with_ridge("auto").ridge == pytest.approx(0.1 * by_rule)
+    assert wine("l21").with_ridge("auto").ridge == by_rule
+    chosen = likelihood.with_ridge("cv", 3).ridge
     assert chosen < 1.0
     X, y = load_wine(return_X_y=True)
     assert TopKSelector(k=3, loss="logistic", ridge="cv", effort=0).fit(X, y).ridge_ == chosen

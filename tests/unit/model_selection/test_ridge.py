@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import exactk
-from exactk import Moments, Problem, TopKSelector, find_ridge
+from exactk import Moments, Problem, TopKSelector
 from exactk.model_selection.cross_validation import Fold, make_folds
 from exactk.model_selection.ridge import (
     GRID,
@@ -132,18 +132,18 @@ def test_the_same_seed_gives_the_same_ridge() -> None:
 
 def test_resolve() -> None:
     problem = Problem.from_arrays(*data())
-    assert find_ridge("auto", problem, 2) == auto_ridge(problem)
-    assert find_ridge("cv", problem, 2) == cv_ridge(problem, 2)
-    assert find_ridge(0.25, problem, 2) == 0.25
-    assert find_ridge(np.float32(0.5), problem, 2) == 0.5
-    assert find_ridge(0, problem, 2) == 0.0
+    assert problem.with_ridge("auto", 2).ridge == auto_ridge(problem)
+    assert problem.with_ridge("cv", 2).ridge == cv_ridge(problem, 2)
+    assert problem.with_ridge(0.25, 2).ridge == 0.25
+    assert problem.with_ridge(np.float32(0.5), 2).ridge == 0.5
+    assert problem.with_ridge(0, 2).ridge == 0.0
 
 
 @pytest.mark.parametrize("ridge", ["Auto", "none", -1, np.nan, None, True])
 def test_what_is_no_ridge(ridge: Any) -> None:
     X, y = data()
     with says("ridge", "zero or more", repr(ridge)):
-        find_ridge(ridge, Problem.from_arrays(X, y), 2)
+        Problem.from_arrays(X, y).with_ridge(ridge, 2)
     with says("ridge", "zero or more", repr(ridge)):
         TopKSelector(k=2, ridge=ridge).fit(X, y)
 
@@ -156,11 +156,11 @@ def test_cv_errors() -> None:
     with says("ridge", "-1"):
         cv_ridge(problem, 2, grid=[0.1, -1])
     with says("k=9", "5 usable"):
-        find_ridge("cv", problem, 9)
+        problem.with_ridge("cv", 9)
     with says("n_folds", "1"):
         cv_ridge(problem, 2, n_folds=1)
     with says("moments", "no rows", "ridge as a number"):
-        find_ridge("cv", Problem.from_moments(Moments.from_arrays(X, y)), 2)
+        Problem.from_moments(Moments.from_arrays(X, y)).with_ridge("cv", 2)
     with says("random_state", "'a'"):
         cv_ridge(problem, 2, random_state="a")
 
@@ -170,7 +170,7 @@ def test_the_selector_uses_what_was_resolved() -> None:
     problem = Problem.from_arrays(X, y)
     for ridge in ("auto", "cv", 0.7):
         fitted = TopKSelector(k=2, ridge=ridge).fit(X, y)
-        assert fitted.ridge_ == find_ridge(ridge, problem, 2)
+        assert fitted.ridge_ == problem.with_ridge(ridge, 2).ridge
         expected = exactk.solve(problem.with_ridge(fitted.ridge_), 2)
         assert fitted.objective_ == pytest.approx(expected.objective)
     assert problem.ridge == 0.0

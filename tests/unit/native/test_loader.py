@@ -57,11 +57,11 @@ def test_a_failure_drops_what_has_not_begun_and_waits_for_the_rest(
 NESTED = """
 from functools import partial
 from exactk.native import loader
-compiled.threads_allowed = lambda: 2
+loader.threads_allowed = lambda: 2
 done = []
 def inner(i):
-    compiled.side_by_side(partial(done.append, (i, j)) for j in range(5))
-compiled.side_by_side(partial(inner, i) for i in range(6))
+    loader.run_in_threads(partial(done.append, (i, j)) for j in range(5))
+loader.run_in_threads(partial(inner, i) for i in range(6))
 print(sorted(done) == [(i, j) for i in range(6) for j in range(5)])
 """
 

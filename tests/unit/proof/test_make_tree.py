@@ -63,10 +63,10 @@ def test_the_library_can_be_switched_off() -> None:
     code = (
         "from tests.oracles.brute import make_classes\n"
         "from exactk import Problem, certify\n"
-        "from exactk.proof.make_tree import open_tree\n"
+        "from exactk.proof.make_tree import make_tree\n"
         "problem = Problem.from_arrays(*make_classes())\n"
         "certificate = certify(problem, [0, 1, 2, 3])\n"
-        "print(type(open_tree(problem, 4)).__name__, certificate.proven, certificate.upper)\n"
+        "print(type(make_tree(problem, 4)).__name__, certificate.proven, certificate.upper)\n"
     )
     seen = {}
     for native in ("0", "1"):

@@ -361,7 +361,7 @@ def test_weights_of_any_size_give_the_same(table):
         for size in (1.0, 1e-3)
     )
     assert one["choice"]["selected"] == two["choice"]["selected"]
-    assert one["remarks"] == two["remarks"]
+    assert one["warnings"] == two["warnings"]
     assert one["asked"]["classes"] == two["asked"]["classes"]
     for part in ("means", "correlations"):
         assert json.dumps(_rounded(one[part])) == json.dumps(_rounded(two[part]))
@@ -430,7 +430,7 @@ def test_tables_of_the_dossier(table, tmp_path):
     report = investigate(*table, 2, **QUICK)
     assert report.features["feature"] == ["a", "b"]
     assert report.features["rank"] == [1, 2]
-    assert report.warnings["kind"] == [one["kind"] for one in report.record["remarks"]]
+    assert report.warnings["kind"] == [one["kind"] for one in report.record["warnings"]]
     path = report.save(tmp_path / "page.html")
     assert path.read_text("utf-8") == report.to_html()
     with says("nowhere", "cannot be written"):

@@ -139,11 +139,11 @@ def test_everything_has_a_frame(wine: Problem) -> None:
 
 def test_an_explanation_has_several(wine: Problem) -> None:
     explained = exactk.explain(wine, 3, why_not=["ash"])
-    for name in ("members", "outside", "why_not", "alternatives", "pairs"):
+    for name in ("selected_features", "runners_up", "why_not", "alternatives", "pairs"):
         table = getattr(explained, name)
         assert list(explained.to_frame(table=name).columns) == list(table.columns)
         assert len(explained.to_frame(table=name)) == len(table)
-    with pytest.raises(InputError, match=r"table must be one of 'members'.*not 'all'"):
+    with pytest.raises(InputError, match=r"table must be one of 'selected_features'.*not 'all'"):
         explained.to_frame(table="all")
 
 

@@ -33,7 +33,7 @@ SECTIONS = (
     ("stability", "How stable", stability_section),
     ("look", "What they look like", class_means_section),
     ("proof", "Is there anything better?", proof_section),
-    ("remarks", "About the data", warnings_section),
+    ("warnings", "About the data", warnings_section),
     ("made", "How to make this again", reproduce_section),
     ("words", "What the words mean", glossary),
 )

@@ -187,5 +187,5 @@ def names_of(names: Any) -> Markup:
 
 def missing_part(record: Mapping[str, Any], part: str, what: str) -> Markup:
     """Say why a part of the page is not there."""
-    why = record["absent"].get(part, "it was not made")
+    why = record["missing_parts"].get(part, "it was not made")
     return tag("p", f"{what} is missing: ", label(why), ".", class_="empty")

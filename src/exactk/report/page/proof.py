@@ -32,7 +32,7 @@ def proof_section(record: Record) -> Markup:
     """Return what is proven of the choice, in plain words."""
     found = record["certificate"]
     if found is None:
-        why = record["absent"].get("certificate", "it was not tried")
+        why = record["missing_parts"].get("certificate", "it was not tried")
         return join(
             tag("p", tag("strong", "Not proven"), ": ", label(why), "."),
             tag("p", "That nothing better was found is no proof that there is nothing."),

@@ -27,7 +27,7 @@ HEADS = {
 
 def warnings_section(record: Record) -> Markup:
     """Return warnings about the data."""
-    found = record["remarks"]
+    found = record["warnings"]
     if not found:
         about = record["asked"]
         sought = ["constant, copied or collinear columns among those that matter"]

@@ -48,7 +48,7 @@ def summary_section(record: Record) -> Markup:
         f" in {group_digits(record['asked']['n_rows'])} rows.",
         class_="lead",
     )
-    reasons = record["absent"].values()
+    reasons = record["missing_parts"].values()
     ends = {"stopped": "This was stopped", "the time limit": "The time limit came"}
     banner = join(
         *(
@@ -109,13 +109,13 @@ def _stability_card(record: Record) -> tuple[str, object]:
 
 
 def _missing(record: Record, part: str) -> tuple[str, object]:
-    return "not measured", label(record["absent"].get(part, "it was not made"))
+    return "not measured", label(record["missing_parts"].get(part, "it was not made"))
 
 
 def _proof_card(record: Record) -> tuple[str, object]:
     certificate = record["certificate"]
     if certificate is None:
-        return "not proven", label(record["absent"].get("certificate", "it was not tried"))
+        return "not proven", label(record["missing_parts"].get("certificate", "it was not tried"))
     if certificate["better"]:
         return "not the best", "another set of this size has a lower objective"
     if certificate["proven"]:
@@ -128,7 +128,7 @@ def _proof_card(record: Record) -> tuple[str, object]:
 
 
 def _serious(record: Record) -> Markup:
-    found = [one for one in record["remarks"] if one["serious"]]
+    found = [one for one in record["warnings"] if one["serious"]]
     return join(*(tag("p", label(one["text"]), class_="banner warning") for one in found))
 
 

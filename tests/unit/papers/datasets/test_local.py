@@ -48,7 +48,7 @@ def test_it_is_what_load_gives(form, y, tmp_path):
 def test_a_large_file_is_not_read(form, tmp_path, monkeypatch):
     write(form, np.arange(12) % 3, tmp_path)
     monkeypatch.setattr(local, "FEW", 20)
-    monkeypatch.setattr(local, "read_own", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(local, "load_local", lambda *_: pytest.fail("it was read"))
     assert outline(tmp_path) == (None, None, None, None)
 
 

@@ -15,7 +15,7 @@ from exactk.papers.experiments.objective import residual
 from tests.support import says
 
 STORED = json.loads(
-    (Path(__file__).parents[2] / "oracles" / "proven_optima.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[3] / "oracles" / "proven_optima.json").read_text(encoding="utf-8")
 )["sets"]
 
 

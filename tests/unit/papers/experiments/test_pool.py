@@ -18,7 +18,7 @@ from exactk.papers.experiments.pool import (
     WorkerError,
 )
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 ACT = "tests.unit.papers.experiments.fakes:act"
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 

@@ -242,7 +242,7 @@ METHOD = {"label": "A", "method": "greedy"}
     [
         ({"name": []}, ["name", "text"]),
         ({"title": 5}, ["title", "text", "5"]),
-        ({"shows": "table 2"}, ["shows", "list"]),
+        ({"reproduces": "table 2"}, ["reproduces", "list"]),
         ({"datasets": 5}, ["datasets", "list", "5"]),
         ({"datasets": "abc"}, ["datasets", "list", "'abc'"]),
         ({"measure": {"classifiers": 5}}, ["classifiers", "list"]),

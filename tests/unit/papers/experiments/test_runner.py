@@ -199,7 +199,7 @@ def test_times_are_measured_one_at_a_time(fake, tmp_path, caplog):
     most = []
     with caplog.at_level("INFO"):
         run(
-            recipe(alone=True),
+            recipe(exclusive=True),
             tmp_path / "s.jsonl",
             jobs=2,
             on_progress=lambda state: most.append(len(state.running)),

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-import exactk
 from exactk import Problem, solve
 from exactk.methods import registry
 from exactk.methods.base import Method
@@ -33,7 +32,7 @@ def by_hand(
     for f, (train, test) in enumerate(fold_splits(Y, 4, 3)):
         for s, options in enumerate(settings):
             problem = Problem.from_arrays(X[train], Y[train], task="classification")
-            problem = problem.with_ridge(exactk.find_ridge(ridge, problem, k, random_state=3))
+            problem = problem.with_ridge(ridge, k, random_state=3)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 S = solve(problem, k, method, **options).support

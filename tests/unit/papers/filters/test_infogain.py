@@ -79,8 +79,8 @@ def test_equal_gains_go_by_index() -> None:
 def test_blocks_of_columns_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_classes(30, 40, 3, seed=5)
     whole = solve(Problem.from_arrays(X, y), 5, "infogain").scores
-    for module in ("table", "levels"):
-        monkeypatch.setattr(f"exactk.papers.filters.{module}.BLOCK_VALUES", 100)
+    monkeypatch.setattr("exactk.papers.filters.base.BLOCK_VALUES", 100)
+    monkeypatch.setattr("exactk.papers.filters.discretise.BLOCK_VALUES", 100)
     blocks = solve(Problem.from_arrays(X, y), 5, "infogain").scores
     np.testing.assert_allclose(blocks, whole, rtol=1e-12, atol=1e-14)
 
