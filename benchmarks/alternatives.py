@@ -193,7 +193,7 @@ def panel(name: str, cells: Sequence[Record]) -> svg.Plot:
     plot.axes("number of features", "accuracy on rows held out, %")
     # Ours is drawn last, over the others.
     for slot in reversed(range(len(METHODS))):
-        plot.series(lines[slot], slot, None, spread="bars", heavy=METHODS[slot] in OURS)
+        plot.series(lines[slot], slot, spread="bars", heavy=METHODS[slot] in OURS)
     return plot
 
 

@@ -12,24 +12,32 @@ __all__ = ["MODULES", "index_page", "public_names"]
 
 # What belongs together for a reader; names that stand nowhere here come last.
 GROUPS = {
-    "Choose": ("TopKSelector", "TopKClassifier", "TopKRegressor", "solve", "solve_path"),
+    "Select": ("TopKSelector", "TopKClassifier", "TopKRegressor", "solve", "solve_path"),
     "Problems": ("Problem", "Moments"),
     "Answers": ("Result", "Path", "Status"),
     "Decide": (
-        "choose_k", "SizeChoice", "stability", "Stability", "explain", "Explanation",
-        "score_selection", "compare", "Comparison",
+        "choose_k", "AutoKResult", "stability", "Stability", "explain", "Explanation",
+        "score_selection", "SelectionScore", "compare", "Comparison",
     ),
     "Prove": ("certify", "certify_path", "best_sets", "Certificate", "CertifiedPath", "BestSets"),
-    "Hand on": ("investigate", "Dossier", "FrozenChoice"),
+    "Report and export": ("investigate", "SelectionReport", "SavedSelection"),
     "Errors": (
         "ExactkError", "InputError", "InfeasibleError", "UnknownMethodError", "UnknownOptionError",
     ),
 }  # fmt: skip
-MODULES = ("registry", "losses", "datasets", "evaluate", "displays")
+MODULES = ("methods.registry", "losses", "plots", "papers.datasets")
 # What functions of the modules above return or build on.
 BESIDE = {
-    "Tables": ("exactk.utils.records_table.Tidy",),
+    "Tables": ("exactk.utils.records_table.RecordsTable",),
     "To write a method": ("exactk.methods.base.Method", "exactk.result.Answer"),
+    "To measure as the papers do": (
+        "exactk.papers.experiments.classifiers.accuracy",
+        "exactk.papers.experiments.measures.redundancy",
+        "exactk.papers.experiments.objective.residual",
+        "exactk.papers.experiments.splits.fold_splits",
+        "exactk.papers.experiments.splits.share_split",
+        "exactk.papers.experiments.tuning.tune",
+    ),
 }
 
 

@@ -466,7 +466,7 @@ def test_parts_are_put_together_from_pieces_in_any_order(monkeypatch: pytest.Mon
     monkeypatch.setattr(spark_module, "BATCH_BYTES", 3 * spark_module.SMALLEST_PIECE)
     for sender, part in enumerate(parts):
         monkeypatch.setattr(spark_module, "_partition", lambda sender=sender: sender)
-        batches = list(spark_module.Post(4, spark_module.SMALLEST_PIECE).send(part))
+        batches = list(spark_module.Sender(4, spark_module.SMALLEST_PIECE).send(part))
         # 40,000 and 5,600 bytes in pieces of 4,096, three to a batch.
         assert len(batches) == (4, 1)[sender]
         for batch in batches:
@@ -486,7 +486,7 @@ def test_a_result_that_two_attempts_had_a_share_in_is_fetched_again(
     monkeypatch.setattr(spark_module, "_partition", lambda: 0)
 
     def pieces(part: Array) -> list[Any]:
-        batches = spark_module.Post(None, spark_module.SMALLEST_PIECE).send(part)
+        batches = spark_module.Sender(None, spark_module.SMALLEST_PIECE).send(part)
         return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
     class Shares:
