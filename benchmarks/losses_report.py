@@ -237,7 +237,7 @@ def panel(name: str, cells: Sequence[Record]) -> svg.Plot:
     plot = svg.Plot(x, y, f"{name}: {what}")
     plot.axes("r", what)
     for slot, points in enumerate(lines):
-        plot.series(points, slot, None, spread="bars")
+        plot.series(points, slot, spread="bars")
     return plot
 
 
