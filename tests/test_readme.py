@@ -6,6 +6,7 @@ import doctest
 import json
 import re
 import textwrap
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +114,15 @@ def test_the_alternatives_are_those_of_the_record() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) <= 120
+
+
+def test_architecture_has_the_packages_in_the_order_of_the_import_contract() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "flow")
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", text, flags=re.M)
+    assert [re.findall(r"\w+", row) for row in rows] == [layer.split(" | ") for layer in layers]
 
 
 def test_growth_is_that_of_the_record() -> None:
