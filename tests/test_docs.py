@@ -176,7 +176,7 @@ def test_every_command_is_told_with_its_options(pages: dict[str, Page]) -> None:
 
 def test_files_of_the_repository_are_linked_as_pages(pages: dict[str, Page]) -> None:
     assert "benchmarks.html#which-ridge" in pages["losses.html"].links
-    assert "experiments.html" in pages["contributing.html"].links
+    assert "experiments.html" in pages["adding.html"].links
     assert "results.html" in pages["benchmarks.html"].links
     assert "examples/demo.html" in pages["examples.html"].links
     for name, page in pages.items():

@@ -49,7 +49,7 @@ WITHOUT_EXAMPLES = {
     "CHANGELOG.md": "what changed",
     "CONTRIBUTING.md": "how to change it",
     "benchmarks/README.md": "figures",
-    "docs/adding.md": "shows a part of CONTRIBUTING.md",
+    "docs/adding.md": "how to extend it",
     "docs/architecture.md": "shows ARCHITECTURE.md",
     "docs/benchmarks.md": "shows benchmarks/README.md",
     "docs/changelog.md": "shows CHANGELOG.md",
