@@ -154,7 +154,7 @@ def test_what_a_page_says_was_measured_is_in_the_records(pages: dict[str, Page])
 
 
 def test_every_public_name_has_a_page(pages: dict[str, Page]) -> None:
-    for module in ("", ".registry", ".losses", ".datasets", ".evaluate", ".displays"):
+    for module in ("", ".methods.registry", ".losses", ".papers.datasets", ".plots"):
         full = f"exactk{module}"
         for name in importlib.import_module(full).__all__:
             if name not in ("__version__", "losses"):

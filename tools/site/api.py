@@ -16,19 +16,19 @@ GROUPS = {
     "Problems": ("Problem", "Moments"),
     "Answers": ("Result", "Path", "Status"),
     "Decide": (
-        "choose_k", "SizeChoice", "stability", "Stability", "explain", "Explanation",
+        "choose_k", "AutoKResult", "stability", "Stability", "explain", "Explanation",
         "score_selection", "compare", "Comparison",
     ),
     "Prove": ("certify", "certify_path", "best_sets", "Certificate", "CertifiedPath", "BestSets"),
-    "Hand on": ("investigate", "Dossier", "FrozenChoice"),
+    "Hand on": ("investigate", "SelectionReport", "SavedSelection"),
     "Errors": (
         "ExactkError", "InputError", "InfeasibleError", "UnknownMethodError", "UnknownOptionError",
     ),
 }  # fmt: skip
-MODULES = ("registry", "losses", "datasets", "evaluate", "displays")
+MODULES = ("methods.registry", "losses", "papers.datasets", "plots")
 # What functions of the modules above return or build on.
 BESIDE = {
-    "Tables": ("exactk.utils.records_table.Tidy",),
+    "Tables": ("exactk.utils.records_table.RecordsTable",),
     "To write a method": ("exactk.methods.base.Method", "exactk.result.Answer"),
 }
 
