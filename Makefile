@@ -85,7 +85,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.comparison --only speed memory --add
 
 clean:
-	rm -rf $(VENV) $(LOWEST) $(OMICS) docs/_build docs/api docs/methods docs/examples build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(OMICS) docs/_build docs/api docs/methods docs/examples build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo_report.html
 	rm -f src/exactk/native/*.so src/exactk/native/*.dll
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -154,7 +154,7 @@ def test_what_a_page_says_was_measured_is_in_the_records(pages: dict[str, Page])
 
 
 def test_every_public_name_has_a_page(pages: dict[str, Page]) -> None:
-    for module in ("", ".registry", ".losses", ".datasets", ".evaluate", ".displays"):
+    for module in ("", ".methods.registry", ".losses", ".papers.datasets", ".plots"):
         full = f"exactk{module}"
         for name in importlib.import_module(full).__all__:
             if name not in ("__version__", "losses"):
@@ -176,7 +176,7 @@ def test_every_command_is_told_with_its_options(pages: dict[str, Page]) -> None:
 
 def test_files_of_the_repository_are_linked_as_pages(pages: dict[str, Page]) -> None:
     assert "benchmarks.html#which-ridge" in pages["losses.html"].links
-    assert "experiments.html" in pages["contributing.html"].links
+    assert "experiments.html" in pages["adding.html"].links
     assert "results.html" in pages["benchmarks.html"].links
     assert "examples/demo.html" in pages["examples.html"].links
     for name, page in pages.items():

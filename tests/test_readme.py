@@ -1,4 +1,4 @@
-"""The README says what is so: its examples run, and its figures are those of the record."""
+"""The pages are true: their examples run, and their figures are those of the records."""
 
 from __future__ import annotations
 
@@ -6,14 +6,22 @@ import doctest
 import json
 import re
 import textwrap
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from benchmarks import alternatives, decide, growth, likelihood_report, losses_report, proof_report
-from benchmarks.verdict import readme_section
+from benchmarks import (
+    alternatives,
+    decide,
+    growth,
+    likelihood_report,
+    losses_report,
+    proof_report,
+    verdict,
+)
 from exactk.papers.experiments.cells import cells
 from exactk.papers.experiments.protocols import run_cell
 from exactk.papers.experiments.reading import read_recipe, recipe_names
@@ -22,6 +30,7 @@ pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+MEASURED = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
 # The first line of an indented block in Python.
 PYTHON = re.compile(r"    (?:import |from \w+ import |\w+ = exactk\.)")
 
@@ -40,7 +49,7 @@ WITHOUT_EXAMPLES = {
     "CHANGELOG.md": "what changed",
     "CONTRIBUTING.md": "how to change it",
     "benchmarks/README.md": "figures",
-    "docs/adding.md": "shows a part of CONTRIBUTING.md",
+    "docs/adding.md": "how to extend it",
     "docs/architecture.md": "shows ARCHITECTURE.md",
     "docs/benchmarks.md": "shows benchmarks/README.md",
     "docs/changelog.md": "shows CHANGELOG.md",
@@ -88,25 +97,32 @@ def test_code_that_is_only_shown_can_be_read(page: str) -> None:
 def test_figures_are_those_of_the_record() -> None:
     kept = ROOT / "benchmarks" / "results" / "compare.json"
     record = json.loads(kept.read_text(encoding="utf-8"))
-    for page in ("README.md", "docs/measured.md"):
-        text = (ROOT / page).read_text(encoding="utf-8")
-        shown = text.split("<!-- measured: begin -->")[1].split("<!-- measured: end -->")[0]
-        assert shown.strip() == readme_section(record).strip(), page
+    shown = MEASURED.split("<!-- measured: begin -->")[1].split("<!-- measured: end -->")[0]
+    assert shown.strip() == verdict.page_section(record).strip()
 
 
 def test_the_alternatives_are_those_of_the_record() -> None:
     record = alternatives.kept()
     assert len(record["cells"]) > 20
-    page = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
-    for text, shows in ((README, alternatives.readme_section), (page, alternatives.page_section)):
-        shown = text.split("<!-- alternatives: begin -->")[1].split("<!-- alternatives: end -->")[0]
-        assert shown.strip() == shows(record).strip()
+    part = MEASURED.split("<!-- alternatives: begin -->")[1]
+    shown = part.split("<!-- alternatives: end -->")[0]
+    assert shown.strip() == alternatives.page_section(record).strip()
+    assert alternatives.headline(record) in " ".join(README.split())
     drawn = alternatives.FIGURE.read_text(encoding="utf-8")
     assert drawn.strip() == alternatives.figure(record).strip()
 
 
 def test_the_readme_is_short() -> None:
-    assert len(README.splitlines()) < 200
+    assert len(README.splitlines()) <= 120
+
+
+def test_architecture_has_the_packages_in_the_order_of_the_import_contract() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "flow")
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", text, flags=re.M)
+    assert [re.findall(r"\w+", row) for row in rows] == [layer.split(" | ") for layer in layers]
 
 
 def test_growth_is_that_of_the_record() -> None:
@@ -131,7 +147,7 @@ def test_what_was_measured_of_proofs_is_that_of_the_record() -> None:
     page = (ROOT / "docs" / "proof.md").read_text(encoding="utf-8")
     shown = page.split("<!-- proof: begin -->")[1].split("<!-- proof: end -->")[0]
     assert shown.strip() == proof_report.report(record).strip()
-    # What the README says of it in words.
+    # The summary in words.
     breast, digits, genes = (
         next(cell for cell in record[part] if (cell["data"], cell["k"]) == which)
         for part, which in (
@@ -143,7 +159,7 @@ def test_what_was_measured_of_proofs_is_that_of_the_record() -> None:
     middle = next(cell for cell in record["middle"] if cell["k"] == 20)
     for cell in (breast, digits, genes, middle):
         assert cell["proven"]
-        assert f"{proof_report.seconds(proof_report.took(cell))} s" in README
+        assert f"{proof_report.seconds(proof_report.took(cell))} s" in MEASURED
 
 
 def test_what_was_measured_of_losses_is_that_of_the_record() -> None:
@@ -155,7 +171,7 @@ def test_what_was_measured_of_losses_is_that_of_the_record() -> None:
         assert shown.strip() == shows(record).strip()
 
 
-def test_what_the_readme_says_of_losses_is_that_of_the_records() -> None:
+def test_the_summary_of_losses_is_that_of_the_records() -> None:
     kept = ROOT / "benchmarks" / "results"
     cells = json.loads((kept / "losses.json").read_text(encoding="utf-8"))["papers"]
     for cell in cells:
@@ -163,12 +179,13 @@ def test_what_the_readme_says_of_losses_is_that_of_the_records() -> None:
             assert losses_report.excess(cell, peer, "loss") > 0
             assert losses_report.excess(cell, peer, "own") > 0
     sets = len({cell["data"] for cell in cells})
-    assert f"in all of {len(cells)} cells ({sets} data sets, three sizes)" in README
+    summary = " ".join(MEASURED.split())
+    assert f"in all of {len(cells)} cells ({sets} data sets, three sizes)" in summary
     record = json.loads((kept / "likelihood.json").read_text(encoding="utf-8"))
     n = len(likelihood_report.by_cell(record))
     said = f"- exactk: objective not above any peer's in {n} of {n} cells."
     assert said in likelihood_report.objective_lines(record)
-    assert re.search(rf"is below it in\s+any of {n}\.", README)
+    assert f"has a lower deviance than exactk in any of {n} cells" in summary
 
 
 @pytest.mark.parametrize("page", PAGES)

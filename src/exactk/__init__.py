@@ -1,4 +1,4 @@
-"""Pick exactly k features out of d: the best k that can be found, fast.
+"""Select the best k features of a table, and report how good they are.
 
 Examples
 --------

@@ -1,4 +1,8 @@
-"""Columns of text or categories become columns of 0 and 1, and remember what they were."""
+"""Columns of text or categories become columns of 0 and 1, and remember what they were.
+
+A category becomes one column per level except the most frequent level. A rule lets these columns
+enter together. Only the selector and the command line translate them back.
+"""
 
 from __future__ import annotations
 

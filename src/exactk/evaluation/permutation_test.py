@@ -1,4 +1,8 @@
-"""What the same search explains of targets that are shuffled over the rows."""
+"""What the same search explains of targets that are shuffled over the rows.
+
+A shuffled target leaves XᵀX as it is. So permuted problems share one Gram matrix, and XᵀY of many
+targets comes from a few products.
+"""
 
 from __future__ import annotations
 

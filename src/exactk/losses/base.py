@@ -1,4 +1,8 @@
-"""What a loss is: parameters, the targets that it takes, and itself once it has a target."""
+"""What a loss is: parameters, the targets that it takes, and itself once it has a target.
+
+The search needs two things of a `Criterion`: its value, and at a fit a force and a weight for each
+row. With these the formulas of squared loss price every move, and the value decides.
+"""
 
 from __future__ import annotations
 

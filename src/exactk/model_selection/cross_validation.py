@@ -1,4 +1,8 @@
-"""Cross-validation folds of a Problem: by moments where they fit, by weights where not."""
+"""Cross-validation folds of a Problem: by moments where they fit, by weights where not.
+
+Folds share nothing: each has a path of its own from its training moments, at effort 0. The
+squared error of every size is a quadratic form in the held-out moments.
+"""
 
 from __future__ import annotations
 

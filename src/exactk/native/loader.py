@@ -1,4 +1,8 @@
-"""Loading the libraries that the build compiled, and running tasks on threads."""
+"""Loading the libraries that the build compiled, and running tasks on threads.
+
+NumPy defines every function that is compiled here; tests hold both to the same answers. The
+libraries use no headers of Python or NumPy, so one wheel serves all Python versions.
+"""
 
 from __future__ import annotations
 

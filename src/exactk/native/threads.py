@@ -1,4 +1,7 @@
-"""How many threads BLAS may take where tasks run side by side in one process."""
+"""How many threads BLAS may take where tasks run side by side in one process.
+
+Threaded products use NumPy only: the thread pools of NumPy's and SciPy's BLAS slow each other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Constraints as a user says them, by name or number, made into `Rules`."""
+"""Constraints as a user says them, by name or number, made into `Rules`.
+
+Rules are made once and travel with the problem to its folds, half-samples and permutations.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Exploring a tree: the part with the lowest bound first, several at once, until none is left."""
+"""Exploring a tree: the part with the lowest bound first, several at once, until none is left.
+
+The search knows nothing of columns: a `Tree` branches and bounds. It can stop and continue at any
+point, and the problem itself computes the objective of every set that a tree finds.
+"""
 
 from __future__ import annotations
 

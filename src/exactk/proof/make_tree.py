@@ -1,4 +1,8 @@
-"""Choose the search tree that serves a problem."""
+"""Choose the search tree that serves a problem.
+
+The least eigenvalue of the Gram matrix decides: the compiled tree with bounds where rounding cannot
+matter, a tree without bounds or on the rows where it could, and otherwise no claim.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Answer every question about a selection and collect the answers in a report."""
+"""Answer every question about a selection and collect the answers in a report.
+
+Each part is computed by itself. A part that fails, or that the user stops, is None with a reason,
+and the page says so. The page is drawn from the record alone, which is plain JSON.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Which sets of units keep the rules, and how a part of one can be completed."""
+"""Which sets of units keep the rules, and how a part of one can be completed.
+
+Counting decides where it is enough; otherwise a greedy completion is tried, then an integer program
+(HiGHS through SciPy) with a time limit. Conflicts of correlated columns are added to the program as
+they turn up. If the time ends, the question stays open and the error says so.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Rounds of search by a loss that needs rows: swaps priced by its model, taken by its value."""
+"""Rounds of search by a loss that needs rows: swaps priced by its model, taken by its value.
+
+On the way down only the few swaps with the best prices are fitted. Only the best set at the end
+must pass the test of the whole list, which is what the status ``converged`` means.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,9 @@ table: the moments of the blocks, added up, or the rows themselves. The rows of 
 large to be held go to blocks by a hash of their values in one pass, and where the moments of the
 blocks do not fit in memory, every pair of half-samples takes a pass of its own. Of rows that belong
 together whole groups are drawn, by their labels alone.
+
+Rows are drawn by their share in ‖XᵀHY‖² and not by their position. So stability does not depend on
+the order of rows, units or names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""What is chosen under rules: units, each a column or the columns of a group."""
+"""What is chosen under rules: units, each a column or the columns of a group.
+
+Rules may tell duplicates of a column apart, by cost or quota. So all duplicates are units, and they
+exclude each other unless all must be in or the number cannot be reached without them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The rows of a stream dealt out to folds by their values, and the moments of each fold."""
+"""The rows of a stream dealt out to folds by their values, and the moments of each fold.
+
+Rows go to folds by a hash of their values. So neither their order nor the partitions matter, and
+equal rows stay together.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Targets of a stream: what they are is settled before the pass, their labels are found in it."""
+"""Targets of a stream: what they are is settled before the pass, their labels are found in it.
+
+Each part of a table keeps the labels that it has found; merging unites the lists. One-hot columns
+of labels that a part does not have are zero, so the result is exact. A float column counts as
+classes until a fraction is found, and is then read again as numbers, as in memory.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 Gradients are written out: for networks of one hidden layer these are few lines, and PyTorch's own
 differentiation takes longer than the products themselves where a table is small.
+
+Networks train on all rows at once in float64. Columns are sorted by relevance and have a common
+sign, and last layers start at zero. So answers do not depend on order, names or units.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Cells: the units of work of an experiment, each with an identity that survives a restart."""
+"""Cells: the units of work of an experiment, each with an identity that survives a restart.
+
+The key of a cell is made of all that decides its outcome: method, options, checksum of the data,
+sizes, draw, seed and measures. A run that is repeated or extended computes only missing cells.
+"""
 
 from __future__ import annotations
 

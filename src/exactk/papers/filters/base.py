@@ -1,4 +1,8 @@
-"""What every filter is: a score for each column, the higher the better, and the k highest."""
+"""What every filter is: a score for each column, the higher the better, and the k highest.
+
+A score does not change if a column is shifted, scaled or negated, if rows change their order, or if
+a weight replaces repeated rows. Ties, up to rounding, go to the lowest index.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 Random numbers are handed out to columns in order of relevance, so that a table with its columns
 moved gets the same starts.
+
+Columns are standardised and numeric targets scaled to unit size before a paper's γ, λ, μ or ρ is
+applied. So answers do not depend on units.
 """
 
 from __future__ import annotations
