@@ -106,7 +106,7 @@ def assign_unique(logits: Floats, chances: Floats) -> tuple[Indices, Floats]:
     Examples
     --------
     >>> chances = np.array([[0.8, 0.1, 0.1], [0.7, 0.1, 0.2]])
-    >>> distinct(np.log(chances), chances)
+    >>> assign_unique(np.log(chances), chances)
     (array([0, 2]), array([0.8, 0.7]))
     """
     k, m = logits.shape
