@@ -111,7 +111,7 @@ def read_anndata(
     --------
     >>> import anndata, numpy as np, pandas as pd
     >>> obs = pd.DataFrame({"kind": ["T", "B", "T"]}, index=["c1", "c2", "c3"])
-    >>> cells = take_apart(anndata.AnnData(np.eye(3), obs=obs), "kind")
+    >>> cells = read_anndata(anndata.AnnData(np.eye(3), obs=obs), "kind")
     >>> cells.names, cells.y.tolist()
     (('0', '1', '2'), ['T', 'B', 'T'])
     """

@@ -91,7 +91,7 @@ def test_the_answer_is_that_of_the_same_table_as_text(
     [
         (("path", "--k-max", 4), ("k", "n_folds")),
         (("stability", "-k", 3), ("core", "index", "jaccard")),
-        (("score", "-k", 3), ("features", "test_score", "naive", "stability")),
+        (("score", "-k", 3), ("features", "test_score", "naive_score", "stability")),
     ],
     ids=["path", "stability", "score"],
 )
