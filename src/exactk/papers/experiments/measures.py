@@ -13,7 +13,7 @@ from exactk.papers.experiments.column_check import (
     checked_table,
     standardiser,
 )
-from exactk.params import Integer, Number
+from exactk.params import Integer
 from exactk.types import Floats
 from exactk.utils.set_similarity import mean_jaccard, nogueira_index
 
@@ -22,8 +22,6 @@ __all__ = [
     "linear_rmse",
     "nogueira",
     "redundancy",
-    "redundancy_paper",
-    "sparsity_level",
 ]
 
 
@@ -59,64 +57,6 @@ def redundancy(X: Any, support: Iterable[int]) -> float:
     Z /= np.where(sizes > 0, sizes, 1.0)
     correlations = np.minimum(np.abs(Z.T @ Z), 1.0)
     return float(correlations[np.triu_indices(columns.size, 1)].mean())
-
-
-def redundancy_paper(X: Any, support: Iterable[int]) -> float:
-    """Return the redundancy rate as the formula of the nmAPG paper has it: half of the mean.
-
-    The formula adds the absolute correlations of the pairs i > j, each pair once, and divides by
-    ``|F|(|F| − 1)``, which counts each pair twice: copies of one column have 0.5.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d)
-    support : iterable of int
-
-    Returns
-    -------
-    float
-        Between 0 and 0.5.
-
-    References
-    ----------
-    An et al., Journal of Nonlinear and Variational Analysis, 2021.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> round(redundancy_paper(X, [2, 3]), 4)
-    0.4814
-    """
-    return redundancy(X, support) / 2.0
-
-
-def sparsity_level(norms: Any, tol: float = 0.0) -> int:
-    """Return how many rows of a matrix of coefficients have a norm above a tolerance.
-
-    Parameters
-    ----------
-    norms : array-like of shape (d,)
-        Norms of the rows.
-    tol : float
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> sparsity_level([0.0, 1e-9, 0.5], 1e-6)
-    1
-    """
-    Number("[0, inf)")("tol", tol)
-    try:
-        values = np.asarray(norms, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"norms cannot be read as numbers: {error}") from error
-    if values.ndim != 1 or not np.isfinite(values).all() or (values < 0).any():
-        raise InputError("norms must be one finite number of zero or more for each row")
-    return int((values > tol).sum())
 
 
 def nogueira(supports: Sequence[Iterable[int]], d: int) -> float:

@@ -10,7 +10,6 @@ from exactk.papers.experiments.measures import (
     jaccard,
     nogueira,
     redundancy,
-    sparsity_level,
 )
 from exactk.papers.experiments.objective import residual
 from tests.support import says
@@ -45,8 +44,3 @@ def test_supports(supports):
         jaccard(supports)
     with says("supports must be a list of lists"):
         nogueira(supports, 3)
-
-
-def test_norms():
-    with says("norms cannot be read"):
-        sparsity_level("ab", 0.1)

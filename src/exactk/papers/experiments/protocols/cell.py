@@ -21,8 +21,6 @@ from exactk.papers.datasets import Dataset, load
 from exactk.papers.experiments.cells import Cell, shares_sizes
 from exactk.papers.experiments.measures import (
     redundancy,
-    redundancy_paper,
-    sparsity_level,
 )
 from exactk.papers.experiments.objective import residual
 from exactk.papers.experiments.pool import limit_time
@@ -108,15 +106,15 @@ class Selection:
             found["trace"] = list(result.trace[:TRACE_POINTS])
         if measure.redundancy:
             found["measures"]["redundancy"] = redundancy(part.X, support)
-            found["measures"]["redundancy_paper"] = redundancy_paper(part.X, support)
         inside = self.last.details() if self.last is not None and self.last.details else {}
         if measure.details:
             found["details"] = {
                 name: [float(v) for v in inside[name]] for name in measure.details if name in inside
             }
         norms = next((inside[name] for name in measure.norms if name in inside), None)
-        for tol in measure.sparsity if norms is not None else ():
-            found["measures"][f"sparsity@{tol:g}"] = sparsity_level(norms, tol)
+        if norms is not None:
+            for tol in measure.sparsity:
+                found["measures"][f"sparsity@{tol:g}"] = int((norms > tol).sum())
         return found
 
 
