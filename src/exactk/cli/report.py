@@ -158,12 +158,6 @@ def report(
             methods=rivals, ridge=given.ridge, estimator=estimator, scoring=scoring,
             certify=seconds, n_subsamples=samples, n_permutations=permutations,
             time_limit=sought.time_limit, random_state=seed, verbose=given.verbose, target=target,
-            about={
-                "table": given.table or given.moments,
-                "command": command_line(click.get_current_context()),
-                "constraints": {name: _said(rule) for name, rule in given.constraints.items()},
-                "checksum": checksum(given.table),
-            },
             **options,
         )  # fmt: skip
     certificate = found.record["certificate"]
@@ -174,7 +168,14 @@ def report(
     )  # fmt: skip
     # Who reads the page has given options, and knows of no parameters.
     reasons = {part: as_options(why) for part, why in found.missing_parts.items()}
-    asked = {**found.record["asked"], "code": code}
+    asked = found.record["asked"] | {
+        "table": given.table or given.moments,
+        "command": command_line(click.get_current_context()),
+        "code": code,
+        "checksum": checksum(given.table),
+    }
+    if given.constraints:
+        asked["constraints"] = {name: _said(rule) for name, rule in given.constraints.items()}
     found = replace(found, record={**found.record, "asked": asked, "missing_parts": reasons})
     write_output(found.to_html(), output)
     if record is not None:

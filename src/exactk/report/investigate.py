@@ -6,7 +6,7 @@ and the page says so. The page is drawn from the record alone, which is plain JS
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -59,7 +59,6 @@ from exactk.report.settings import (
 )
 from exactk.report.validation import (
     check_against,
-    plain_description,
     validate_settings,
 )
 from exactk.result import Result, Status
@@ -101,7 +100,6 @@ def investigate(
     random_state: int | None = None,
     verbose: int = 0,
     target: str | None = None,
-    about: Mapping[str, Any] | None = None,
     sample_weight: Any = None,
     task: Any = "auto",
     **options: Any,
@@ -151,9 +149,6 @@ def investigate(
         1 shows progress.
     target : str or None
         What to call the target; None is the name of y, if it has one.
-    about : mapping or None
-        What the page says of where the table came from: ``table``, ``command``, ``code``,
-        ``constraints``, ``checksum``.
     sample_weight, task
         As in `Problem.from_arrays`.
     **options
@@ -190,7 +185,6 @@ def investigate(
         ),
         effort, time_limit,
     )  # fmt: skip
-    said = plain_description(about)
     named = _name_of(y) if target is None else str(target)
     problem = _problem(X, y, sample_weight, task, asked)
     work = PartRunner(Clock(time_limit), PARTS)
@@ -202,7 +196,7 @@ def investigate(
         "version": 1,
         "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "versions": versions(),
-        "asked": question_to_dict(problem, asked, result, named, said),
+        "asked": question_to_dict(problem, asked, result, named),
         "choice": selection_to_dict(result, problem),
         **found,
         "warnings": [

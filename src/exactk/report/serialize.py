@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from exactk.errors import join_items
@@ -124,7 +124,6 @@ def question_to_dict(
     asked: Settings,
     result: Result,
     target: str,
-    about: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return what was asked for, and of which table."""
     counts = class_rows(problem)
@@ -133,9 +132,7 @@ def question_to_dict(
         "command": None,
         "code": None,
         "checksum": None,
-        **about,
-        # By the words of who set them, where these are known.
-        "constraints": about.get("constraints") or rules_to_dict(problem),
+        "constraints": rules_to_dict(problem),
         "target": target,
         "task": problem.task,
         "loss": problem.loss.name,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from os import PathLike, fspath
 from typing import Any
 
 from exactk.errors import InputError
@@ -20,7 +19,7 @@ from exactk.problem.problem import Problem
 from exactk.report.settings import Settings
 from exactk.solve import check_time_limit
 
-__all__ = ["check_against", "check_baselines", "plain_description", "validate_settings"]
+__all__ = ["check_against", "check_baselines", "validate_settings"]
 
 
 def validate_settings(asked: Settings, effort: float | None, time_limit: float | None) -> Settings:
@@ -72,30 +71,6 @@ def check_against(asked: Settings, problem: Problem) -> None:
         read_scoring(asked.scoring, made)
 
 
-def plain_description(about: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what is said of the table as plain text, constraints by name.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> plain_description({"table": Path("wine.csv"), "constraints": {"include": ["hue"]}})
-    {'table': 'wine.csv', 'constraints': {'include': "['hue']"}}
-    """
-    if about is None:
-        return {}
-    if not isinstance(about, Mapping):
-        raise InputError(f"about must be a mapping, such as {{'table': 'wine.csv'}}, not {about!r}")
-    rules = about.get("constraints") or {}
-    if not isinstance(rules, Mapping):
-        raise InputError(f"about['constraints'] must be a mapping of name to rule, not {rules!r}")
-    said = {
-        name: None if value is None else _text(value)
-        for name, value in about.items()
-        if name != "constraints"
-    }
-    return {**said, "constraints": {str(name): _text(rule) for name, rule in rules.items()}}
-
-
 def _check_numbers(asked: Settings) -> None:
     Integer(1, none="chosen")("k", asked.k)
     check_size_options(asked.criterion, asked.rule, asked.k_max, asked.cv)
@@ -145,7 +120,3 @@ def _folds(cv: Any) -> Any:
 
 def _int(value: int | None) -> int | None:
     return None if value is None else int(value)
-
-
-def _text(value: Any) -> str:
-    return fspath(value) if isinstance(value, PathLike) else str(value)

@@ -398,12 +398,10 @@ def test_plain_values_of_numpy_numbers(table):
     assert report.record["asked"]["seed"] == 3
 
 
-def test_names_and_what_is_said_of_the_table(table, tmp_path):
+def test_name_of_the_target(table):
     X, y = table
-    about = {"table": tmp_path / "t.csv", "constraints": {"include": ["a"]}, "checksum": None}
-    report = checked(investigate(X, pd.Series(y, name=0), 2, about=about, **NONE))
+    report = checked(investigate(X, pd.Series(y, name=0), 2, **NONE))
     assert report.record["asked"]["target"] == "0"
-    assert report.record["asked"]["table"] == str(tmp_path / "t.csv")
     assert repr(report) == "SelectionReport(2 of 6 features for '0': a, b)"
     assert investigate(X, y, 2, target="sold", **NONE).record["asked"]["target"] == "sold"
     one = investigate(X, pd.DataFrame({"sold": y}), 2, **NONE)
@@ -656,7 +654,6 @@ BAD = {
     "generator": ({"random_state": np.random.default_rng(0)}, ("random_state must be", "PCG64")),
     "ridge": ({"ridge": -1}, ("ridge must be", "not -1")),
     "ridge word": ({"ridge": "nix"}, ("ridge must be 'auto', 'cv' or a number", "'nix'")),
-    "about": ({"about": "t.csv"}, ("about must be a mapping", "'t.csv'")),
     "task": ({"task": "nix"}, ("task must be", "'nix'")),
     "weights": ({"sample_weight": [-1] * 60}, ("sample_weight",)),
 }  # fmt: skip

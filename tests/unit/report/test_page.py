@@ -26,6 +26,7 @@ from exactk.report.page.phrases import (
     share_of,
 )
 from tests.unit.papers.experiments.page.test_page import read
+from tests.unit.report.choices import described
 
 QUICK = {"n_subsamples": 4, "n_permutations": 2, "certify": 2, "methods": ("selectkbest",)}
 NONE = {"n_subsamples": 0, "n_permutations": 0, "certify": 0, "methods": ()}
@@ -218,9 +219,9 @@ def hostile_dossier():
     about = {
         "table": HOSTILE["image"], "command": f"exactk report {HOSTILE['title']}",
         "code": f"print({HOSTILE['script']!r})", "checksum": HOSTILE["comment"],
-        "constraints": {HOSTILE["script"]: [HOSTILE["image"]]},
+        "constraints": {HOSTILE["script"]: HOSTILE["image"]},
     }  # fmt: skip
-    return investigate(problem, k=8, target=HOSTILE["title"], about=about, **QUICK)
+    return described(investigate(problem, k=8, target=HOSTILE["title"], **QUICK), **about)
 
 
 def test_hostile_text_stays_text():
