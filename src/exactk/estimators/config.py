@@ -59,7 +59,6 @@ class SelectorConfig:
     k: Any
     method_given: Any
     ridge: Any
-    scale: Any
     task: Any
     loss: Any
     class_weight: Any
@@ -157,11 +156,11 @@ class SelectorConfig:
                     "their weights as sample_weight"
                 )
             problem = Problem.from_dask(
-                X, y, weights=sample_weight, scale=self.scale, task=task_of(self.loss, self.task)
+                X, y, weights=sample_weight, task=task_of(self.loss, self.task)
             ).with_loss(self.loss)
         else:
             problem = Problem.from_arrays(
-                X, y, sample_weight=sample_weight, scale=self.scale, task=self.task,
+                X, y, sample_weight=sample_weight, task=self.task,
                 loss=self.loss, class_weight=self.class_weight, gram=self.gram,
             )  # fmt: skip
         given = [name for name, value in self.constraints.items() if value is not None]

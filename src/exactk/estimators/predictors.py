@@ -14,7 +14,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactk.data.frames import (
-    as_table,
     encode_like,
     is_frame,
     take_columns,
@@ -49,7 +48,7 @@ class _TopKModel(TopKSelector):
                 "predictions of a Dask collection are made part by part: "
                 "X.map_blocks(model.predict) or X.map_partitions(model.predict)"
             )
-        X, chosen = as_table(X), np.flatnonzero(self.support_)
+        chosen = np.flatnonzero(self.support_)
         if hasattr(self, "coded_feature_names_"):
             if not is_frame(X):
                 raise InputError("the model was fitted on text or categories: X must be a frame")
@@ -91,7 +90,7 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         `Problem.with_ridge`.
     class_weight : None, "balanced" or mapping of label to float
         What rows of a class weigh.
-    method, scale, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
+    method, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
         As in `TopKSelector`, and all that follow in the signature.
 
     Attributes
@@ -139,7 +138,6 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         method: str | Method = "exchange",
         ridge: str | float = "auto",
         class_weight: Any = None,
-        scale: bool = True,
         effort: float | None = None,
         time_limit: float | None = None,
         random_state: Any = None,
@@ -167,7 +165,6 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         self.method = method
         self.ridge = ridge
         self.class_weight = class_weight
-        self.scale = scale
         self.effort = effort
         self.time_limit = time_limit
         self.random_state = random_state
@@ -338,7 +335,7 @@ class TopKRegressor(RegressorMixin, _TopKModel):
     ridge : "auto", "cv" or float
         Ridge relative to the size of the columns and to how the loss bends; see
         `Problem.with_ridge`.
-    method, scale, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
+    method, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
         As in `TopKSelector`, and all that follow in the signature.
 
     Attributes
@@ -379,7 +376,6 @@ class TopKRegressor(RegressorMixin, _TopKModel):
         loss: str | Loss = "squared",
         method: str | Method = "exchange",
         ridge: str | float = "auto",
-        scale: bool = True,
         effort: float | None = None,
         time_limit: float | None = None,
         random_state: Any = None,
@@ -406,7 +402,6 @@ class TopKRegressor(RegressorMixin, _TopKModel):
         self.loss = loss
         self.method = method
         self.ridge = ridge
-        self.scale = scale
         self.effort = effort
         self.time_limit = time_limit
         self.random_state = random_state

@@ -13,7 +13,6 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactk.data.frames import (
-    as_table,
     is_frame,
     take_columns,
 )
@@ -52,8 +51,6 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Ridge relative to the size of the columns. "auto" is 0.1·√(d/n) between 0.1 and 3, "cv"
         takes the best of a grid by cross-validated squared error at k features (at `k_max` where
         k is "auto"), 0 is plain least squares.
-    scale : bool
-        Standardise the columns first (the features that come out are not changed).
     task : {"auto", "classification", "regression"}
         What y holds; "auto" follows scikit-learn's ``type_of_target``.
     loss : str or Loss
@@ -198,7 +195,6 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         *,
         method: str | Method = "exchange",
         ridge: str | float = "auto",
-        scale: bool = True,
         task: Task = "auto",
         loss: str | Loss = "squared",
         class_weight: Any = None,
@@ -227,7 +223,6 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self.k = k
         self.method = method
         self.ridge = ridge
-        self.scale = scale
         self.task = task
         self.loss = loss
         self.class_weight = class_weight
@@ -450,7 +445,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             The selected columns, in the order of the table. Of a selector fitted on text or
             categories, a frame of the same kind with its columns as they are.
         """
-        mask, X = self.get_support(), as_table(X)
+        mask = self.get_support()
         framed = hasattr(self, "coded_feature_names_") and is_frame(X)
         if not framed and not is_dask(X):
             return super().transform(X)
@@ -536,5 +531,5 @@ class TopKSelector(SelectorMixin, BaseEstimator):
 def _header(X: Any) -> Any:
     """What scikit-learn reads names and width from: of a Dask collection a table without rows."""
     if not is_dask(X):
-        return as_table(X)
+        return X
     return X._meta if hasattr(type(X), "columns") else np.empty((0, X.shape[1]))

@@ -284,7 +284,7 @@ def _mean(values: Sequence[float]) -> tuple[float, float]:
 DEFAULT_METHODS = ("exchange", "selectkbest", "rfe", "l1")
 # Parameters of a selector that say something of every method; groups are those of rows here.
 OPTIONS = (
-    "scale", "task", "loss", "class_weight", "effort",
+    "task", "loss", "class_weight", "effort",
     *(name for name in CONSTRAINTS if name != "groups"),
 )  # fmt: skip
 # Beyond this a fit on all columns may take longer than all the rest.
@@ -344,7 +344,7 @@ def compare(
     verbose : int
         1 shows progress.
     **options
-        Of every method of exactk: ``scale``, ``task``, ``loss``, ``class_weight``, ``effort``, and
+        Of every method of exactk: ``task``, ``loss``, ``class_weight``, ``effort``, and
         constraints such as ``include``, as in `TopKSelector`. Groups of features are given by a
         `Problem`. The alternatives keep ``exclude`` alone, which their notes say, and choose
         among the columns that categories are coded as.

@@ -236,8 +236,4 @@ class ProblemData(EvaluationData):
 
 def _frame(X: Any) -> Any:
     """A frame that gives rows and columns by number, whatever library it is of."""
-    if type(X).__name__ == "RecordBatch":
-        import pyarrow as pa
-
-        X = pa.Table.from_batches([X])
     return nw.from_native(X, eager_only=True)

@@ -11,7 +11,6 @@ from scipy import sparse
 
 from exactk.data.categories import Category
 from exactk.data.frames import (
-    as_table,
     encode_like,
     frame_to_array,
     is_frame,
@@ -65,9 +64,8 @@ def find_positions(
     return [place[name] for name in choice.names]
 
 
-def take_features(choice: SavedSelection, table: Any) -> Any:
+def take_features(choice: SavedSelection, X: Any) -> Any:
     """Return the chosen columns of a table, as a table of the same kind."""
-    X = as_table(table)
     if is_dask(X):
         if not hasattr(type(X), "columns"):
             return X[:, find_positions(choice, None, X.shape[1])]
@@ -85,7 +83,7 @@ def take_features(choice: SavedSelection, table: Any) -> Any:
     if X.ndim != 2:
         raise InputError(
             f"table must be a frame, or an array of rows and columns, not "
-            f"{type(table).__name__} of shape {X.shape}"
+            f"{type(X).__name__} of shape {X.shape}"
         )
     return X[:, find_positions(choice, None, X.shape[1])]
 

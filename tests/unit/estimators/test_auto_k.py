@@ -50,17 +50,13 @@ def test_all_parameters_are_handed_on() -> None:
     options: dict[str, Any] = {
         "k_max": 5, "cv": 3, "rule": "best", "scoring": "r2", "estimator": LinearRegression(),
     }  # fmt: skip
-    selector = TopKSelector(
-        k="auto", ridge=0.3, random_state=7, effort=0, scale=False, **options
-    ).fit(X, Y)
-    problem = Problem.from_arrays(X, Y, scale=False, ridge=0.3)
+    selector = TopKSelector(k="auto", ridge=0.3, random_state=7, effort=0, **options).fit(X, Y)
+    problem = Problem.from_arrays(X, Y, ridge=0.3)
     choice = choose_k(problem, effort=0, random_state=7, **options)
     assert selector.path_ == choice.table
     assert (selector.choice_.k_max, selector.choice_.n_folds) == (5, 3)
     # A configured method object is the same.
-    given = TopKSelector(
-        k="auto", method=Exchange(effort=0), ridge=0.3, random_state=7, scale=False, **options
-    )
+    given = TopKSelector(k="auto", method=Exchange(effort=0), ridge=0.3, random_state=7, **options)
     assert given.fit(X, Y).path_ == choice.table
 
 

@@ -103,14 +103,6 @@ def test_ridge_by_rule_by_validation_and_by_number() -> None:
     assert TopKSelector(k=2, ridge=0).fit(X, Y).ridge_ == 0.0
 
 
-def test_without_scaling_large_columns_are_not_penalised_as_small_ones() -> None:
-    sized = X * [1, 1, 1, 1, 1e-3, 1e-3, 1e-3, 1e-3]
-    selector = TopKSelector(k=3, ridge=0.5, scale=False).fit(sized, Y)
-    best, objective = Reference(sized, Y, ridge=0.5, scale=False).best(3)
-    assert np.flatnonzero(selector.support_).tolist() == list(best)
-    assert selector.objective_ == pytest.approx(objective, rel=1e-9)
-
-
 def test_weights_count() -> None:
     weights = np.random.default_rng(0).integers(0, 4, 50)
     weighted = TopKSelector(k=3, ridge=0).fit(X, Y, sample_weight=weights)

@@ -217,8 +217,8 @@ def test_every_kind_of_table_and_a_problem_give_the_same():
     assert compare(problem, k=3, methods=some).folds == expected.folds
     with pytest.raises(InputError, match="beside a Problem, which has its own"):
         compare(problem, y)
-    with pytest.raises(InputError, match="'scale' cannot be given beside a Problem"):
-        compare(problem, k=3, scale=False)
+    with pytest.raises(InputError, match="'task' cannot be given beside a Problem"):
+        compare(problem, k=3, task="regression")
 
 
 def test_weights_reach_everything():

@@ -154,8 +154,8 @@ def test_a_problem_in_place_of_a_table():
     assert ours.features == tuple(name.replace("x", "f") for name in theirs.features)
     with pytest.raises(InputError, match="beside a Problem, which has its own"):
         score_selection(problem, y)
-    with pytest.raises(InputError, match="'scale' cannot be given beside a Problem"):
-        score_selection(problem, k=2, scale=False)
+    with pytest.raises(InputError, match="'task' cannot be given beside a Problem"):
+        score_selection(problem, k=2, task="regression")
     numbers = Problem.from_arrays(*make_numbers())
     np.testing.assert_allclose(
         score_selection(numbers, k=3, n_permutations=0).folds["test_score"],

@@ -216,17 +216,16 @@ def test_labels_come_back_as_they_were(labels, kind: str) -> None:
 # Tables of every kind.
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "batch"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
 def test_columns_are_taken_by_name(wine, choice, kind: str) -> None:
     X = wine[0][wine[0].columns[::-1]]
     table = {
         "pandas": lambda: X,
         "polars": lambda: pl.from_pandas(X),
         "arrow": lambda: pa.Table.from_pandas(X, preserve_index=False),
-        "batch": lambda: pa.RecordBatch.from_pandas(X, preserve_index=False),
     }[kind]()
     taken = choice.select(table)
-    names = taken.column_names if kind in ("arrow", "batch") else list(taken.columns)
+    names = taken.column_names if kind == "arrow" else list(taken.columns)
     assert names == list(choice.names)
     np.testing.assert_array_equal(choice.predict(table), choice.predict(wine[0]))
 
