@@ -123,7 +123,7 @@ def test_inputs_are_left_untouched(name: str) -> None:
         array.setflags(write=False)
     problem = Problem.from_arrays(X, y, sample_weight=weights, ridge=0.1)
     cross, diagonal = problem.cross.copy(), problem.diagonal.copy()
-    first = problem.gram_column(2)
+    first = problem.gram_rows([2])[0]
     method = registry.create(name)
     before = method.get_params()
     solve(problem, 3, method)
@@ -132,7 +132,7 @@ def test_inputs_are_left_untouched(name: str) -> None:
         np.testing.assert_array_equal(array, copy)
     np.testing.assert_array_equal(problem.cross, cross)
     np.testing.assert_array_equal(problem.diagonal, diagonal)
-    np.testing.assert_array_equal(problem.gram_column(2), first)
+    np.testing.assert_array_equal(problem.gram_rows([2])[0], first)
     assert method.get_params() == before
     assert set(vars(method)) == set(before), "a method keeps nothing but its parameters"
 

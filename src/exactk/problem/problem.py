@@ -522,15 +522,11 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         return replace(self, rows=rows, target=target, weights=read.weights, stream=None)
 
     def gram_rows(self, indices: Any) -> Floats:
-        """Return columns of A, ridge included, as the rows of a new m × d array."""
+        """Return columns of A = XᵀHX, ridge included, as the rows of a new m × d array."""
         indices = np.asarray(indices, dtype=np.intp)
         out = self.gram.take(indices)
         out[np.arange(len(indices)), indices] += self.penalty
         return out
-
-    def gram_column(self, p: int) -> Floats:
-        """Return column p of A = XᵀHX with the ridge on its diagonal, of standardised columns."""
-        return self.gram_rows([p])[0]
 
     def objective(self, support: Any) -> float:
         """Return f(S), the least ``‖HY − HX_S W‖² + ridge·‖W‖²`` on these columns.

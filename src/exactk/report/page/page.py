@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from exactk.report.document import document, write_document
+from exactk.report.document import document, side_bar, write_document
 from exactk.report.markup import (
     Markup,
     join,
@@ -93,20 +93,7 @@ def write_selection_page(record: Mapping[str, Any], path: Path) -> Path:
 
 def _side() -> Markup:
     links = [tag("li", tag("a", name, href=f"#{anchor}")) for anchor, name, _ in SECTIONS]
-    return tag(
-        "aside",
-        tag("nav", tag("ul", *links), aria_label="Sections"),
-        tag(
-            "form",
-            tag(
-                "button", "Dark", type="button", id="theme", class_="theme", aria_label="Dark theme"
-            ),
-            id="controls",
-            class_="controls",
-            aria_label="Appearance",
-        ),
-        class_="side",
-    )
+    return side_bar(links, "Sections")
 
 
 def _foot(record: Mapping[str, Any]) -> Markup:

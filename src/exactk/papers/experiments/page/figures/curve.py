@@ -117,7 +117,7 @@ def _against_k(sheet: FigureContext, measure: str) -> Markup:
         picture = EMPTY
         if lines or papers:
             picture = _picture(sheet, dataset, measure, lines, papers, bands=bands)
-        panels.append(Panel(dataset, picture, notes=missing_note(sheet, gaps)))
+        panels.append(Panel(dataset, picture, notes=missing_note(gaps)))
     spread = _spread([line for _, lines, _ in drawn for line in lines.values()]) if bands else ""
     words = [sheet.means("Line", counts, spread)]
     if staircase:
@@ -247,7 +247,7 @@ def against_parameter(sheet: FigureContext) -> Markup:
             if any(point.y is not None for point in points):
                 picture = _parameter_picture(sheet, dataset, k, lines, levels)
             heading = f"k = {k}" if len(study.sizes) > 1 else ""
-            panels.append(Panel(dataset, picture, heading, notes=missing_note(sheet, gaps)))
+            panels.append(Panel(dataset, picture, heading, notes=missing_note(gaps)))
     names = [
         f"{family}: {name_of(measure)}" if len(groups) > 1 else name_of(measure)
         for family, measure in keys

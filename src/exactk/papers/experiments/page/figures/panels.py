@@ -232,12 +232,11 @@ def everywhere(sheet: FigureContext, panels: Sequence[Gaps]) -> tuple[list[Gaps]
     return left, join(*notes)
 
 
-def missing_note(sheet: FigureContext, gaps: Gaps) -> list[Markup]:
+def missing_note(gaps: Gaps) -> list[Markup]:
     """Say which methods lack values in a panel and why.
 
     Parameters
     ----------
-    sheet : FigureContext
     gaps : mapping of str to list of (k, word, reason)
         By method.
     """

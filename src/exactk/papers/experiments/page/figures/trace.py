@@ -75,7 +75,7 @@ def traces(sheet: FigureContext) -> Markup:
             dataset,
             _picture(sheet, dataset, k, lines) if lines else EMPTY,
             f"k = {k}" if len(study.sizes) > 1 else "",
-            notes=missing_note(sheet, gaps),
+            notes=missing_note(gaps),
         )
         for (dataset, k, lines), gaps in zip(drawn, left, strict=True)
     ]
