@@ -49,7 +49,7 @@ class Posed:
         """Whether a set has both copies, as single columns of which one is there by choice."""
         assert self.copied is not None
         names = [NAMES[j] for j in self.copied]
-        groups = self.case.constraints.get("groups", {})
+        groups = self.case.constraints.get("feature_groups", {})
         alone = not any(name in members for members in groups.values() for name in names)
         forced = set(names) <= set(self.case.constraints.get("include", ()))
         return alone and not forced and set(self.copied) <= set(support)

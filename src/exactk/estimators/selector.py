@@ -89,14 +89,12 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         regression, or ridge regression for numbers, on standardised features.
     include, exclude : list of str or int, or None
         Features that are always and never in; see `Problem.with_constraints`, as for all below.
-    groups : mapping, list of lists, labels, or None
-        Features that enter together. (The `groups` of `fit` are another thing: of rows.)
+    feature_groups : mapping, list of lists, labels, or None
+        Features that enter together.
     count : {"groups", "columns"}
         Whether a group is one of the k, or as many as it has columns.
-    families : mapping of str to list, or None
-        Features whose chosen ones are counted.
-    at_least, at_most : int, mapping of str to int, or None
-        How many of each family.
+    quotas : mapping of str to mapping, or None
+        At least and at most how many of some features are selected.
     costs, budget : mapping or list, and float, or None
         What features cost, and what those chosen may cost together.
     max_correlation : float or None
@@ -113,7 +111,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Mask of the selected features.
     selected_ : ndarray of int of shape (n_selected,)
         Selected columns of X in order of entry, the most useful first: k of them, or more where
-        `groups` count as one.
+        `feature_groups` count as one.
     ranking_ : ndarray of int of shape (n_features,)
         1..n_selected for the selected columns in order of entry, n_selected + 1 for all others.
     coef_ : ndarray of shape (n_outputs, n_features)
@@ -210,11 +208,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         estimator: Any = None,
         include: Any = None,
         exclude: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         count: Count = "groups",
-        families: Any = None,
-        at_least: Any = None,
-        at_most: Any = None,
+        quotas: Any = None,
         costs: Any = None,
         budget: float | None = None,
         max_correlation: float | None = None,
@@ -238,11 +234,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self.estimator = estimator
         self.include = include
         self.exclude = exclude
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.count = count
-        self.families = families
-        self.at_least = at_least
-        self.at_most = at_most
+        self.quotas = quotas
         self.costs = costs
         self.budget = budget
         self.max_correlation = max_correlation

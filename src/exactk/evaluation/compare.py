@@ -282,10 +282,10 @@ def _mean(values: Sequence[float]) -> tuple[float, float]:
 
 
 DEFAULT_METHODS = ("exchange", "selectkbest", "rfe", "l1")
-# Parameters of a selector that say something of every method; groups are those of rows here.
+# Parameters of a selector that say something of every method.
 OPTIONS = (
     "task", "loss", "class_weight", "effort",
-    *(name for name in CONSTRAINTS if name != "groups"),
+    *CONSTRAINTS,
 )  # fmt: skip
 # Beyond this a fit on all columns may take longer than all the rest.
 ALL_COLUMNS, ALL_VALUES = 1_000, 2_000_000
@@ -345,9 +345,9 @@ def compare(
         1 shows progress.
     **options
         Of every method of exactk: ``task``, ``loss``, ``class_weight``, ``effort``, and
-        constraints such as ``include``, as in `TopKSelector`. Groups of features are given by a
-        `Problem`. The alternatives keep ``exclude`` alone, which their notes say, and choose
-        among the columns that categories are coded as.
+        constraints such as ``include``, as in `TopKSelector`. The alternatives keep
+        ``exclude`` alone, which their notes say, and choose among the columns that categories are
+        coded as.
 
     Returns
     -------

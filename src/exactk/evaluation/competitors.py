@@ -143,8 +143,8 @@ def _unkept(problem: Problem) -> list[str]:
         words.append(
             f"chooses among the {problem.n_features} coded columns, single levels of a category too"
         )
-    asked = [group for group in rules.groups if not levels.issuperset(group.columns)]
-    if asked or replace(rules, groups=(), exclude=()) != Rules(count=rules.count):
+    asked = [group for group in rules.feature_groups if not levels.issuperset(group.columns)]
+    if asked or replace(rules, feature_groups=(), exclude=()) != Rules(count=rules.count):
         words.append("does not keep constraints other than exclude")
     return words
 

@@ -506,6 +506,6 @@ def _table(problem: Problem, path: Path, judged: SizeScores, k: int) -> RecordsT
 def _places(problem: Problem) -> dict[str, int]:
     """Where columns and groups stand in the user's table; a group where its first column does."""
     places = {name: j for j, name in enumerate(problem.original_names)}
-    for group in () if problem.rules is None else problem.rules.groups:
+    for group in () if problem.rules is None else problem.rules.feature_groups:
         places[group.name] = int(problem.input_columns[min(group.columns)])
     return places

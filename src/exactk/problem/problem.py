@@ -216,7 +216,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         if class_weight is not None:
             problem = replace(problem, base_weights=(weights,), class_weights=(class_weight,))
         groups = problem.category_groups
-        return problem.with_rules(Rules(groups=groups)) if groups else problem
+        return problem.with_rules(Rules(feature_groups=groups)) if groups else problem
 
     @classmethod
     def from_rows(

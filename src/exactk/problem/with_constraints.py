@@ -97,11 +97,9 @@ class WithConstraints:
         *,
         include: Any = None,
         exclude: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         count: Count = "groups",
-        families: Any = None,
-        at_least: Any = None,
-        at_most: Any = None,
+        quotas: Any = None,
         costs: Any = None,
         budget: float | None = None,
         max_correlation: float | None = None,
@@ -116,15 +114,15 @@ class WithConstraints:
         ----------
         include, exclude : list of str or int
             Columns, or groups by name, that are always and never in.
-        groups : mapping of str to list, list of lists, or one label for each column
+        feature_groups : mapping of str to list, list of lists, or one label for each column
             Columns that enter together: a pathway, the bands of an instrument. Categories of a
             frame are groups already.
         count : {"groups", "columns"}
             Whether a group is one of the k, or as many as it has columns.
-        families : mapping of str to list
-            Columns, or groups by name, whose chosen members are counted; they may overlap.
-        at_least, at_most : int or mapping of str to int
-            Bounds on the number chosen of every family, or of each by name; counted as k is.
+        quotas : mapping of str to mapping
+            How many of some columns may be chosen, counted as k is: ``{"acids": {"columns": ["ash",
+            "malic_acid"], "at_least": 1, "at_most": 1}}``. Columns may be groups by name, and
+            quotas may overlap.
         costs : mapping or sequence of float
             What each column (or group by name) costs.
         budget : float
@@ -155,9 +153,9 @@ class WithConstraints:
         problem = cast("Problem", self)
         columns = _columns(problem)
         rules = make_rules(
-            columns, problem.category_groups, include=include, exclude=exclude, groups=groups,
-            count=count, families=families, at_least=at_least, at_most=at_most, costs=costs,
-            budget=budget, max_correlation=max_correlation,
+            columns, problem.category_groups, include=include, exclude=exclude,
+            feature_groups=feature_groups, count=count, quotas=quotas, costs=costs, budget=budget,
+            max_correlation=max_correlation,
         )  # fmt: skip
         if rules is not None:
             constant = np.setdiff1d(rules.include, problem.usable)
@@ -190,7 +188,7 @@ class WithConstraints:
         """
         problem = cast("Problem", self)
         known = _columns(problem)
-        for group in () if problem.rules is None else problem.rules.groups:
+        for group in () if problem.rules is None else problem.rules.feature_groups:
             known.add_group(group.name, group.columns)
         return known.find_all(what, columns)
 

@@ -119,7 +119,7 @@ def known_result(problem: Problem, chosen: Any) -> Result:
 
 def assumptions_of(problem: Problem, tree: Tree | None) -> tuple[str, ...]:
     """Return what a proof of this problem takes for granted, that of its tree included."""
-    constrained = (problem.rules or Rules()) != Rules(groups=problem.category_groups)
+    constrained = (problem.rules or Rules()) != Rules(feature_groups=problem.category_groups)
     own = [CONSTRAINED] if constrained else []
     if tree is None:
         return tuple(own)
@@ -196,7 +196,7 @@ class Proof:
         Whoever keeps more rules is no better, and without them bounds are far better.
         """
         rules = self.problem.rules
-        if rules is None or rules.groups or has_only_column_rules(self.problem):
+        if rules is None or rules.feature_groups or has_only_column_rules(self.problem):
             return
         free = self.problem.with_rules(Rules(include=rules.include, exclude=rules.exclude))
         if not has_only_column_rules(free):

@@ -102,8 +102,10 @@ def rules_to_dict(problem: Problem) -> dict[str, str]:
         return join_items(found, MOST_NAMES)
 
     coded = {group.name for group in problem.category_groups}
-    groups = [f"{one.name}: {names(one.columns)}" for one in rules.groups if one.name not in coded]
-    families = [
+    groups = [
+        f"{one.name}: {names(one.columns)}" for one in rules.feature_groups if one.name not in coded
+    ]
+    quotas = [
         f"{one.at_least} to {'any number' if one.at_most is None else one.at_most} of {one.name}: "
         f"{names(one.columns)}"
         for one in rules.quotas
@@ -111,8 +113,8 @@ def rules_to_dict(problem: Problem) -> dict[str, str]:
     said = {
         "include": names(rules.include),
         "exclude": names(rules.exclude),
-        "groups": "; ".join(groups),
-        "families": "; ".join(families),
+        "feature_groups": "; ".join(groups),
+        "quotas": "; ".join(quotas),
         "budget": "" if rules.budget is None else f"{rules.budget:g}",
         "max_correlation": "" if rules.max_correlation is None else f"{rules.max_correlation:g}",
     }

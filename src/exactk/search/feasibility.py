@@ -75,13 +75,13 @@ class Feasible:
         self.budget = np.inf if rules.budget is None else rules.budget * (1 + ROUNDING) + 1e-300
         self.clashes = CorrelationConflicts(units, rules.max_correlation, apart=apart)
         # More than k is as good as k + 1, and numbers of any length are short then.
-        self.low = np.array([min(f.at_least, k + 1) for f in rules.quotas], dtype=np.int64)
-        most = [k if f.at_most is None else min(f.at_most, k) for f in rules.quotas]
+        self.low = np.array([min(q.at_least, k + 1) for q in rules.quotas], dtype=np.int64)
+        most = [k if q.at_most is None else min(q.at_most, k) for q in rules.quotas]
         self.high = np.array(most, dtype=np.int64)
         self.shares = np.zeros((len(rules.quotas), len(units)), dtype=np.int64)
-        for f, family in enumerate(rules.quotas):
+        for f, quota in enumerate(rules.quotas):
             inside = np.zeros(units.problem.n_features, dtype=bool)
-            inside[list(family.columns)] = True
+            inside[list(quota.columns)] = True
             self.shares[f] = np.where(units.spread(inside), self.weights, 0)
         alive = units.alive
         self._plain = (
@@ -176,7 +176,7 @@ class Feasible:
     def _filled(self, chosen: Sequence[int], values: Floats) -> list[int] | None:
         """Add the unit of highest value that fits, again and again; None where that fails.
 
-        What families lack comes first. Far cheaper than the integer program, which has the last
+        What quotas lack comes first. Far cheaper than the integer program, which has the last
         word where this finds nothing.
         """
         filled = list(chosen)
@@ -210,7 +210,7 @@ class Feasible:
         return None
 
     def _wanted(self, chosen: Sequence[int]) -> Bools:
-        """Units that may be added; where families lack members, of those."""
+        """Units that may be added; where quotas lack members, of those."""
         fits = self.additions(chosen)
         lacking = self.shares[:, list(chosen)].sum(axis=1) < self.low
         if lacking.any():

@@ -47,7 +47,7 @@ class Units:
         rules = problem.rules or Rules()
         self.problem, self.rules = problem, rules
         barred, grouped = set(rules.exclude), np.array(sorted(rules.together), dtype=np.intp)
-        kept = [group for group in rules.groups if not barred.issuperset(group.columns)]
+        kept = [group for group in rules.feature_groups if not barred.issuperset(group.columns)]
         self._group_names = [group.name for group in kept]
         self._stands_for = np.arange(problem.n_features)
         self._stands_for[problem.copies] = problem.originals

@@ -82,7 +82,7 @@ def test_a_problem_knows_what_its_columns_were(maker: str) -> None:
     assert problem.input_columns.tolist() == [0, 1, 1, 1, 2, 3]
     assert problem.rules is not None
     # One column needs no group.
-    assert problem.rules.groups == (Group("colour", (1, 2, 3)),)
+    assert problem.rules.feature_groups == (Group("colour", (1, 2, 3)),)
     assert problem.rules.count == "groups"
     coded = dummies(pd.DataFrame(table()), {"colour": "red", "sex": "f"})
     assert problem.objective([0, 1, 2, 3]) == pytest.approx(

@@ -30,11 +30,11 @@ X, Y = make_classes(50, 8, 3, seed=2)
 
 def test_the_defaults() -> None:
     assert TopKSelector().get_params() == {
-        "k": 10, "method": "exchange", "ridge": "auto", "scale": True, "task": "auto",
+        "k": 10, "method": "exchange", "ridge": "auto", "task": "auto",
         "effort": None, "time_limit": None, "random_state": None, "verbose": 0, "k_max": None,
         "criterion": "cv", "cv": None, "rule": "one_se", "scoring": None, "estimator": None,
-        "include": None, "exclude": None, "groups": None, "count": "groups", "families": None,
-        "at_least": None, "at_most": None, "costs": None, "budget": None, "max_correlation": None,
+        "include": None, "exclude": None, "feature_groups": None, "count": "groups", "quotas": None,
+        "costs": None, "budget": None, "max_correlation": None,
         "certify": False, "loss": "squared", "class_weight": None,
     }  # fmt: skip
 

@@ -356,7 +356,9 @@ def test_rules_are_kept_or_it_is_said_that_they_are_not():
     assert set(only_out.table["note"]) == {""}
     assert min(only_out.table["excess"]) == 0
     assert not any("x4" in row["features"] for row in only_out.folds)
-    grouped = Problem.from_arrays(X, y).with_constraints(groups={"g": ["x1", "x2"]}, include=["g"])
+    grouped = Problem.from_arrays(X, y).with_constraints(
+        feature_groups={"g": ["x1", "x2"]}, include=["g"]
+    )
     of_groups = compare(grouped, k=2, methods=["exchange", "selectkbest"])
     assert {"x1", "x2"} <= set(_row(of_groups, "exchange")["features"])
     assert "does not keep" in _row(of_groups, "selectkbest")["note"]

@@ -170,7 +170,7 @@ def test_ebic_counts_models_that_were_there_to_choose_from() -> None:
         2 * np.log(5)
     )
     # Three columns are one unit: one of five.
-    grouped = plain.with_rules(Rules(groups=(Group("g", (4, 5, 6)),)))
+    grouped = plain.with_rules(Rules(feature_groups=(Group("g", (4, 5, 6)),)))
     assert extra(grouped, [4, 5, 6]) == pytest.approx(2 * np.log(5))
 
 

@@ -126,7 +126,7 @@ def test_members_that_stand_in_for_each_other_are_a_pair() -> None:
 
 def test_constraints_are_kept_by_substitutes_sets_and_regrets() -> None:
     problem = _problem().with_constraints(
-        include=["v0"], exclude=["v8"], groups={"G": ["v1", "v3"]}, max_correlation=0.95
+        include=["v0"], exclude=["v8"], feature_groups={"G": ["v1", "v3"]}, max_correlation=0.95
     )
     why = explain(problem, 4, why_not=["G", "v8", "v1"], tolerance=0.5, max_sets=1000)
     row = {row["feature"]: row for row in why.selected_features}["v0"]
@@ -236,7 +236,7 @@ def test_a_constant_column_in_a_group_is_no_column_of_the_sets() -> None:
     X[:, 1] = 3.0
     y = X[:, 0] + X[:, 3] + 0.5 * X[:, 4] + rng.standard_normal(60)
     problem = Problem.from_arrays(X, y, ridge=0.1)
-    problem = problem.with_constraints(groups={"g": [0, 1], "h": [3, 4]})
+    problem = problem.with_constraints(feature_groups={"g": [0, 1], "h": [3, 4]})
     why = explain(problem, 2, tolerance=5.0)
     units = [(0, 1), (3, 4), (2,), (5,)]
     expected = {

@@ -90,9 +90,9 @@ def test_the_library_can_be_switched_off() -> None:
 @pytest.mark.parametrize(
     "rules",
     [
-        {"groups": {"G": [0, 1]}},
+        {"feature_groups": {"G": [0, 1]}},
         {"costs": [1.0] * 9, "budget": 4},
-        {"families": {"F": [0, 1, 2]}, "at_most": {"F": 1}},
+        {"quotas": {"F": {"columns": [0, 1, 2], "at_most": 1}}},
         {"max_correlation": 0.9},
     ],
 )

@@ -54,9 +54,14 @@ def test_proven_optima_of_a_real_table(k: int) -> None:
 @pytest.mark.parametrize(
     "rules",
     [
-        {"groups": {"G": [0, 2, 3], "H": [20, 22]}, "max_correlation": 0.9},
-        {"groups": {"G": [0, 2, 3], "H": [20, 22]}, "count": "columns"},
-        {"families": {"F": [0, 1, 2, 20, 21], "O": [7, 27]}, "at_most": {"F": 1, "O": 1}},
+        {"feature_groups": {"G": [0, 2, 3], "H": [20, 22]}, "max_correlation": 0.9},
+        {"feature_groups": {"G": [0, 2, 3], "H": [20, 22]}, "count": "columns"},
+        {
+            "quotas": {
+                "F": {"columns": [0, 1, 2, 20, 21], "at_most": 1},
+                "O": {"columns": [7, 27], "at_most": 1},
+            }
+        },
         {"costs": list(range(30)), "budget": 60},
     ],
 )
@@ -72,7 +77,7 @@ def test_the_best_under_rules_is_that_of_enumeration(rules: dict[str, object]) -
 def test_bounds_of_all_parts_hold_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exactk.proof.unit_tree.QUICK", 5e-4)
     X, y = make_classes(n=80, d=14, seed=1)
-    problem = Problem.from_arrays(X, y).with_constraints(groups={"G": [0, 1]}, exclude=[3])
+    problem = Problem.from_arrays(X, y).with_constraints(feature_groups={"G": [0, 1]}, exclude=[3])
     tree = UnitTree(problem, 6)
     best = solve(problem, 6, "exhaustive").objective
     parts, found, rounds = tree.root(), inf, 0

@@ -336,8 +336,8 @@ def test_odd_tables(table, numbers, name):
 RULES = {
     "include": {"include": ["f"]},
     "exclude": {"exclude": ["a", "b"]},
-    "groups": {"groups": {"pair": ["a", "c"]}},
-    "families": {"families": {"first": ["a", "b", "c"]}, "at_most": {"first": 1}},
+    "feature_groups": {"feature_groups": {"pair": ["a", "c"]}},
+    "quotas": {"quotas": {"first": {"columns": ["a", "b", "c"], "at_most": 1}}},
     "budget": {"costs": dict.fromkeys(NAMES, 1.0) | {"a": 3.0}, "budget": 2.0},
     "correlation": {"max_correlation": 0.3},
 }
@@ -487,12 +487,12 @@ def test_constraints_of_a_problem_are_told(table):
     problem = Problem.from_arrays(X.assign(colour=["red", "blue", "green"] * 20), y)
     assert investigate(problem, k=2, **NONE).record["asked"]["constraints"] == {}
     held = problem.with_constraints(
-        exclude=["a"], groups={"pair": ["b", "c"]}, families={"few": ["d", "e"]}, at_most=1,
-        max_correlation=0.9,
+        exclude=["a"], feature_groups={"pair": ["b", "c"]},
+        quotas={"few": {"columns": ["d", "e"], "at_most": 1}}, max_correlation=0.9,
     )  # fmt: skip
     report = checked(investigate(held, k=2, ridge=0.1, **{**NONE, "certify": 5}))
     assert report.record["asked"]["constraints"] == {
-        "exclude": "'a'", "groups": "pair: 'b', 'c'", "families": "0 to 1 of few: 'd', 'e'",
+        "exclude": "'a'", "feature_groups": "pair: 'b', 'c'", "quotas": "0 to 1 of few: 'd', 'e'",
         "max_correlation": "0.9",
     }  # fmt: skip
     assert report.record["certificate"]["proven"]

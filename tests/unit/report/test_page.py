@@ -92,7 +92,7 @@ def groups():
     X["colour"] = list("rgb") * 20
     problem = Problem.from_arrays(X, X["column 0"] > 0)
     return investigate(
-        problem.with_constraints(groups={"pair": ["column 0", "column 1"]}), k=3, **QUICK
+        problem.with_constraints(feature_groups={"pair": ["column 0", "column 1"]}), k=3, **QUICK
     )
 
 
