@@ -355,7 +355,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
 
 def _selected(problem: Problem, order: npt.NDArray[np.intp]) -> tuple[str, ...]:
     """Names of what was chosen, as the user knows it: groups and columns of the table."""
-    together = {} if problem.rules is None else problem.rules.together
+    together = {} if problem.rules is None else problem.rules.group_of
     coded = {p: category.name for category in problem.categories for p in category.columns}
     names = (
         together[p].name if p in together else coded.get(p, problem.name(p)) for p in order.tolist()

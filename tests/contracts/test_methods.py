@@ -337,7 +337,7 @@ def test_every_option_refuses_what_is_out_of_its_range(name: str) -> None:
 
 
 @every_method
-def test_moments_serve_or_the_rows_are_asked_for(name: str) -> None:
+def test_moments_serve_or_the_rows_are_requested(name: str) -> None:
     X, y = TABLES["classes"]
     problem = Problem.from_moments(Moments.from_arrays(X, np.eye(3)[y]), classes=[0, 1, 2])
     if registry.method_class(name).needs_rows:
@@ -354,7 +354,7 @@ def test_moments_serve_or_the_rows_are_asked_for(name: str) -> None:
 
 
 @every_method
-def test_a_target_that_one_column_tells(name: str) -> None:
+def test_a_target_that_one_column_determines(name: str) -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([np.ones(50), rng.standard_normal((50, 4))])
     problem = Problem.from_arrays(X, 1e7 * X[:, 1])

@@ -55,7 +55,7 @@ INTERRUPTED = 130
 @size_options
 @click.option(
     "--methods",
-    "rivals",
+    "baselines",
     multiple=True,
     metavar="NAME,...",
     callback=distinct_words,
@@ -105,16 +105,16 @@ INTERRUPTED = 130
 @click.option("-o", "--output", type=click.Path(), default="report.html", show_default=True,
               metavar="FILE", help="The page.")  # fmt: skip
 def report(
-    given: TableOptions,
+    source: TableOptions,
     k: int | None,
     sizing: SizeOptions,
-    rivals: list[str],
+    baselines: list[str],
     estimator: str | None,
     scoring: str | None,
     seconds: float,
     samples: int,
     permutations: int,
-    sought: SearchOptions,
+    search: SearchOptions,
     record: str | None,
     output: str,
 ) -> int:
@@ -128,54 +128,54 @@ def report(
     it.
     """
     from exactk.methods.registry import create
-    from exactk.report.investigate import RIVALS, investigate
+    from exactk.report.investigate import BASELINES, investigate
     from exactk.report.validation import check_baselines
 
-    options = sought.options()
+    options = search.options()
     if samples == 1:
         raise click.UsageError("--samples must be 0 or at least 2: one half agrees with itself.")
-    if rivals == ["none"]:
-        rivals = []
-    elif rivals:
-        check_baselines(sought.method, rivals)
+    if baselines == ["none"]:
+        baselines = []
+    elif baselines:
+        check_baselines(search.method, baselines)
     else:
-        rivals = list(RIVALS)
-    what, inputs = given.inputs
+        baselines = list(BASELINES)
+    what, inputs = source.inputs
     check_output(output, what, inputs)
     if record is not None:
         _check_record(record, output, what, inputs)
-    seed = options.get("random_state", sought.seed)
-    method: str | Method = sought.method
+    seed = options.get("random_state", search.seed)
+    method: str | Method = search.method
     if options.keys() & signature(investigate).parameters.keys() - {"effort", "random_state"}:
         # A parameter of the method that is called as one of the investigation is.
-        method, options = create(sought.method, **options), {}
+        method, options = create(search.method, **options), {}
     options.pop("random_state", None)
-    with say_warnings(given.quiet):
-        problem, target, groups = open_grouped(given, sizing.row_groups)
+    with say_warnings(source.quiet):
+        problem, target, groups = open_grouped(source, sizing.row_groups)
         found = investigate(
             problem, k=k, k_max=sizing.k_max, criterion=sizing.criterion or "cv",
             rule=sizing.rule or "one_se", cv=sizing.folds, groups=groups, method=method,
-            methods=rivals, ridge=given.ridge, estimator=estimator, scoring=scoring,
+            methods=baselines, ridge=source.ridge, estimator=estimator, scoring=scoring,
             certify=seconds, n_subsamples=samples, n_permutations=permutations,
-            time_limit=sought.time_limit, random_state=seed, verbose=given.verbose, target=target,
+            time_limit=search.time_limit, random_state=seed, verbose=source.verbose, target=target,
             **options,
         )  # fmt: skip
     certificate = found.record["certificate"]
     improved = certificate is not None and certificate["improved"] and not certificate["better"]
     code = python_code(
-        given, sought, sizing, k, problem, held=found.record["asked"]["in_memory"],
+        source, search, sizing, k, problem, held=found.record["asked"]["in_memory"],
         seconds=seconds if improved else None,
     )  # fmt: skip
     # Who reads the page has given options, and knows of no parameters.
     reasons = {part: as_options(why) for part, why in found.missing_parts.items()}
     asked = found.record["asked"] | {
-        "table": given.table or given.moments,
+        "table": source.table or source.moments,
         "command": command_line(click.get_current_context()),
         "code": code,
-        "checksum": checksum(given.table),
+        "checksum": checksum(source.table),
     }
-    if given.constraints:
-        asked["constraints"] = {name: _said(rule) for name, rule in given.constraints.items()}
+    if source.constraints:
+        asked["constraints"] = {name: _said(rule) for name, rule in source.constraints.items()}
     found = replace(found, record={**found.record, "asked": asked, "missing_parts": reasons})
     write_output(found.to_html(), output)
     if record is not None:
@@ -184,8 +184,8 @@ def report(
         part for part in found.missing_parts if "not asked for" not in found.missing_parts[part]
     ]
     for part in left_out:
-        given.say(f"without {part}: {found.missing_parts[part]}")
-    given.say(f"wrote {output}")
+        source.say(f"without {part}: {found.missing_parts[part]}")
+    source.say(f"wrote {output}")
     return INTERRUPTED if found.interrupted else 0
 
 

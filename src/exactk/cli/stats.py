@@ -129,7 +129,7 @@ def build(
         _check_columns(add_to, added, "the table", _facts(opened))
     stream, labels = match_label_types(opened, classes, [] if known is None else known["labels"])
     if add_to is not None and known is not None:
-        _check_kind(add_to, known["labels"][0], stream.y_kind, opened.widen)
+        _check_kind(add_to, known["labels"][0], stream.y_kind, opened.promote)
     moments = _pass(stream, task, labels, quiet)
     if add_to is not None:
         moments = _merged(_load(add_to), moments, f"the table and {add_to!r}")

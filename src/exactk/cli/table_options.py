@@ -143,7 +143,7 @@ class TableOptions:
 
 
 def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say which table; it gets them as one `given`."""
+    """Give a command the options that say which table; it gets them as one `source`."""
     names = [part.name for part in fields(TableOptions)]
 
     @wraps(command)
@@ -151,8 +151,8 @@ def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
         prices: CostOptions | None = options["costs"]
         options["costs_file"] = None if prices is None else prices.file
         options["constraints"] = constraints_of(options)
-        given = TableOptions(**{name: options.pop(name) for name in names})
-        return command(given=given, **options)
+        source = TableOptions(**{name: options.pop(name) for name in names})
+        return command(source=source, **options)
 
     return reduce(lambda wrapped, option: option(wrapped), reversed(_options()), gathered)
 
@@ -236,12 +236,12 @@ def _target(
     return only_one(context, parameter, values) if values else None
 
 
-def _ask_or_take(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+def _ask_or_take(context: click.Context, parameter: click.Parameter, source: bool) -> None:
     """Ask for what is not given, unless it is in the moments; refuse it if it is in both."""
     in_moments = context.params.get("moments") is not None
-    if not in_moments and not given:
+    if not in_moments and not source:
         raise click.MissingParameter(ctx=context, param=parameter)
-    if in_moments and given:
+    if in_moments and source:
         raise click.UsageError(
             f"--from-moments goes without {parameter.get_error_hint(context)}, which the moments "
             f"were made of; give one of the two."
@@ -250,8 +250,8 @@ def _ask_or_take(context: click.Context, parameter: click.Parameter, given: bool
 
 def _refuse_rows(options: dict[str, Any], ridge: str | float) -> None:
     """Raise for options that ask for rows where there are only their moments."""
-    for option, given in options.items():
-        if given:
+    for option, value in options.items():
+        if value:
             raise click.UsageError(
                 f"--from-moments goes without {option}: give it to exactk stats build."
             )

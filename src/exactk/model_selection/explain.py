@@ -372,7 +372,7 @@ def _asked(problem: Problem, column: Any) -> _Question:
     """Find what is asked about among the groups and columns as the user knows them."""
     rules, originals = problem.rules or Rules(), problem.original_names
     columns = problem.find_columns([column], "why_not")
-    whole = rules.together.get(columns[0])
+    whole = rules.group_of.get(columns[0])
     if whole is not None:
         columns = whole.columns
     name = whole.name if whole is not None else originals[problem.input_columns[columns[0]]]
@@ -380,7 +380,7 @@ def _asked(problem: Problem, column: Any) -> _Question:
         return _Question(name, columns, "constant")
     if set(columns) & set(rules.exclude):
         return _Question(name, columns, "excluded by a constraint, which is lifted for this answer")
-    copied = np.flatnonzero(np.isin(problem.copies, columns))
+    copied = np.flatnonzero(np.isin(problem.duplicates, columns))
     if len(columns) == 1 and copied.size:
         return _Question(name, columns, f"a copy of {problem.name(problem.originals[copied[0]])!r}")
     return _Question(name, columns)

@@ -110,7 +110,7 @@ EXPORT int64_t exactk_proof_room(int64_t d, int64_t c, int64_t k, int64_t stride
 EXPORT int64_t exactk_proof_layout(void) { return (int64_t)sizeof(Task); }
 
 /* Numbers that a thread keeps from call to call. */
-EXPORT int64_t exactk_proof_habits(void) { return 2 * DEPTHS + 2; }
+EXPORT int64_t exactk_proof_statistics_size(void) { return 2 * DEPTHS + 2; }
 
 /* Look at the part that the task names, until it is finished or the budget is spent. */
 EXPORT void exactk_prove(Task *task) {
@@ -165,5 +165,5 @@ EXPORT void exactk_prove(Task *task) {
         take_in(&tree, root, root, j);
     }
     grow(&tree, root);
-    task->habits[2 * DEPTHS + IN_ALL] += (double)task->spent;
+    task->bound_statistics[2 * DEPTHS + IN_ALL] += (double)task->spent;
 }

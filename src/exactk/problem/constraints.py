@@ -98,7 +98,7 @@ class Rules:
         )
 
     @cached_property
-    def together(self) -> dict[int, Group]:
+    def group_of(self) -> dict[int, Group]:
         """The group of each column that has one."""
         return {column: group for group in self.feature_groups for column in group.columns}
 
@@ -106,8 +106,8 @@ class Rules:
         """Return how many of the k these columns are; of a group all are there."""
         if self.count == "columns" or not self.feature_groups:
             return len(support)
-        whole = {self.together[int(p)].columns for p in support if int(p) in self.together}
-        alone = sum(1 for p in support if int(p) not in self.together)
+        whole = {self.group_of[int(p)].columns for p in support if int(p) in self.group_of}
+        alone = sum(1 for p in support if int(p) not in self.group_of)
         return alone + len(whole)
 
 

@@ -99,7 +99,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         Columns that are not constant.
     candidates : ndarray of intp
         Usable columns that are not copies (up to shift, scale and sign) of an earlier one.
-    copies, originals : ndarray of intp
+    duplicates, originals : ndarray of intp
         Usable columns that are, and the candidate that each copies.
     total : float
         ‖HY‖², the objective of the empty set.
@@ -127,7 +127,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
     classes: npt.NDArray[Any] | None
     usable: Indices
     candidates: Indices
-    copies: Indices
+    duplicates: Indices
     originals: Indices
     total: float
     ridge: float
@@ -335,7 +335,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         size = np.zeros(len(x_scale))
         size[usable] = np.sqrt(scatter[usable])
         table = UnitColumns(held, rows, weights, read.x_mean, x_scale, size)
-        copies, originals = find_duplicates(
+        duplicates, originals = find_duplicates(
             cross, size, total, table.random_projection, table.pairwise_correlation
         )
         problem = cls(
@@ -344,8 +344,8 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             task=target.task,
             classes=target.classes,
             usable=usable,
-            candidates=np.setdiff1d(usable, copies) if copies.size else usable,
-            copies=copies,
+            candidates=np.setdiff1d(usable, duplicates) if duplicates.size else usable,
+            duplicates=duplicates,
             originals=originals,
             total=total,
             ridge=check_ridge(ridge),
@@ -362,7 +362,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             weights=weights,
             memory_limit=memory_limit,
         )
-        for array in (usable, problem.candidates, copies, originals, x_scale, cross, scatter):
+        for array in (usable, problem.candidates, duplicates, originals, x_scale, cross, scatter):
             array.setflags(write=False)
         problem.x_mean.setflags(write=False)
         problem.y_mean.setflags(write=False)

@@ -159,7 +159,7 @@ class WithConstraints:
         )  # fmt: skip
         if rules is not None:
             constant = np.setdiff1d(rules.include, problem.usable)
-            alone = [p for p in constant if p not in rules.together]
+            alone = [p for p in constant if p not in rules.group_of]
             if alone:
                 names = [problem.original_names[j] for j in problem.table_columns(alone)]
                 raise InputError(
@@ -209,7 +209,7 @@ class WithConstraints:
         problem = cast("Problem", self)
         if rules is None and problem.rules is None:
             return problem
-        candidates = np.setdiff1d(problem.usable, problem.copies)
+        candidates = np.setdiff1d(problem.usable, problem.duplicates)
         if rules is not None:
             candidates = _candidates(problem, candidates, rules)
         candidates.setflags(write=False)
@@ -227,11 +227,11 @@ def _candidates(problem: Problem, candidates: Indices, rules: Rules) -> Indices:
     wanted = np.asarray(rules.include, dtype=np.intp)
     candidates = np.setdiff1d(candidates, barred)
     stands_for = np.arange(problem.n_features)
-    stands_for[problem.copies] = problem.originals
+    stands_for[problem.duplicates] = problem.originals
     touched = np.intersect1d(stands_for[np.concatenate([barred, wanted])], problem.originals)
     # One of several copies is a candidate: one that must be in, or the first that may be.
     for original in touched:
-        alike = np.append(problem.copies[problem.originals == original], original)
+        alike = np.append(problem.duplicates[problem.originals == original], original)
         asked = np.intersect1d(alike, wanted)
         chosen = asked if asked.size else np.setdiff1d(alike, barred)[:1]
         candidates = np.union1d(np.setdiff1d(candidates, alike), chosen)

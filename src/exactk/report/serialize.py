@@ -75,11 +75,11 @@ def _outputs(result: Result, problem: Problem) -> list[str]:
     return [f"output {i}" for i in range(problem.n_outputs)] if several else ["coefficient"]
 
 
-def _parameters(asked: Settings) -> dict[str, Any]:
+def _parameters(settings: Settings) -> dict[str, Any]:
     """What was said of the method; an object says all."""
-    if isinstance(asked.method, str):
-        return asked.options
-    return {**asked.method.get_params(), **asked.options}
+    if isinstance(settings.method, str):
+        return settings.options
+    return {**settings.method.get_params(), **settings.options}
 
 
 def rules_to_dict(problem: Problem) -> dict[str, str]:
@@ -123,7 +123,7 @@ def rules_to_dict(problem: Problem) -> dict[str, str]:
 
 def question_to_dict(
     problem: Problem,
-    asked: Settings,
+    settings: Settings,
     result: Result,
     target: str,
 ) -> dict[str, Any]:
@@ -151,21 +151,21 @@ def question_to_dict(
             {"label": str(label), "rows": float(count)}
             for label, count in zip(problem.classes, counts, strict=True)
         ],
-        "k": asked.k,
-        "k_max": asked.k_max,
+        "k": settings.k,
+        "k_max": settings.k_max,
         "method": result.method,
         "options": {
             name: value if isinstance(value, (int, str)) else _plain_or_text(value)
-            for name, value in _parameters(asked).items()
+            for name, value in _parameters(settings).items()
             if value is not None
         },
         "ridge": result.ridge,
-        "ridge_rule": asked.ridge if isinstance(asked.ridge, str) else float(asked.ridge),
+        "ridge_rule": settings.ridge if isinstance(settings.ridge, str) else float(settings.ridge),
         "in_memory": problem.rows is not None,
         "rows_compared": rows_are_compared(problem),
         "weighted": problem.row_weights is not None,
-        "grouped": asked.groups is not None,
-        "seed": asked.random_state,
+        "grouped": settings.groups is not None,
+        "seed": settings.random_state,
     }
 
 

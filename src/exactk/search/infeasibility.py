@@ -35,8 +35,8 @@ def find_feasible(
         None was found in time.
     """
     undecided: UndecidedError | None = None
-    for apart in (True, False):
-        feasible = Feasible(units, k, apart=apart, seconds=seconds)
+    for forbid_duplicates in (True, False):
+        feasible = Feasible(units, k, forbid_duplicates=forbid_duplicates, seconds=seconds)
         if feasible.is_plain and not feasible.completable(units.included):
             witness = None
         else:
@@ -46,7 +46,7 @@ def find_feasible(
                 undecided, witness = error, None
         if witness is not None:
             return feasible, witness
-        if not units.has_copies:
+        if not units.has_duplicates:
             break
     if undecided is not None:
         raise undecided

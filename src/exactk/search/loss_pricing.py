@@ -115,7 +115,7 @@ class LossTable:
     def compiled(self, k: int) -> CompiledSoftmax | None:
         """Return what fits k columns in C, or None where NumPy does."""
         compiled = self._compiled
-        return compiled if compiled is not None and compiled.serves(k) else None
+        return compiled if compiled is not None and compiled.can_fit(k) else None
 
     def __len__(self) -> int:
         """Return how many columns there are."""

@@ -59,12 +59,12 @@ class Outcome(IntEnum):
 
 
 class State:
-    """A support of up to `room` columns, with what prices its moves (NumPy).
+    """A support of up to `capacity` columns, with what prices its moves (NumPy).
 
     Parameters
     ----------
     problem : Problem
-    room : int
+    capacity : int
         Most columns that it will hold.
 
     Attributes
@@ -81,7 +81,7 @@ class State:
         Columns that the problem's rules want in: always held, in the first slots, never let go.
     """
 
-    def __init__(self, problem: Problem, room: int) -> None:
+    def __init__(self, problem: Problem, capacity: int) -> None:
         d, c = problem.n_features, problem.n_outputs
         self.problem = problem
         self.diagonal = problem.diagonal
@@ -92,10 +92,10 @@ class State:
         self.swaps = 0
         self.objective = problem.total
         self._penalty = problem.penalty
-        self._S = np.zeros(room, dtype=np.int64)
-        self._AS = np.empty((room, d))
-        self._G = np.zeros((room, room))
-        self._V = np.zeros((room, c))
+        self._S = np.zeros(capacity, dtype=np.int64)
+        self._AS = np.empty((capacity, d))
+        self._G = np.zeros((capacity, capacity))
+        self._V = np.zeros((capacity, c))
         self.C = problem.cross.copy()
         self.D = self.diagonal.copy()
         self.fixed = [] if problem.rules is None else list(problem.rules.include)
@@ -302,13 +302,17 @@ class State:
         return out
 
     def descend(
-        self, marks: Marks, known: Marks, limit: int, stop: Callable[[], bool] = lambda: False
+        self,
+        zobrist_keys: Marks,
+        known: Marks,
+        limit: int,
+        stop: Callable[[], bool] = lambda: False,
     ) -> Outcome:
         """Take the steepest swap until none lowers the objective.
 
         Parameters
         ----------
-        marks : ndarray of uint64
+        zobrist_keys : ndarray of uint64
             A random number for each column; those of a support add up to its key.
         known : ndarray of uint64
             Keys of ends that are known: no need to arrive there.
@@ -324,7 +328,7 @@ class State:
         """
         ends = set(known.tolist())
         for _ in range(limit):
-            if int(marks[self._S[: self.size]].sum()) in ends:
+            if int(zobrist_keys[self._S[: self.size]].sum()) in ends:
                 return Outcome.KNOWN
             move = self.best_swap()
             if move is None:

@@ -101,7 +101,7 @@ def test_columns_that_are_not_numbers_are_named(maker: str) -> None:
 
 
 @every_maker
-def test_where_numbers_are_asked_for_text_is_refused(maker: str) -> None:
+def test_where_numbers_are_requested_text_is_refused(maker: str) -> None:
     frame = MAKERS[maker]({"ok": Y, "city": ["a", "b", "a", "b", "a", "b"]})
     with says("columns that are not numbers: 'city'", "drop", "one-hot"):
         frame_to_array(frame)

@@ -104,7 +104,7 @@ def test_columns_read_are_counted_once_while_kept() -> None:
     assert problem.gram_columns_read == 4
 
 
-def test_columns_asked_for_together_come_from_one_pass() -> None:
+def test_columns_requested_together_come_from_one_pass() -> None:
     X, y = data()
     problem = Problem.from_arrays(X, y, gram="columns")
     assert problem.passes == 1, "the first reading"

@@ -256,7 +256,7 @@ def test_folds_that_leak_and_scores_that_do_not_fit_the_target_are_refused() -> 
         TopKSelector(k="auto", scoring="accuracy").fit(X, y)
 
 
-def test_a_best_size_at_the_end_is_told() -> None:
+def test_a_best_size_at_the_end_is_reported() -> None:
     X, y = load_wine(return_X_y=True)
     short = TopKSelector(k="auto", k_max=3).fit(X, y).choice_
     assert "larger k_max than 3" in short.message

@@ -525,7 +525,7 @@ def test_features_that_do_not_go_together(choice) -> None:
 @pytest.mark.parametrize(
     "name", sorted(TopKSelector(k=1).fit([[0.0], [1.0]], [0, 1]).export().to_dict())
 )
-def test_every_field_is_asked_for(choice, name: str) -> None:
+def test_every_field_is_required(choice, name: str) -> None:
     values = choice.to_dict()
     del values[name]
     with pytest.raises(InputError, match=name):
@@ -613,7 +613,7 @@ def test_parts_that_are_made_by_hand_are_checked(choice) -> None:
         replace(choice, coef=((1.0,),))
 
 
-def test_the_class_is_public_and_loaded_when_asked_for() -> None:
+def test_the_class_is_public_and_loaded_when_requested() -> None:
     assert "SavedSelection" in dir(exactk)
     code = (
         "import sys, exactk; print('exactk.export' in sys.modules, exactk.SavedSelection.__name__)"

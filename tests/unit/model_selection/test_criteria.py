@@ -143,7 +143,7 @@ def test_degrees_of_freedom_are_the_trace_of_the_hat_matrix() -> None:
         assert degrees_of_freedom(problem, S) == pytest.approx(np.trace(hat), rel=1e-10)
 
 
-def test_dependent_and_constant_columns_are_worth_nothing() -> None:
+def test_dependent_and_constant_columns_gain_nothing() -> None:
     X, y = data()
     X[:, 3] = X[:, 0] + X[:, 1]
     X[:, 6] = 1.0

@@ -167,7 +167,7 @@ def test_a_constant_a_copy_and_a_member_are_named_as_such() -> None:
     assert copy["regret"] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_better_set_is_told() -> None:
+def test_a_better_set_is_reported() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     problem = Problem.from_arrays(X, y)
     why = explain(problem, [0, 1, 2], tolerance=0.0, max_sets=5000)

@@ -280,7 +280,7 @@ def test_costs_of_a_series_go_by_label() -> None:
     assert rules.costs == (5, 4, 3, 2, 1, 0)
 
 
-def test_costs_are_asked_for_by_the_names_of_the_table() -> None:
+def test_costs_are_given_by_the_names_of_the_table() -> None:
     import polars as pl
 
     frame = pl.DataFrame({"colour": ["red", "blue", "white", "red"], "a": [1.0, 2, 4, 3]})
@@ -297,7 +297,7 @@ def test_bounds_of_any_length_are_numbers() -> None:
         solve(_problem().with_constraints(quotas=long), 2)
 
 
-def test_what_cannot_be_told_in_time_is_given_up() -> None:
+def test_what_cannot_be_decided_in_time_is_given_up() -> None:
     rng = np.random.default_rng(0)
     problem = Problem.from_arrays(rng.standard_normal((60, 300)), rng.standard_normal(60), ridge=1)
     problem = problem.with_constraints(max_correlation=0.05)

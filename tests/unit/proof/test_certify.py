@@ -221,16 +221,16 @@ def test_interrupts_one_after_the_other_lose_no_part(cancer: Problem, threads: i
     optimum = certify(cancer, 8).upper
     start = solve(cancer, 8, "greedy").support.tolist()
     for after in range(1, 9):
-        drive = BestFirstSearch(cancer, make_tree(cancer, 8), [start])
+        search = BestFirstSearch(cancer, make_tree(cancer, 8), [start])
         with _raising(after, every=True) as listen:
             # Each press of the keys is heard while the last one is dealt with.
             for _ in range(3):
-                ended = drive.run(Monitor(None, listen), threads)
-                assert not drive.is_closed or drive.upper == pytest.approx(optimum, rel=1e-9)
-                assert drive.lower <= optimum * (1 + 1e-9)
+                ended = search.run(Monitor(None, listen), threads)
+                assert not search.is_closed or search.upper == pytest.approx(optimum, rel=1e-9)
+                assert search.lower <= optimum * (1 + 1e-9)
         assert ended in (Status.INTERRUPTED, Status.OPTIMAL)
-        assert drive.run(Monitor(), threads) == Status.OPTIMAL
-        assert drive.upper == pytest.approx(optimum, rel=1e-9)
+        assert search.run(Monitor(), threads) == Status.OPTIMAL
+        assert search.upper == pytest.approx(optimum, rel=1e-9)
 
 
 def test_an_interrupt_before_there_is_a_bound(
@@ -346,7 +346,7 @@ def test_a_path_proves_every_size(cancer: Problem) -> None:
     assert found.at(5).result.support.tolist() == [2, 7, 20, 21, 23]
 
 
-def test_a_path_that_was_found_is_proven_and_mended() -> None:
+def test_a_path_that_was_found_is_proven_and_improved() -> None:
     problem = _random(3, ridge=0.1)
     path = solve_path(problem, 5, "greedy")
     found = certify_path(problem, path)
@@ -371,7 +371,7 @@ def test_a_path_out_of_time_has_bounds_for_all_sizes() -> None:
     assert all(one.lower <= one.upper for one in found)
 
 
-def test_no_bound_is_handed_down_where_larger_sets_need_not_hold_smaller_ones() -> None:
+def test_no_bound_is_passed_on_where_larger_sets_need_not_hold_smaller_ones() -> None:
     problem = _random(1).with_constraints(
         feature_groups={"all but one": [f"x{j}" for j in range(8)]}
     )
@@ -616,7 +616,7 @@ def test_what_was_given_may_be_a_mask_or_a_certificate() -> None:
     assert certify(problem, found).proven
 
 
-def test_a_bound_that_is_interrupted_is_still_handed_down(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bound_that_is_interrupted_is_still_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem.from_arrays(*load_digits(return_X_y=True))
     turns = 0
     turn = certify_path_module._Scheduler._turn

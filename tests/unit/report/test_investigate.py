@@ -162,7 +162,7 @@ def test_all_sizes_where_one_column_is_constant_in_a_fold(numbers):
     assert report.record["score"]["test_score"] == pytest.approx(expected.test_score)
 
 
-def test_the_honest_score_is_that_of_score_selection(table):
+def test_the_test_score_is_that_of_score_selection(table):
     X, y = table
     report = investigate(X, y, 2, groups=np.arange(60) // 3, cv=4, random_state=5, **QUICK)
     expected = score_selection(
@@ -424,7 +424,7 @@ def test_method_objects(table):
     assert by_name.record["asked"]["options"]["lam"] == 0.5
 
 
-def test_tables_of_the_dossier(table, tmp_path):
+def test_tables_of_the_report(table, tmp_path):
     report = investigate(*table, 2, **QUICK)
     assert report.features["feature"] == ["a", "b"]
     assert report.features["rank"] == [1, 2]
@@ -482,7 +482,7 @@ def test_who_comes_and_goes_fits_the_features_of_each_size(trap):
         before = set(row["features"])
 
 
-def test_constraints_of_a_problem_are_told(table):
+def test_constraints_of_a_problem_are_reported(table):
     X, y = table
     problem = Problem.from_arrays(X.assign(colour=["red", "blue", "green"] * 20), y)
     assert investigate(problem, k=2, **NONE).record["asked"]["constraints"] == {}
@@ -501,7 +501,7 @@ def test_constraints_of_a_problem_are_told(table):
     assert "every other set of 2 features that keeps the constraints was ruled out" in page
 
 
-def test_what_is_minimised_is_told_whole(table):
+def test_what_is_minimised_is_reported_in_full(table):
     X, y = table
     problem = Problem.from_arrays(X, y, scale=False, class_weight="balanced")
     page = investigate(problem, k=2, **NONE).to_html()
@@ -579,13 +579,13 @@ def test_ctrl_c_among_permutations_and_methods(table, monkeypatch):
     assert report.record["score"]["message"] == "stopped by the user after 0 of 2 permutations"
     assert list(report.missing_parts) == ["scores", "frequencies", "comparison"]
 
-    tried = compare_module._tried
+    tried = compare_module._evaluate_method
 
-    def second(contender, *args):
-        return tried(contender, *args) if contender.name == "exchange" else stop()
+    def second(competitor, *args):
+        return tried(competitor, *args) if competitor.name == "exchange" else stop()
 
     monkeypatch.undo()
-    monkeypatch.setattr(compare_module, "_tried", second)
+    monkeypatch.setattr(compare_module, "_evaluate_method", second)
     report = checked(investigate(*table, 2, **QUICK))
     assert report.interrupted is True
     assert [row["method"] for row in report.record["comparison"]["methods"]] == ["exchange"]

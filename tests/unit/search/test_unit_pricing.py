@@ -93,7 +93,7 @@ def test_a_group_that_copies_another_is_no_choice() -> None:
     problem = Problem.from_arrays(X, X[:, 1] + X[:, 2] + 0.1 * X[:, 5], ridge=0.3)
     problem = problem.with_constraints(feature_groups={"G": [1, 2], "copy": [3, 4]})
     units = Units(problem)
-    assert [units.names[u] for u in np.flatnonzero(units.alive)] == ["x0", "x5", "G"]
+    assert [units.names[u] for u in np.flatnonzero(units.selectable)] == ["x0", "x5", "G"]
     insisting = problem.with_constraints(
         feature_groups={"G": [1, 2], "copy": [3, 4]}, include=["copy"]
     )

@@ -257,10 +257,10 @@ class NMAPG(IterativeMethod):
             change = float(np.linalg.norm(W.W - last.W))
             settled = change <= self.tol * max(float(np.linalg.norm(W.W)), 1.0)
             chosen = objective.table.columns[largest(row_norms(W.W), k)]
-            yield Step(chosen, W.value, settled, partial(_inside, W.W))
+            yield Step(chosen, W.value, settled, partial(_details, W.W))
 
 
-def _inside(W: Floats) -> dict[str, Floats]:
+def _details(W: Floats) -> dict[str, Floats]:
     return {"row_norms": row_norms(W)}
 
 

@@ -13,14 +13,14 @@ from exactk.report.markup import (
     label,
     tag,
 )
-from exactk.report.page.chosen import features_section
 from exactk.report.page.class_means import class_means_section
+from exactk.report.page.features import features_section
 from exactk.report.page.glossary import glossary
+from exactk.report.page.performance import scores_section, stability_section
 from exactk.report.page.proof import proof_section
 from exactk.report.page.reproducibility import reproduce_section, warnings_section
 from exactk.report.page.sizes import sizes_section
 from exactk.report.page.summary import settings_section, summary_section
-from exactk.report.page.worth import scores_section, stability_section
 
 __all__ = ["selection_page", "write_selection_page"]
 

@@ -36,7 +36,7 @@ BY_CHANCE = 0.05
 
 def warnings_box(record: Record) -> Markup:
     """Return what a reader in a hurry would not find in the tables; nothing where all is well."""
-    found = [*_rivals(record), *_chance(record), *_unstable(record), *_other_size(record)]
+    found = [*_baselines(record), *_chance(record), *_unstable(record), *_other_size(record)]
     if not found:
         return Markup()
     return tag(
@@ -47,7 +47,7 @@ def warnings_box(record: Record) -> Markup:
     )
 
 
-def _rivals(record: Record) -> Iterator[Markup]:
+def _baselines(record: Record) -> Iterator[Markup]:
     found = record["comparison"]
     for row in found["methods"][1:] if found else ():
         gap, error = finite(row["difference"]), finite(row["difference_error"])

@@ -115,7 +115,9 @@ def _count(found: list[Study]) -> Markup:
     if cells:
         words += f", {troubles} of them did not finish" if troubles else ", all of them finished"
     # What was run may have finished without being all that the recipes ask for.
-    gone = sum(len(study.asked_datasets) - len(study.datasets) for study in found if study.cells)
+    gone = sum(
+        len(study.requested_datasets) - len(study.datasets) for study in found if study.cells
+    )
     if gone:
         words += f"; {plural(gone, 'data set')} of the recipes not run"
     return tag("p", f"{words}.", class_="lead")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from exactk.papers.experiments.classifiers import CLASSIFIERS
 from exactk.papers.experiments.page.figures.panels import FigureContext, gap
+from exactk.papers.experiments.page.labels import higher_is_better, name_of
 from exactk.papers.experiments.page.tables import name_cell
-from exactk.papers.experiments.page.words import higher_is_better, name_of
 from exactk.papers.experiments.summary import Comparison
 from exactk.report.markup import (
     Markup,
@@ -31,17 +31,17 @@ from exactk.report.tables import (
 __all__ = ["comparison_table"]
 
 
-def comparison_table(sheet: FigureContext, measure: str) -> Markup:
+def comparison_table(context: FigureContext, measure: str) -> Markup:
     """Return what the paper prints beside what was measured, in the units of the paper."""
     # Methods that were not run stand beside the others in the table of means.
     found = [
         one
-        for one in sheet.study.comparisons
-        if one.measure == measure and one.method in sheet.study.methods
+        for one in context.study.comparisons
+        if one.measure == measure and one.method in context.study.methods
     ]
     if not found:
         return Markup()
-    rows = [_compared(sheet, one) for one in found]
+    rows = [_compared(context, one) for one in found]
     judged = [one for one in found if one.within_deviation is not None]
     inside = sum(bool(one.within_deviation) for one in judged)
     total = (
@@ -66,13 +66,13 @@ def comparison_table(sheet: FigureContext, measure: str) -> Markup:
     return table(rows, heads, caption=caption, kind="compare", name=name)
 
 
-def _compared(sheet: FigureContext, one: Comparison) -> Markup:
+def _compared(context: FigureContext, one: Comparison) -> Markup:
     write = percent if one.measure in CLASSIFIERS else short
-    found = sheet.study.summary(one.dataset, one.method, one.k, one.measure)
+    found = context.study.summary(one.dataset, one.method, one.k, one.measure)
     sd = 0.0 if found and found.sd == 0 else one.measured_sd
     measured_text: object = _with_spread(write, one.measured, sd)
     if one.measured is None:
-        word, reason = sheet.study.missing(one.dataset, one.method, one.k)
+        word, reason = context.study.missing(one.dataset, one.method, one.k)
         if word == "not run":
             word, reason = "not measured", "the paper prints it, and it was not run here"
         measured_text = gap(word, reason)
@@ -81,7 +81,7 @@ def _compared(sheet: FigureContext, one: Comparison) -> Markup:
         "tr",
         tag("td", label(one.dataset)),
         cell(one.k, one.k),
-        name_cell(sheet, one.method),
+        name_cell(context, one.method),
         cell(_with_spread(write, one.published, one.published_sd), one.published),
         cell(measured_text, one.measured),
         cell(one.n or DASH, one.n or None),
