@@ -156,14 +156,12 @@ def test_ebic_counts_models_that_were_there_to_choose_from() -> None:
     X, y = data()
     plain = Problem.from_arrays(X, y)
 
-    def extra(problem: Problem, support: list[int], gamma: float = 1.0) -> float:
+    def extra(problem: Problem, support: list[int]) -> float:
         result = _result_on(problem, support)
-        ebic = criterion_values(problem, [result], "ebic", gamma=gamma)
+        ebic = criterion_values(problem, [result], "ebic")
         return float((ebic - criterion_values(problem, [result], "bic"))[0])
 
     assert extra(plain, [0, 4]) == pytest.approx(2 * np.log(21))
-    assert extra(plain, [0, 4], gamma=0.5) == pytest.approx(np.log(21))
-    assert extra(plain, [0, 4], gamma=0.0) == 0.0
     assert extra(plain, list(range(7))) == pytest.approx(2 * np.log(35))
     # One column must be in and one is out: one of five is chosen.
     assert extra(plain.with_rules(Rules(include=(0,), exclude=(6,))), [0, 4]) == pytest.approx(
@@ -211,5 +209,3 @@ def test_errors() -> None:
         criterion_values(problem, path, "cp")
     with says("criterion must be", "'bci'", "did you mean 'bic'?"):
         criterion_values(problem, path, "bci")
-    with says("gamma", "-1"):
-        criterion_values(problem, path, "ebic", gamma=-1)

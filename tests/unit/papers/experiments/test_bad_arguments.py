@@ -10,8 +10,8 @@ from exactk.papers.experiments.measures import (
     jaccard,
     nogueira,
     redundancy,
+    residual,
 )
-from exactk.papers.experiments.objective import residual
 from tests.support import says
 
 X = np.arange(24.0).reshape(8, 3) ** 2 % 7

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from exactk.papers.experiments.page import tables
-from exactk.papers.experiments.page.comparison import comparison_table
 from exactk.papers.experiments.page.figures.bars import bars
 from exactk.papers.experiments.page.figures.curve import against_parameter, curves
 from exactk.papers.experiments.page.figures.diagram import diagram
@@ -46,7 +45,7 @@ def section(study: Study, register: StyleRegister, anchor: str) -> Markup:
     plain = FigureContext(study, FigureView("table", ()), register)
     # What a paper prints is compared also where no table was asked for.
     printed = dict.fromkeys(one.measure for one in study.comparisons)
-    parts += [comparison_table(plain, name) for name in printed if name not in compared]
+    parts += [tables.comparison_table(plain, name) for name in printed if name not in compared]
     return tag(
         "section",
         tag("h2", label(study.title)),
@@ -165,7 +164,8 @@ def _view(context: FigureContext) -> Markup:
 
 def _table(context: FigureContext, measure: str) -> Markup:
     caption = tag("p", context.view.caption, class_="caption") if context.view.caption else ""
-    return join(caption, comparison_table(context, measure), tables.measured(context, measure))
+    printed = tables.comparison_table(context, measure)
+    return join(caption, printed, tables.measured(context, measure))
 
 
 def _numbers(context: FigureContext) -> Markup:

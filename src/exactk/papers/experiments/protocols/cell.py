@@ -21,8 +21,8 @@ from exactk.papers.datasets import Dataset, load
 from exactk.papers.experiments.cells import Cell, shares_sizes
 from exactk.papers.experiments.measures import (
     redundancy,
+    residual,
 )
-from exactk.papers.experiments.objective import residual
 from exactk.papers.experiments.pool import limit_time
 from exactk.papers.experiments.recipe import (
     Measure,
