@@ -7,7 +7,7 @@
    more than <U, MU> + the m largest s_j, s_j = |C_j − (MU)_j|²/Δ_j. U is made of weights z in
    [0, 1] with sum m, improved by alternation; Δ by Newton steps on
    Σ w_j log Δ_j + μ log det(E − Δ), and both are handed down. The last three columns are looked at
-   in closed form. See exactk/proof/relaxation.py for the same bound in NumPy. */
+   in closed form. See exactk/proof/bounds.py for the same bound in NumPy. */
 #include "bounds.h"
 #include "closed.h"
 
