@@ -46,8 +46,8 @@ NEAREST = 5
 class Explanation:
     """Why these columns were chosen, and not others.
 
-    Prices are rises of the objective, which is the squared error and the ridge term; as `share`
-    they are parts of ‖HY‖², the objective of the empty set.
+    Prices are rises of the objective, which is the squared error and the ridge term; as
+    `loss_fraction` they are parts of ‖HY‖², the objective of the empty set.
 
     Attributes
     ----------
@@ -130,13 +130,14 @@ class Explanation:
         within = f"sets within {self.tolerance:.3g} of the objective"
         lines = [
             *_part("chosen, and how much worse the fit is without them", self.selected_features, {
-                "feature": "feature", "share": "dropped", "substitute": "best substitute",
-                "price_share": "substituted"}),
+                "feature": "feature", "loss_fraction": "dropped", "substitute": "best substitute",
+                "substitution_fraction": "substituted"}),
             *_part("asked about", self.why_not, {
-                "feature": "feature", "share": "regret", "added": "brings", "removed": "for"}),
+                "feature": "feature", "loss_fraction": "regret", "added": "brings",
+                "removed": "for"}),
             *(f"{escape_controls(row['feature'])}: {row['note']}" for row in self.why_not if
             row["note"]), *_part("nearest of the others", self.runners_up[:NEAREST], {
-                "feature": "feature", "share": "price", "instead_of": "for"}),
+                "feature": "feature", "loss_fraction": "price", "instead_of": "for"}),
             *_part(f"{within} ({len(self.alternatives)}; {near})", self.alternatives, {
                 "rank": "rank", "excess": "excess", "added": "added", "removed": "removed"}),
             *_part("pairs that stand in for each other", self.pairs, {
@@ -158,7 +159,7 @@ def _part(title: str, table: RecordsTable, columns: dict[str, str]) -> list[str]
 
 def _shown(name: str, value: Any) -> Any:
     """Shares as percent."""
-    if name in ("share", "price_share", "excess") and value == value:
+    if name in ("loss_fraction", "substitution_fraction", "excess") and value == value:
         return f"{value:.2%}"
     return f"{value:.2f}" if isinstance(value, float) and value == value else value
 
@@ -250,7 +251,7 @@ def explain(
         for one in asked
     ]
     blocks.load(members)
-    bound = objective * (1.0 + tolerance) + blocks.slack
+    bound = objective * (1.0 + tolerance) + blocks.tie_tolerance
     near = near_sets(blocks, feasible, members, bound, max_sets, monitor)
     return Explanation(
         selected=tuple(units.names[u] for u in members),
@@ -260,13 +261,23 @@ def explain(
         selected_features=own,
         runners_up=outside,
         why_not=RecordsTable(
-            ["feature", "columns", "regret", "share", "added", "removed", "features", "note"], rows
+            [
+                "feature",
+                "columns",
+                "regret",
+                "loss_fraction",
+                "added",
+                "removed",
+                "features",
+                "note",
+            ],
+            rows,
         ),
-        alternatives=_alternatives(units, members, near, objective, blocks.slack),
+        alternatives=_alternatives(units, members, near, objective, blocks.tie_tolerance),
         is_complete=near.is_complete,
         tolerance=float(tolerance),
         pairs=pairs,
-        message=_message(near, rows, objective, blocks.slack, monitor.expired, max_sets),
+        message=_message(near, rows, objective, blocks.tie_tolerance, monitor.expired, max_sets),
     )
 
 
@@ -310,7 +321,7 @@ def _swaps(blocks: UnitPricing, feasible: Feasible) -> tuple[RecordsTable, Recor
             best[better], instead_of[better] = falls[better], unit
             top = float(falls.max())
             if np.isfinite(top):
-                other = int(np.argmax(falls >= top - blocks.slack))
+                other = int(np.argmax(falls >= top - blocks.tie_tolerance))
                 substitute, price = units.names[other], -float(falls[other])
         columns = blocks.problem.table_columns(units.columns(unit))
         rows.append((
@@ -318,12 +329,21 @@ def _swaps(blocks: UnitPricing, feasible: Feasible) -> tuple[RecordsTable, Recor
             price / total, unit in fixed,
         ))  # fmt: skip
     own = RecordsTable(
-        ["feature", "columns", "loss", "share", "substitute", "price", "price_share", "included"],
+        [
+            "feature",
+            "columns",
+            "loss",
+            "loss_fraction",
+            "substitute",
+            "substitution_cost",
+            "substitution_fraction",
+            "included",
+        ],
         rows,
     )
     nearest_first = np.argsort(-best, kind="stable")[:MOST_OUTSIDE]
     outside = RecordsTable(
-        ["feature", "price", "share", "instead_of"],
+        ["feature", "substitution_cost", "loss_fraction", "instead_of"],
         [
             (units.names[u], -best[u], -best[u] / total, units.names[instead_of[u]])
             for u in nearest_first.tolist()
@@ -340,7 +360,7 @@ def _pairs(blocks: UnitPricing) -> RecordsTable:
     for i, first in enumerate(members):
         for j in range(i + 1, len(members)):
             both = blocks.loss_together([i, j])
-            overlap = 1.0 - (losses[i] + losses[j]) / both if both > blocks.slack else 0.0
+            overlap = 1.0 - (losses[i] + losses[j]) / both if both > blocks.tie_tolerance else 0.0
             if overlap >= INTERCHANGEABLE:
                 names = units.names[first], units.names[members[j]]
                 correlation = _correlation(problem, units, first, members[j])

@@ -293,29 +293,31 @@ class ColumnTree:
         return [Node(max(bound, 0.0), state)]
 
     def explore(
-        self, part: Node, ceiling: float, n_best: int, stop: Stop, *, quick: bool
+        self, node: Node, ceiling: float, n_best: int, stop: Stop, *, quick: bool
     ) -> NodeResult:
         """Look at a part in C; other threads may do so at the same time."""
         with self._lock:
             workspace = self._workspaces.pop() if self._workspaces else _Workspace(self)
         try:
-            explored = workspace.explore(
-                part, self._needed(ceiling, n_best), n_best, stop, quick=quick
+            node_result = workspace.explore(
+                node, self._needed(ceiling, n_best), n_best, stop, quick=quick
             )
         finally:
             with self._lock:
                 self._workspaces.append(workspace)
-        if explored.left and not stop[0]:
-            explored.found += self._guess(min(explored.left, key=lambda left: left.bound), ceiling)
-        return explored
+        if node_result.left and not stop[0]:
+            node_result.found += self._guess(
+                min(node_result.left, key=lambda left: left.bound), ceiling
+            )
+        return node_result
 
     def release(self) -> None:
         """Let go of work space."""
         self._workspaces.clear()
 
-    def _guess(self, part: Node, ceiling: float) -> list[FoundSet]:
+    def _guess(self, node: Node, ceiling: float) -> list[FoundSet]:
         """The columns of most weight in a part, and where swaps lead from there, if that is new."""
-        branch, column_problem = part.state, self.column_problem
+        branch, column_problem = node.state, self.column_problem
         assert isinstance(branch, ColumnNode)
         heaviest = np.argsort(-branch.weights, kind="stable")[
             : column_problem.m - len(branch.inside)
@@ -374,10 +376,10 @@ class _Workspace:
             setattr(self._task, name, array.ctypes.data)
 
     def explore(
-        self, part: Node, needed: float, n_best: int, stop: Stop, *, quick: bool
+        self, node: Node, needed: float, n_best: int, stop: Stop, *, quick: bool
     ) -> NodeResult:
         tree, task = self.tree, self._task
-        state = part.state
+        state = node.state
         assert isinstance(state, ColumnNode)
         values = np.empty(n_best)
         sets = np.empty((n_best, max(tree.column_problem.m, 1)), dtype=np.int64)
@@ -398,7 +400,7 @@ class _Workspace:
         doubts = self._arrays["doubts"][: task.n_doubts]
         found += [FoundSet(tree.columns_of(members), 0.0) for members in doubts]
         sure = not task.overflow and (not len(doubts) or tree.has_rows)
-        return NodeResult(found, self._left(part.bound), task.nodes, is_sure=sure)
+        return NodeResult(found, self._left(node.bound), task.nodes, is_sure=sure)
 
     def _left(self, bound: float) -> list[Node]:
         """Return the parts that the call did not come to."""

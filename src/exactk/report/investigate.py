@@ -202,7 +202,7 @@ def investigate(
         "warnings": [
             remark.to_dict() for remark in runner.retry_once(lambda: find_warnings(problem, result))
         ],
-        "missing_parts": runner.absent,
+        "missing_parts": runner.missing_parts,
     }
     return SelectionReport(result, record, runner.stopped)
 

@@ -43,7 +43,7 @@ class _Fields(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("d", "c", "capacity", "size")),
-        *((name, ctypes.c_double) for name in ("slack", "total", "objective")),
+        *((name, ctypes.c_double) for name in ("tie_tolerance", "total", "objective")),
         *((name, _POINTER) for name in ("diagonal", "floor", "cross", "S", "AS", "G", "V", "C")),
         *((name, _POINTER) for name in ("D", "row", "bound", "small", "lanes", "square")),
         ("gain", ctypes.c_double),
@@ -94,7 +94,7 @@ class NativeState(State):
         }  # fmt: skip
         fields = _Fields(
             d=d, c=c, capacity=capacity, size=0,
-            slack=self.slack, total=problem.total, objective=self.objective,
+            tie_tolerance=self.tie_tolerance, total=problem.total, objective=self.objective,
             penalty=problem.penalty,
         )  # fmt: skip
         arrays = {

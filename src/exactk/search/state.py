@@ -86,7 +86,7 @@ class State:
         self.problem = problem
         self.diagonal = problem.diagonal
         self.floor = DEPENDENT * self.diagonal
-        self.slack = TIE * problem.total
+        self.tie_tolerance = TIE * problem.total
         self.size = 0
         self.moves = 0
         self.swaps = 0
@@ -241,14 +241,14 @@ class State:
     def best_addition(self) -> Move | None:
         """The addition that lowers the objective most; None if no column is independent."""
         gains = self.gains()
-        column = int(np.argmax(gains >= gains.max() - self.slack))
+        column = int(np.argmax(gains >= gains.max() - self.tie_tolerance))
         return Move(float(gains[column]), -1, column) if gains[column] >= 0 else None
 
     def best_drop(self) -> int:
         """The slot whose member costs least to drop; of ties that with the lowest column."""
         losses = self.losses()
         losses[: len(self.fixed)] = np.inf
-        slots = np.flatnonzero(losses <= losses.min() + self.slack)
+        slots = np.flatnonzero(losses <= losses.min() + self.tie_tolerance)
         return int(slots[np.argmin(self._S[slots])])
 
     def best_swap(self) -> Move | None:
@@ -261,15 +261,15 @@ class State:
         if len(columns) > 2 * FIRST_PRICED:
             top = np.argpartition(gains, -FIRST_PRICED)[-FIRST_PRICED:]
             so_far = self._price(columns[top], losses).max()
-            columns = columns[gains > max(so_far, 0.0) - self.slack]
+            columns = columns[gains > max(so_far, 0.0) - self.tie_tolerance]
         if len(columns) == 0:
             return None
         gain = self._price(columns, losses)
         best = float(gain.max())
-        if not best > self.slack:
+        if not best > self.tie_tolerance:
             return None
-        at = int(np.argmax(gain.max(axis=0) >= best - self.slack))
-        slots = np.flatnonzero(gain[:, at] >= best - self.slack)
+        at = int(np.argmax(gain.max(axis=0) >= best - self.tie_tolerance))
+        slots = np.flatnonzero(gain[:, at] >= best - self.tie_tolerance)
         slot = int(slots[np.argmin(S[slots])])
         return Move(float(gain[slot, at]), slot, int(columns[at]))
 

@@ -69,7 +69,7 @@ class UnitPricing:
         self._diagonal = np.zeros(problem.n_features)
         self._diagonal[problem.usable] = problem.scatter[problem.usable] + problem.penalty
         self._floor = DEPENDENT * self._diagonal
-        self.slack = TIE * problem.total
+        self.tie_tolerance = TIE * problem.total
         self.members: list[int] = []
         self._alike = list(self._sorted_by_size())
         self.load([])
@@ -192,11 +192,11 @@ class UnitPricing:
         for i, fits in enumerate(allowed):
             if fits is None or not fits.any():
                 continue
-            above = self.slack if best is None else best.gain
-            gains = self.swap_gains(i, fits, above - self.slack)
+            above = self.tie_tolerance if best is None else best.gain
+            gains = self.swap_gains(i, fits, above - self.tie_tolerance)
             top = float(gains.max())
-            if top > above + (0.0 if best is None else self.slack):
-                unit = int(np.argmax(gains >= top - self.slack))
+            if top > above + (0.0 if best is None else self.tie_tolerance):
+                unit = int(np.argmax(gains >= top - self.tie_tolerance))
                 best = UnitMove(float(gains[unit]), self.members[i], unit)
         return best
 

@@ -44,15 +44,15 @@ def test_losses_substitutes_and_prices_are_those_of_the_sets(k: int) -> None:
             if p not in result.support
         }
         assert row["substitute"] == min(prices, key=lambda name: prices[name])
-        assert row["price"] == pytest.approx(min(prices.values()))
-        assert row["share"] == pytest.approx(row["loss"] / problem.total)
+        assert row["substitution_cost"] == pytest.approx(min(prices.values()))
+        assert row["loss_fraction"] == pytest.approx(row["loss"] / problem.total)
     for row in why.runners_up:
         p = NAMES.index(row["feature"])
         by_swap = {
             NAMES[i]: problem.objective([q for q in result.support if q != i] + [p]) - best
             for i in result.support
         }
-        assert row["price"] == pytest.approx(min(by_swap.values()))
+        assert row["substitution_cost"] == pytest.approx(min(by_swap.values()))
         assert row["instead_of"] == min(by_swap, key=lambda name: by_swap[name])
 
 
@@ -283,7 +283,7 @@ def test_it_reads_as_text() -> None:
     assert text == why.to_text()
     for row in why.selected_features:
         line = next(line for line in text.splitlines() if line.startswith(row["feature"]))
-        assert f"{row['share']:.2%}" in line
+        assert f"{row['loss_fraction']:.2%}" in line
     # However long a note is, it is there.
     assert f"v3: {why.why_not[1]['note']}" in text.splitlines()
     short = explain(_problem(5), 4, tolerance=0.3, max_sets=5)

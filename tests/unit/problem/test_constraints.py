@@ -217,7 +217,7 @@ def test_an_explanation_sees_copies() -> None:
     why = explain(problem, 2, tolerance=0.0)
     row = next(row for row in why.selected_features if row["feature"] == "a")
     assert row["substitute"] == "a2"
-    assert row["price"] == pytest.approx(0.0, abs=1e-9)
+    assert row["substitution_cost"] == pytest.approx(0.0, abs=1e-9)
     assert [0, 1] in why.alternatives["support"]
     assert [1, 6] in why.alternatives["support"]
     assert len(why.alternatives) == 2

@@ -247,7 +247,7 @@ def test_losses(table, numbers, loss):
         rest = [j for j in report.result.support if problem.name(j) != row["feature"]]
         loss_without = held.objective(np.array(rest)) - held.objective(report.result.support)
         assert row["loss"] == pytest.approx(loss_without, rel=1e-4, abs=1e-6)
-        assert row["share"] == pytest.approx(loss_without / nothing, rel=1e-4, abs=1e-6)
+        assert row["loss_fraction"] == pytest.approx(loss_without / nothing, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -601,7 +601,7 @@ def test_ctrl_c_in_the_fits_without_a_feature(table, monkeypatch):
     report = checked(investigate(Problem.from_arrays(*table, loss="logistic"), k=2, **QUICK))
     assert report.interrupted is True
     assert report.missing_parts["losses"] == "stopped by the user"
-    assert report.record["features"][0]["share"] is None
+    assert report.record["features"][0]["loss_fraction"] is None
     assert report.record["comparison"] is not None
 
 

@@ -280,8 +280,8 @@ def test_numbers_of_the_page_are_those_of_the_record(dossiers):
     score = record["score"]
     assert f"{format_score(score['test_score'])} ± {format_score(score['standard_error'])}" in said
     for row in record["features"]:
-        assert share_of(row["share"]) in said
-        assert f'data-v="{row["share"]!r}"' in page
+        assert share_of(row["loss_fraction"]) in said
+        assert f'data-v="{row["loss_fraction"]!r}"' in page
         assert row["substitute"] in said
     for one in record["coefficients"]:
         for raw, standardised in zip(one["raw"], one["standardised"], strict=True):

@@ -79,12 +79,12 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
         cells = [
             cell(row["rank"], row["rank"]),
             tag("th", label(row["feature"]), _held(row), scope="row"),
-            cell(share_of(row["share"]), row["share"]),
+            cell(share_of(row["loss_fraction"]), row["loss_fraction"]),
         ]
         if substitutes:
             cells += [
                 tag("td", label(row["substitute"]) if row["substitute"] else DASH),
-                cell(share_of(row["price_share"]), row["price_share"]),
+                cell(share_of(row["substitution_fraction"]), row["substitution_fraction"]),
             ]
         if frequent:
             cells.append(_frequency(row))
@@ -204,7 +204,7 @@ def _outside(near: Record) -> Markup:
         tag(
             "tr",
             tag("th", label(one["feature"]), scope="row"),
-            cell(share_of(one["share"]), one["share"]),
+            cell(share_of(one["loss_fraction"]), one["loss_fraction"]),
             tag("td", label(one["instead_of"])),
         )
         for one in near["outside"]
