@@ -163,12 +163,12 @@ def report(
     certificate = found.record["certificate"]
     improved = certificate is not None and certificate["improved"] and not certificate["better"]
     code = python_code(
-        source, search, sizing, k, problem, held=found.record["asked"]["in_memory"],
+        source, search, sizing, k, problem, held=found.record["settings"]["in_memory"],
         seconds=seconds if improved else None,
     )  # fmt: skip
     # Who reads the page has given options, and knows of no parameters.
     reasons = {part: as_options(why) for part, why in found.missing_parts.items()}
-    asked = found.record["asked"] | {
+    asked = found.record["settings"] | {
         "table": source.table or source.moments,
         "command": command_line(click.get_current_context()),
         "code": code,
@@ -176,7 +176,7 @@ def report(
     }
     if source.constraints:
         asked["constraints"] = {name: _said(rule) for name, rule in source.constraints.items()}
-    found = replace(found, record={**found.record, "asked": asked, "missing_parts": reasons})
+    found = replace(found, record={**found.record, "settings": asked, "missing_parts": reasons})
     write_output(found.to_html(), output)
     if record is not None:
         write_output(_json(found), record, "--record")

@@ -49,8 +49,8 @@ from exactk.report.selection_report import SelectionReport
 from exactk.report.serialize import (
     certificate_to_dict,
     frequency_map_to_dict,
-    question_to_dict,
     selection_to_dict,
+    settings_to_dict,
 )
 from exactk.report.settings import (
     PartRunner,
@@ -196,8 +196,8 @@ def investigate(
         "version": 1,
         "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "versions": versions(),
-        "asked": question_to_dict(problem, settings, result, named),
-        "choice": selection_to_dict(result, problem),
+        "settings": settings_to_dict(problem, settings, result, named),
+        "selection": selection_to_dict(result, problem),
         **found,
         "warnings": [
             remark.to_dict() for remark in runner.retry_once(lambda: find_warnings(problem, result))

@@ -65,7 +65,7 @@ def sizes_part(choice: AutoKResult, scored: AutoKResult | None, result: Result) 
                 "features": features,
                 "added": [name for name in features if name not in before],
                 "removed": [name for name in before if name not in features],
-                "asked": here,
+                "requested": here,
             }
         )
         before = features

@@ -67,7 +67,7 @@ class SelectionReport:
 
     def __repr__(self) -> str:
         """Return one line."""
-        asked, chosen = self.record["asked"], self.result.selected
+        asked, chosen = self.record["settings"], self.result.selected
         return (
             f"SelectionReport({len(chosen)} of {asked['n_features']} features for "
             f"{asked['target']!r}: "

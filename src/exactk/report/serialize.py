@@ -17,9 +17,9 @@ from exactk.result import Result
 __all__ = [
     "certificate_to_dict",
     "frequency_map_to_dict",
-    "question_to_dict",
     "rules_to_dict",
     "selection_to_dict",
+    "settings_to_dict",
 ]
 
 # Features of the map of frequencies over sizes.
@@ -121,7 +121,7 @@ def rules_to_dict(problem: Problem) -> dict[str, str]:
     return {name: text for name, text in said.items() if text}
 
 
-def question_to_dict(
+def settings_to_dict(
     problem: Problem,
     settings: Settings,
     result: Result,

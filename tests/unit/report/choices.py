@@ -25,7 +25,7 @@ QUICK = {"n_subsamples": 10, "n_permutations": 9, "certify": 10.0}
 
 def described(report, **asked):
     """The report as the command line gives it, with the command and where the table came from."""
-    return replace(report, record=report.record | {"asked": report.record["asked"] | asked})
+    return replace(report, record=report.record | {"settings": report.record["settings"] | asked})
 
 
 def wine():

@@ -273,9 +273,9 @@ def test_numbers_of_the_page_are_those_of_the_record(dossiers):
     report = dossiers["small"]
     record, page = report.record, report.to_html()
     said = text_of(page)
-    assert f"2 of 6 features for {record['asked']['target']}" in said
-    explained = 1 - record["choice"]["residual"] / record["choice"]["total"]
-    assert record["choice"]["explained"] == pytest.approx(explained)
+    assert f"2 of 6 features for {record['settings']['target']}" in said
+    explained = 1 - record["selection"]["residual"] / record["selection"]["total"]
+    assert record["selection"]["explained"] == pytest.approx(explained)
     assert f"explain {percent_of(explained)} of the squared error" in said
     score = record["score"]
     assert f"{format_score(score['test_score'])} ± {format_score(score['standard_error'])}" in said
@@ -293,7 +293,7 @@ def test_numbers_of_the_page_are_those_of_the_record(dossiers):
     for row in record["sizes"]["rows"]:
         assert f"{format_score(row['score'])} ± {format_score(row['score_error'])}" in said
     assert short(record["stability"]["index"], 2) in said
-    for one in record["asked"]["classes"]:
+    for one in record["settings"]["classes"]:
         assert f"{one['label']} ({one['rows']:g})" in said
     assert exactk.__version__ in said
 

@@ -51,8 +51,8 @@ def selection_page(record: Mapping[str, Any]) -> str:
     -------
     str
     """
-    k, target = record["choice"]["k"], record["asked"]["target"]
-    title = f"{k} of {record['asked']['n_features']:,} features for {target}"
+    k, target = record["selection"]["k"], record["settings"]["target"]
+    title = f"{k} of {record['settings']['n_features']:,} features for {target}"
     drawn = [
         tag("section", tag("h2", name), draw(record), id=anchor, class_="recipe")
         for anchor, name, draw in SECTIONS

@@ -90,8 +90,8 @@ def _unstable(record: Record) -> Iterator[Markup]:
 
 
 def _other_size(record: Record) -> Iterator[Markup]:
-    found, k = record["sizes"], record["choice"]["k"]
-    if not found or record["asked"]["k"] is None or found["criterion"] != "cv":
+    found, k = record["sizes"], record["selection"]["k"]
+    if not found or record["settings"]["k"] is None or found["criterion"] != "cv":
         return
     row = next((one for one in found["rows"] if one["k"] == k), None)
     least = least_error(found["rows"])
