@@ -64,8 +64,9 @@ def find_positions(
     return [place[name] for name in choice.names]
 
 
-def take_features(choice: SavedSelection, X: Any) -> Any:
+def take_features(choice: SavedSelection, table: Any) -> Any:
     """Return the chosen columns of a table, as a table of the same kind."""
+    X = table
     if is_dask(X):
         if not hasattr(type(X), "columns"):
             return X[:, find_positions(choice, None, X.shape[1])]
@@ -83,7 +84,7 @@ def take_features(choice: SavedSelection, X: Any) -> Any:
     if X.ndim != 2:
         raise InputError(
             f"table must be a frame, or an array of rows and columns, not "
-            f"{type(X).__name__} of shape {X.shape}"
+            f"{type(table).__name__} of shape {X.shape}"
         )
     return X[:, find_positions(choice, None, X.shape[1])]
 

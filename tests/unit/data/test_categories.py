@@ -46,7 +46,6 @@ MAKERS: dict[str, Any] = {
     "arrow string": lambda: pa.table(table()),
     "arrow large string": lambda: pa.table(table(pa.array(COLOUR, pa.large_string()))),
     "arrow dictionary": lambda: pa.table(table(pa.array(COLOUR).dictionary_encode())),
-    "arrow batch": lambda: pa.record_batch(table()),
 }
 every_maker = pytest.mark.parametrize("maker", MAKERS)
 
