@@ -22,7 +22,7 @@ from exactk.cli.output import check_output, write_output
 from exactk.cli.render import render
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 
@@ -134,7 +134,7 @@ def certify(
         check_output(output, what, [*files, *more])
     limit = None if math.isinf(time_limit) else time_limit
     terms: dict[str, Any] = {"time_limit": limit, "n_jobs": jobs, "verbose": source.verbose}
-    with say_warnings(source.quiet):
+    with show_warnings(source.quiet):
         problem, target = source.open()
         size = len(wanted.features) if wanted.k is None else wanted.k
         ridge = find_ridge(source.ridge, problem, size, random_state=seed)
@@ -142,7 +142,7 @@ def certify(
         facts = source.facts(problem, target)
         text, proven, status = _answer(problem, wanted, gap, terms, style, facts)
     if status == "interrupted":
-        source.say("stopped by the user; this is what was known until then")
+        source.echo("stopped by the user; this is what was known until then")
     write_output(text, output)
     if status == "interrupted":
         return INTERRUPTED

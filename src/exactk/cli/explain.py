@@ -16,7 +16,7 @@ from exactk.cli.options import (
 from exactk.cli.output import check_output, write_output
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 from exactk.cli.wording import as_options
@@ -70,7 +70,7 @@ def explain(
         )
     if output is not None:
         check_output(output, *source.inputs)
-    with say_warnings(source.quiet):
+    with show_warnings(source.quiet):
         problem, target = source.open()
         size = len(features) if k is None else k
         problem = problem.with_ridge(find_ridge(source.ridge, problem, size, random_state=seed))
@@ -79,7 +79,7 @@ def explain(
             problem, chosen, why_not=why_not, tolerance=tolerance, max_sets=max_sets,
             effort=effort, random_state=seed, time_limit=time_limit,
         )  # fmt: skip
-    source.say(found.message)
+    source.echo(found.message)
     facts = {**source.facts(problem, target), "ridge": problem.ridge}
     if style == "csv":
         text = found.selected_features.to_csv()

@@ -19,7 +19,7 @@ from exactk.cli.search_options import (
 )
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 
@@ -48,10 +48,10 @@ def path(
     options = search.options()
     if output is not None:
         check_output(output, *source.inputs)
-    with say_warnings(source.quiet):
+    with show_warnings(source.quiet):
         problem, target, groups = open_grouped(source, sizing.row_groups)
         choice = sizing.choose(problem, source, search, options, groups)
-    source.say(choice.message)
+    source.echo(choice.message)
     if style == "csv":
         text = choice.table.to_csv()
     elif style == "json":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exactk.cli.options import distinct_words, size_or_auto
+from exactk.cli.options import distinct_items, size_or_auto
 from exactk.cli.output import check_output, write_output
 from exactk.cli.reproduce import (
     checksum,
@@ -28,7 +28,7 @@ from exactk.cli.search_options import (
 )
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 from exactk.cli.wording import as_options
@@ -58,7 +58,7 @@ INTERRUPTED = 130
     "baselines",
     multiple=True,
     metavar="NAME,...",
-    callback=distinct_words,
+    callback=distinct_items,
     help="What to compare with: methods, and selectkbest, rfe and l1 of scikit-learn, "
     "which are the default; none leaves it out.",
 )
@@ -150,7 +150,7 @@ def report(
         # A parameter of the method that is called as one of the investigation is.
         method, options = create(search.method, **options), {}
     options.pop("random_state", None)
-    with say_warnings(source.quiet):
+    with show_warnings(source.quiet):
         problem, target, groups = open_grouped(source, sizing.row_groups)
         found = investigate(
             problem, k=k, k_max=sizing.k_max, criterion=sizing.criterion or "cv",
@@ -175,7 +175,9 @@ def report(
         "checksum": checksum(source.table),
     }
     if source.constraints:
-        asked["constraints"] = {name: _said(rule) for name, rule in source.constraints.items()}
+        asked["constraints"] = {
+            name: _constraint_text(rule) for name, rule in source.constraints.items()
+        }
     found = replace(found, record={**found.record, "settings": asked, "missing_parts": reasons})
     write_output(found.to_html(), output)
     if record is not None:
@@ -184,8 +186,8 @@ def report(
         part for part in found.missing_parts if "not asked for" not in found.missing_parts[part]
     ]
     for part in left_out:
-        source.say(f"without {part}: {found.missing_parts[part]}")
-    source.say(f"wrote {output}")
+        source.echo(f"without {part}: {found.missing_parts[part]}")
+    source.echo(f"wrote {output}")
     return INTERRUPTED if found.interrupted else 0
 
 
@@ -195,7 +197,7 @@ def _json(found: SelectionReport) -> str:
     return re.sub("[\ud800-\udfff]", lambda one: f"\\u{ord(one[0]):04x}", text) + "\n"
 
 
-def _said(rule: object) -> str:
+def _constraint_text(rule: object) -> str:
     """A constraint in a line."""
     text = json.dumps(rule, ensure_ascii=False, default=str)
     return text if len(text) <= 300 else f"{text[:297]}..."

@@ -15,7 +15,7 @@ from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.search_options import SearchOptions, search_options
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 from exactk.utils.formatting import escape_controls
@@ -88,14 +88,14 @@ def score(
     selector = TopKSelector(
         k, method=create(search.method, **options), time_limit=search.time_limit
     )
-    with say_warnings(source.quiet):
+    with show_warnings(source.quiet):
         problem, target, groups = open_grouped(source, row_groups)
         found = score_selection(
             problem, selector=selector, ridge=source.ridge, estimator=estimator, scoring=scoring,
             cv=folds, groups=groups, n_permutations=permutations,
             random_state=options.get("random_state", search.seed), verbose=source.verbose,
         )  # fmt: skip
-    source.say(found.message)
+    source.echo(found.message)
     facts = {**source.facts(problem, target), "row_groups": row_groups, "options": options}
     write_output(_rendered(found, style, facts), output)
     return INTERRUPTED if found.message else 0

@@ -25,7 +25,7 @@ from exactk.cli.search_options import (
 )
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 from exactk.errors import InputError
@@ -89,7 +89,7 @@ def select(
         raise click.UsageError(f"{sizing.used_options[0]} goes with -k auto: here k is given.")
     options, choice = search.options(), None
     _check_places(output, export, source)
-    with say_warnings(source.quiet):
+    with show_warnings(source.quiet):
         problem, target, groups = open_grouped(source, sizing.row_groups)
         if k is None:
             choice = sizing.choose(problem, source, search, options, groups)
@@ -107,10 +107,10 @@ def select(
     if certificate is not None:
         result = certificate.result
     if ended.status == "interrupted":
-        source.say(result.message or "stopped by the user; this is what was known until then")
+        source.echo(result.message or "stopped by the user; this is what was known until then")
     facts = {**source.facts(problem, target), "options": options}
     if choice is not None:
-        source.say(choice.message)
+        source.echo(choice.message)
         facts["row_groups"] = sizing.row_groups
         facts["choice"] = {
             name: value for name, value in choice.to_dict().items() if name != "result"
@@ -124,7 +124,7 @@ def select(
         return INTERRUPTED
     is_proven = result.status == "optimal" if certificate is None else certificate.proven
     if require_optimal and not is_proven and seconds is None:
-        source.say("not proven: --certify SECONDS tries to")
+        source.echo("not proven: --certify SECONDS tries to")
     return OPEN if require_optimal and not is_proven else 0
 
 

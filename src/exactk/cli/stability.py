@@ -14,7 +14,7 @@ from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.search_options import SearchOptions, search_options
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 
@@ -74,7 +74,7 @@ def stability(
     # The seed is that of the draws, too, also where the method has none.
     seed = options.get("random_state", search.seed)
     rest = {name: value for name, value in options.items() if name != "random_state"}
-    with say_warnings(source.quiet):
+    with show_warnings(source.quiet):
         problem, target, groups = open_grouped(source, row_groups)
         problem = problem.with_ridge(find_ridge(source.ridge, problem, k, random_state=seed))
         found = measure(
@@ -82,7 +82,7 @@ def stability(
             negligible=negligible, groups=groups, random_state=seed, time_limit=search.time_limit,
             verbose=source.verbose, **rest,
         )  # fmt: skip
-    source.say(found.message)
+    source.echo(found.message)
     facts = {**source.facts(problem, target), "row_groups": row_groups, "options": options}
     write_output(_rendered(found, problem, style, facts), output)
     return INTERRUPTED if found.status == "interrupted" else 0

@@ -134,7 +134,7 @@ def build(
     if add_to is not None:
         moments = _merged(_load(add_to), moments, f"the table and {add_to!r}")
     moments.save(output)
-    _tell(moments, output, quiet)
+    _print_summary(moments, output, quiet)
 
 
 @stats.command()
@@ -158,7 +158,7 @@ def merge(files: tuple[str, ...], output: str, quiet: bool) -> None:
     for file in files[1:]:
         moments = _merged(moments, _load(file), f"{file!r} and those before it")
     moments.save(output)
-    _tell(moments, output, quiet)
+    _print_summary(moments, output, quiet)
 
 
 @stats.command()
@@ -311,7 +311,7 @@ def _load(file: str) -> Moments:
     return Moments.load(file)
 
 
-def _tell(moments: Moments, output: str, quiet: bool) -> None:
+def _print_summary(moments: Moments, output: str, quiet: bool) -> None:
     if not quiet:
         of = "" if moments.classes is None else f", {len(moments.classes):,} classes"
         click.echo(

@@ -227,7 +227,7 @@ def make_competitors(
             found.append(BaselineEntry(name, BASELINES[method], data, seed or 0, time_limit))
             continue
         effort = _effort(method, data.config.effort, time_limit)
-        config = replace(data.config, method_given=method, effort=effort)
+        config = replace(data.config, method_parameter=method, effort=effort)
         found.append(MethodEntry(name, data, config.checked()))
     return found
 

@@ -430,8 +430,8 @@ def check_size_options(criterion: Any, rule: Any, k_max: Any, cv: Any) -> None:
     ...
     exactk.errors.InputError: rule must be 'one_se', 'paired' or 'best', not 1
     """
-    Choice(words=CHOICES)("criterion", criterion)
-    Choice(words=RULES)("rule", rule)
+    Choice(options=CHOICES)("criterion", criterion)
+    Choice(options=RULES)("rule", rule)
     Integer(1, none="a default")("k_max", k_max)
     check_cv(cv)
 

@@ -232,7 +232,7 @@ def check_criterion(problem: Problem, criterion: str) -> None:
     >>> from sklearn.datasets import load_iris
     >>> check_criterion(Problem.from_arrays(*load_iris(return_X_y=True)), "cp")
     """
-    Choice(words=CRITERIA)("criterion", criterion)
+    Choice(options=CRITERIA)("criterion", criterion)
     allowed = CRITERIA if problem.loss.by_moments else LIKELIHOOD_CRITERIA
     if not problem.loss.by_moments and not isinstance(problem.loss, (Logistic, Poisson)):
         allowed = ()

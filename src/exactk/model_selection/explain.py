@@ -241,14 +241,14 @@ def explain(
     assert feasible is not None  # looked at when the members were found
     if why_not is None or isinstance(why_not, (str, int, np.integer)):
         why_not = [] if why_not is None else [why_not]
-    asked = [_asked(problem, column) for column in why_not]
+    questions = [_make_question(problem, column) for column in why_not]
     # A perfect fit may come out a rounding below zero.
     objective, total = max(blocks.objective, 0.0), problem.total
     own, outside = _swaps(blocks, feasible)
     pairs = _pairs(blocks)
     rows = [
         _regret(problem, units, blocks, feasible, one, objective, effort, random_state)
-        for one in asked
+        for one in questions
     ]
     blocks.load(members)
     bound = objective * (1.0 + tolerance) + blocks.tie_tolerance
@@ -388,7 +388,7 @@ class _Question:
     note: str = ""
 
 
-def _asked(problem: Problem, column: Any) -> _Question:
+def _make_question(problem: Problem, column: Any) -> _Question:
     """Find what is asked about among the groups and columns as the user knows them."""
     rules, originals = problem.rules or Rules(), problem.original_names
     columns = problem.find_columns([column], "why_not")
@@ -411,19 +411,20 @@ def _regret(
     units: Units,
     blocks: UnitPricing,
     feasible: Feasible,
-    asked: _Question,
+    question: _Question,
     objective: float,
     effort: float | None,
     random_state: object,
 ) -> tuple[Any, ...]:
     """The row of a feature that was asked about."""
-    columns = list(asked.columns)
+    columns = list(question.columns)
     of_table = problem.table_columns(columns)
     chosen = set(units.columns_of(blocks.members))
-    if asked.note == "constant":
-        return (asked.name, of_table, np.nan, np.nan, [], [], [], "constant: it cannot be chosen")
+    if question.note == "constant":
+        note = "constant: it cannot be chosen"
+        return (question.name, of_table, np.nan, np.nan, [], [], [], note)
     if chosen.issuperset(columns):
-        return (asked.name, of_table, 0.0, 0.0, [], [], [], "it is among the chosen")
+        return (question.name, of_table, 0.0, 0.0, [], [], [], "it is among the chosen")
     rules = problem.rules or Rules()
     with_it = replace(
         rules,
@@ -433,15 +434,15 @@ def _regret(
     try:
         found = _solved(problem.with_rules(with_it), feasible.k, effort, random_state)
     except InfeasibleError as error:
-        return (asked.name, of_table, np.nan, np.nan, [], [], [], str(error))
+        return (question.name, of_table, np.nan, np.nan, [], [], [], str(error))
     names = {int(p): units.names[u] for u in blocks.members for p in units.columns(u)}
     before = list(dict.fromkeys(names.values()))
     regret = found.objective - objective
     return (
-        asked.name, of_table, regret, regret / problem.total,
+        question.name, of_table, regret, regret / problem.total,
         [name for name in found.selected if name not in before],
         [name for name in before if name not in found.selected],
-        list(found.selected), asked.note,
+        list(found.selected), question.note,
     )  # fmt: skip
 
 

@@ -587,10 +587,10 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         live = np.flatnonzero(self.x_scale[S] > 0)
         if live.size == 0:
             return V, self.total, 0
-        V[live], objective, rank = self._fit_live(S[live])
+        V[live], objective, rank = self._fit_varying(S[live])
         return V, objective, rank
 
-    def _fit_live(self, S: Indices) -> tuple[Floats, float, int]:
+    def _fit_varying(self, S: Indices) -> tuple[Floats, float, int]:
         """From the Gram matrix where that is exact enough, else from the rows if it can be."""
         if self.rows is not None and len(S) > self.rows.n_rows:
             return wide_least_squares(*self.standardised(S), self.weights, self.penalty)

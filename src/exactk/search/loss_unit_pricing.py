@@ -79,7 +79,7 @@ class LossUnitPricing(UnitPricing):
         return best
 
     def _fitted(self, units: Sequence[int]) -> float:
-        S = [int(p) for unit in units for p in self.live(unit)]
+        S = [int(p) for unit in units for p in self.varying_columns(unit)]
         fits = self.table.fits([S], steps=STEPS, tol=TOLERANCE, ceiling=self.objective)
         return float(fits.values[0])
 

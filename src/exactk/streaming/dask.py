@@ -394,7 +394,8 @@ def open_dask(
 
     Examples
     --------
-    >>> import pandas as pd, dask.dataframe as dd
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
     >>> frame = pd.DataFrame({"height": [1.5, 2.5, 3.5], "tree": ["ash", "oak", "oak"]})
     >>> stream = open_dask(dd.from_pandas(frame, npartitions=2), target="tree")
     >>> stream.feature_names, stream.target, stream.y_kind

@@ -164,12 +164,12 @@ def _thread_pool(threads: int) -> Iterator[Callable[[Iterable[Task]], None]]:
         return
     pool = ThreadPoolExecutor(threads, thread_name_prefix="exactk-files")
 
-    def run_together(tasks: Iterable[Task]) -> None:
+    def run_concurrently(tasks: Iterable[Task]) -> None:
         for done in [pool.submit(task) for task in tasks]:
             done.result()
 
     try:
-        yield run_together
+        yield run_concurrently
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

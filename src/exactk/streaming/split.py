@@ -88,7 +88,7 @@ class SplitReducer(Reducer[_State, Sequence["Moments | None"]]):
     n_folds : int
     seed : int
         Another seed, another split.
-    alone : int or None
+    only_fold : int or None
         With a number, only two sets of moments are made: those of this fold, and those of all
         others together.
     """
@@ -99,11 +99,11 @@ class SplitReducer(Reducer[_State, Sequence["Moments | None"]]):
         target_encoding: TargetEncoding,
         n_folds: int,
         seed: int,
-        alone: int | None = None,
+        only_fold: int | None = None,
     ) -> None:
         self.names, self.target_encoding = names, target_encoding
-        self.n_folds, self.seed, self.alone = n_folds, seed, alone
-        self.n_matrices = n_folds if alone is None else 2
+        self.n_folds, self.seed, self.only_fold = n_folds, seed, only_fold
+        self.n_matrices = n_folds if only_fold is None else 2
 
     def begin(self) -> _State:  # noqa: D102
         labels = self.target_encoding.start()
@@ -117,8 +117,8 @@ class SplitReducer(Reducer[_State, Sequence["Moments | None"]]):
             return
         Y = outputs(block, self.target_encoding, state.labels)
         folds = (row_hashes(block, self.seed) % np.uint64(self.n_folds)).astype(np.intp)
-        if self.alone is not None:
-            folds = (folds != self.alone).astype(np.intp)
+        if self.only_fold is not None:
+            folds = (folds != self.only_fold).astype(np.intp)
         for reducer, accumulator in enumerate(state.accumulators):
             rows = np.flatnonzero(folds == reducer)
             # Rows of a transpose are copied as they lie, and the copy is in Fortran order again.

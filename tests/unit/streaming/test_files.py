@@ -617,7 +617,7 @@ def test_states_of_many_matrices_are_few(
     assert len(begun) == max(1, 24 // n_folds)
     assert set(begun) == {n_folds}
     begun.clear()
-    stream.reduce(SplitReducer(stream.feature_names, coding, n_folds, 0, alone=1))
+    stream.reduce(SplitReducer(stream.feature_names, coding, n_folds, 0, only_fold=1))
     assert (len(begun), set(begun)) == (12, {2})
 
 

@@ -171,7 +171,7 @@ def _outputs(name: str, Y: Any, n_rows: int) -> Floats:
     return table
 
 
-_TASK = Choice(words=("classification", "regression"))
+_TASK = Choice(options=("classification", "regression"))
 
 
 def residual(X: Any, y: Any, support: Iterable[int], task: str) -> float:

@@ -112,7 +112,7 @@ class IPFS(IterativeMethod):
         "mu": Number("(1, inf)"),
         "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
-        "solver": Choice(words=("auto", "direct", "woodbury", "cg")),
+        "solver": Choice(options=("auto", "direct", "woodbury", "cg")),
     }
 
     def __init__(

@@ -118,7 +118,7 @@ class RPFS(IterativeMethod):
     checks: ClassVar[Mapping[str, Check]] = {
         "mu": Number("(0, inf)"),
         "rho": Number("[1, inf)"),
-        "row_norm": Choice(words=("l2", "l1")),
+        "row_norm": Choice(options=("l2", "l1")),
         "n_starts": Integer(1),
         "init": Unchecked("a matrix W⁰, features × outputs, or None"),
         "max_iter": Integer(1),

@@ -116,7 +116,7 @@ class SFS(IterativeMethod):
 
     needs_rows: ClassVar[bool] = True
     checks: ClassVar[Mapping[str, Check]] = {
-        "loss": Choice(words=("squared", "l2,1")),
+        "loss": Choice(options=("squared", "l2,1")),
         "mu": Number("(0, inf)"),
         "accelerate": Boolean(),
         "labels": LABELS,
