@@ -190,8 +190,13 @@ def _constrained() -> dict[str, dict[str, Any]]:
     parts = {"mean": names[:10], "error": names[10:20], "worst": names[20:]}
     return {
         "include": {"include": [1, 5]},
-        "groups": {"groups": {f"pair {j}": [j, 10 + j] for j in range(10)}},
-        "families": {"families": parts, "at_least": 1, "at_most": 2},
+        "groups": {"feature_groups": {f"pair {j}": [j, 10 + j] for j in range(10)}},
+        "families": {
+            "quotas": {
+                name: {"columns": columns, "at_least": 1, "at_most": 2}
+                for name, columns in parts.items()
+            }
+        },
         "budget": {"costs": [1 + j % 5 for j in range(30)], "budget": 8},
         "max_correlation": {"max_correlation": 0.5},
     }

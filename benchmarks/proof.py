@@ -238,9 +238,9 @@ def _constraints(d: int, width: int, bound: dict[str, int]) -> dict[str, dict[st
     """Rules of three kinds for columns that come in rows of so many."""
     rows = {f"row {i}": list(range(i * width, (i + 1) * width)) for i in range(d // width)}
     return {
-        "family": {"families": rows, **bound},
+        "family": {"quotas": {name: {"columns": row, **bound} for name, row in rows.items()}},
         "budget": {"costs": [1 + j % 5 for j in range(d)], "budget": 8},
-        "groups": {"groups": {f"pair {j}": [2 * j, 2 * j + 1] for j in range(d // 2)}},
+        "groups": {"feature_groups": {f"pair {j}": [2 * j, 2 * j + 1] for j in range(d // 2)}},
     }
 
 

@@ -10,6 +10,7 @@ those and tempt a search. Run it with
 from __future__ import annotations
 
 import exactk
+from exactk.losses.base import Loss
 from exactk.papers.datasets import make_outliers
 
 LOSSES = {
@@ -22,7 +23,7 @@ SHARES = (0.0, 0.1, 0.2, 0.3)
 TABLES = 3
 
 
-def found(loss: exactk.losses.Loss, share: float, seed: int) -> tuple[int, int]:
+def found(loss: Loss, share: float, seed: int) -> tuple[int, int]:
     """How many of the columns that make the target are chosen, and how many there are."""
     data = make_outliers(n=250, d1=10, d2=60, c=3, outliers=share, random_state=seed)
     k = len(data.informative)

@@ -15,8 +15,8 @@ from exactk.streaming.base import (
     OnRows,
     Reducer,
     Stream,
-    fold_part,
-    merge_parts,
+    merge_partitions,
+    reduce_partition,
     unwrap,
 )
 
@@ -55,5 +55,7 @@ class ArrayStream(Stream):
         parts = []
         for part, rows in enumerate(np.array_split(np.arange(len(self.X)), self.n_parts)):
             sent = pickle.loads(pickle.dumps(fold))
-            parts.append(pickle.loads(pickle.dumps(fold_part(sent, self.blocks(part, rows)))))
-        return unwrap(merge_parts(fold, parts))
+            parts.append(
+                pickle.loads(pickle.dumps(reduce_partition(sent, self.blocks(part, rows))))
+            )
+        return unwrap(merge_partitions(fold, parts))

@@ -163,7 +163,7 @@ def test_every_public_name_has_a_page(pages: dict[str, Page]) -> None:
                 assert f"{home}.{name}" in pages[f"api/{home}.{name}.html"].text
 
 
-def test_every_command_is_told_with_its_options(pages: dict[str, Page]) -> None:
+def test_every_command_is_shown_with_its_options(pages: dict[str, Page]) -> None:
     from tools.site.commands import anchor, commands, find
 
     page = pages["cli.html"]

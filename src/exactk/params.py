@@ -129,27 +129,27 @@ class Choice(Check):
 
     Examples
     --------
-    >>> Choice(words=("l2", "l1"))("row_norm", "l3")
+    >>> Choice(options=("l2", "l1"))("row_norm", "l3")
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: row_norm must be 'l2' or 'l1', not 'l3'
     """
 
-    words: tuple[Any, ...] = ()
+    options: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
         """Return what to say in an error."""
-        shown = [repr(word) for word in self.words]
+        shown = [repr(word) for word in self.options]
         return self._with_none(" or ".join([", ".join(shown[:-1]), shown[-1]]))
 
     def allows(self, value: Any) -> bool:  # noqa: D102
         if isinstance(value, str):
-            return str(value) in self.words
+            return str(value) in self.options
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        return whole and int(value) in self.words
+        return whole and int(value) in self.options
 
     def hint(self, value: Any) -> str:  # noqa: D102
-        words = [word for word in self.words if isinstance(word, str)]
+        words = [word for word in self.options if isinstance(word, str)]
         return did_you_mean(value, words) if isinstance(value, str) and words else ""
 
 

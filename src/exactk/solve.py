@@ -241,8 +241,9 @@ def _check_rules(problem: Problem, method: Method, name: str) -> None:
     rules = problem.rules
     if rules is None or method.takes_rules or (rules.is_simple and not rules.include):
         return
-    if problem.categories and rules == Rules(groups=rules.groups):
-        what = f"columns of {join_items(group.name for group in rules.groups)} that enter together"
+    if problem.categories and rules == Rules(feature_groups=rules.feature_groups):
+        names = join_items(group.name for group in rules.feature_groups)
+        what = f"columns of {names} that enter together"
     else:
         what = "constraints other than exclude"
     able = [other for other in registry.names() if registry.method_class(other).takes_rules]
@@ -288,7 +289,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
             "parameters of the method, or method='exchange', may do better"
         )
     order = np.array(found, dtype=np.intp)
-    if rules.groups:
+    if rules.feature_groups:
         order = np.array(unit_entry_order(problem, found), dtype=np.intp)
     elif not answer.ordered and problem.loss.by_moments:
         order = entry_order(problem, order)
@@ -299,7 +300,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
             # The columns are more than their order.
             status, message = Status.INTERRUPTED, MESSAGES[Status.INTERRUPTED]
     missing = k - size
-    if missing and rules.groups:
+    if missing and rules.feature_groups:
         raise AssertionError(f"method {name!r} returned {size} units for k={k}: a defect")
     if missing:
         # Every other column depends on these: whichever are added, the objective is the same.
@@ -315,7 +316,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
     # With a ridge even copies have full rank; the method knows them as no candidates.
     rank = min(fit.rank, len(found))
     # Of a group all columns are there, whether they add something or not.
-    if rank < len(support) and not rules.groups:
+    if rank < len(support) and not rules.feature_groups:
         which = "asked for" if missing else "chosen"
         shortfall = (
             f"only {rank} of the {len(support)} columns {which} are independent: the other "
@@ -354,7 +355,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
 
 def _selected(problem: Problem, order: npt.NDArray[np.intp]) -> tuple[str, ...]:
     """Names of what was chosen, as the user knows it: groups and columns of the table."""
-    together = {} if problem.rules is None else problem.rules.together
+    together = {} if problem.rules is None else problem.rules.group_of
     coded = {p: category.name for category in problem.categories for p in category.columns}
     names = (
         together[p].name if p in together else coded.get(p, problem.name(p)) for p in order.tolist()

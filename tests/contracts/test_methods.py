@@ -123,7 +123,7 @@ def test_inputs_are_left_untouched(name: str) -> None:
         array.setflags(write=False)
     problem = Problem.from_arrays(X, y, sample_weight=weights, ridge=0.1)
     cross, diagonal = problem.cross.copy(), problem.diagonal.copy()
-    first = problem.gram_column(2)
+    first = problem.gram_rows([2])[0]
     method = registry.create(name)
     before = method.get_params()
     solve(problem, 3, method)
@@ -132,7 +132,7 @@ def test_inputs_are_left_untouched(name: str) -> None:
         np.testing.assert_array_equal(array, copy)
     np.testing.assert_array_equal(problem.cross, cross)
     np.testing.assert_array_equal(problem.diagonal, diagonal)
-    np.testing.assert_array_equal(problem.gram_column(2), first)
+    np.testing.assert_array_equal(problem.gram_rows([2])[0], first)
     assert method.get_params() == before
     assert set(vars(method)) == set(before), "a method keeps nothing but its parameters"
 
@@ -337,7 +337,7 @@ def test_every_option_refuses_what_is_out_of_its_range(name: str) -> None:
 
 
 @every_method
-def test_moments_serve_or_the_rows_are_asked_for(name: str) -> None:
+def test_moments_serve_or_the_rows_are_requested(name: str) -> None:
     X, y = TABLES["classes"]
     problem = Problem.from_moments(Moments.from_arrays(X, np.eye(3)[y]), classes=[0, 1, 2])
     if registry.method_class(name).needs_rows:
@@ -354,7 +354,7 @@ def test_moments_serve_or_the_rows_are_asked_for(name: str) -> None:
 
 
 @every_method
-def test_a_target_that_one_column_tells(name: str) -> None:
+def test_a_target_that_one_column_determines(name: str) -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([np.ones(50), rng.standard_normal((50, 4))])
     problem = Problem.from_arrays(X, 1e7 * X[:, 1])

@@ -42,7 +42,7 @@ class Case:
     def _keeps(self, support: tuple[int, ...], k: int) -> bool:
         c = self.constraints
         chosen = {NAMES[j] for j in support}
-        groups = {name: set(members) for name, members in c.get("groups", {}).items()}
+        groups = {name: set(members) for name, members in c.get("feature_groups", {}).items()}
         whole = {name for name, members in groups.items() if members & chosen}
         if any(not groups[name] <= chosen for name in whole):
             return False
@@ -64,8 +64,8 @@ class Case:
             barred = (barred - {name}) | groups[name]
         if not wanted <= chosen or barred & chosen:
             return False
-        for name, members in c.get("families", {}).items():
-            if not c["at_least"][name] <= size(set(members)) <= c["at_most"][name]:
+        for quota in c.get("quotas", {}).values():
+            if not quota["at_least"] <= size(set(quota["columns"])) <= quota["at_most"]:
                 return False
         if "costs" in c and sum(c["costs"][name] for name in chosen) > c["budget"]:
             return False
@@ -96,34 +96,41 @@ def cases(draw: st.DrawFn) -> Case:
     c = case.constraints
     kinds = draw(
         st.sets(
-            st.sampled_from(["include", "exclude", "groups", "families", "costs", "correlation"]),
+            st.sampled_from(
+                ["include", "exclude", "feature_groups", "quotas", "costs", "correlation"]
+            ),
             min_size=1,
         )
     )
     free = list(NAMES)
-    if "groups" in kinds:
+    if "feature_groups" in kinds:
         mixed = draw(st.permutations(NAMES))
         n, m = draw(st.integers(2, 3)), draw(st.integers(0, 3))
-        c["groups"] = {"G": sorted(mixed[:n])} | ({"H": sorted(mixed[n : n + m])} if m else {})
+        c["feature_groups"] = {"G": sorted(mixed[:n])} | (
+            {"H": sorted(mixed[n : n + m])} if m else {}
+        )
         c["count"] = draw(st.sampled_from(["groups", "columns"]))
-        inside = {name for group in c["groups"].values() for name in group}
-        free = [name for name in NAMES if name not in inside] + list(c["groups"])
+        inside = {name for group in c["feature_groups"].values() for name in group}
+        free = [name for name in NAMES if name not in inside] + list(c["feature_groups"])
     if "include" in kinds:
         c["include"] = draw(st.lists(st.sampled_from(free), max_size=2, unique=True))
     if "exclude" in kinds:
         others = [name for name in free if name not in c.get("include", ())]
         if others:
             c["exclude"] = draw(st.lists(st.sampled_from(others), max_size=3, unique=True))
-    if "families" in kinds:
+    if "quotas" in kinds:
         units = draw(st.lists(st.sampled_from(free), min_size=1, unique=True))
-        members = [m for unit in units for m in c.get("groups", {}).get(unit, [unit])]
+        members = [m for unit in units for m in c.get("feature_groups", {}).get(unit, [unit])]
         more = draw(st.lists(st.sampled_from(free), min_size=1, unique=True))
-        other = [m for unit in more for m in c.get("groups", {}).get(unit, [unit])]
-        c["families"] = {"F": members, "O": other}
-        c["at_least"] = {"F": draw(st.integers(0, 2)), "O": draw(st.integers(0, 1))}
-        c["at_most"] = {
-            "F": draw(st.integers(c["at_least"]["F"], 4)),
-            "O": draw(st.integers(c["at_least"]["O"], 4)),
+        other = [m for unit in more for m in c.get("feature_groups", {}).get(unit, [unit])]
+        least = {"F": draw(st.integers(0, 2)), "O": draw(st.integers(0, 1))}
+        c["quotas"] = {
+            name: {
+                "columns": columns,
+                "at_least": least[name],
+                "at_most": draw(st.integers(least[name], 4)),
+            }
+            for name, columns in (("F", members), ("O", other))
         }
     if "costs" in kinds:
         c["costs"] = {name: draw(st.integers(0, 5)) for name in NAMES}
@@ -222,7 +229,10 @@ def test_contradictions_are_named_before_any_search() -> None:
     with pytest.raises(InputError, match="include and exclude contradict each other: 'a'"):
         case.problem().with_constraints(include=["a", "b"], exclude=["a"])
     tight = case.problem().with_constraints(
-        include=["a", "b"], families={"F": ["a", "b", "c"]}, at_most=1, costs=[1] * 7, budget=9
+        include=["a", "b"],
+        quotas={"F": {"columns": ["a", "b", "c"], "at_most": 1}},
+        costs=[1] * 7,
+        budget=9,
     )
     with pytest.raises(InfeasibleError) as error:
         solve(tight, 3)

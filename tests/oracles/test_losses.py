@@ -171,7 +171,7 @@ def test_columns_that_are_always_and_never_in(kind: str) -> None:
 def test_columns_that_go_together(kind: str) -> None:
     X, y = data(kind, 0)
     groups = {"a": [0, 5], "b": [1, 2], "c": [3, 7]}
-    problem = make(kind, X, y).with_constraints(groups=groups)
+    problem = make(kind, X, y).with_constraints(feature_groups=groups)
     units = [[0, 5], [1, 2], [3, 7], [4], [6]]
     values = {
         tuple(sorted(one + other)): fitted(kind, X, y, sorted(one + other), problem.penalty)

@@ -53,17 +53,17 @@ def settled(
     held = standard_table(problem, "plus-minus")
     steps = reweighted_steps(held, 1, r=r, p=p, lam=lam, epsilon=epsilon, tol=TIGHT["tol"])
     trace = []
-    alive = np.arange(problem.n_features)
+    active = np.arange(problem.n_features)
     for step in steps:
         trace.append(step.value)
         inside = steps.gi_frame.f_locals
         if step.converged:
             break
-        alive = inside["rows"].alive
+        active = inside["rows"].active
         assert len(trace) < TIGHT["max_iter"]
     W = np.zeros((problem.n_features, held.Y.shape[1]))
-    W[alive] = inside["W"]
-    W[np.setdiff1d(alive, inside["rows"].alive)] = 0.0
+    W[active] = inside["W"]
+    W[np.setdiff1d(active, inside["rows"].active)] = 0.0
     return trace, W
 
 
@@ -154,11 +154,11 @@ def test_below_one_the_end_is_stationary(name: str, r: float, p: float, lam: flo
     E = X @ W - Y
     e, w = norms(E), norms(W)
     assert e.min() > 1e-3, "a row is fitted exactly: no derivative"
-    alive = w > 1e-5
-    assert alive.any()
+    active = w > 1e-5
+    assert active.any()
     pull = X.T @ (r * e[:, None] ** (r - 2.0) * E)
-    push = lam * p * w[alive, None] ** (p - 2.0) * W[alive]
-    np.testing.assert_allclose(pull[alive], -push, atol=1e-3 * np.abs(push).max())
+    push = lam * p * w[active, None] ** (p - 2.0) * W[active]
+    np.testing.assert_allclose(pull[active], -push, atol=1e-3 * np.abs(push).max())
 
 
 def as_printed(

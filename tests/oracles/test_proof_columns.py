@@ -174,22 +174,22 @@ def check_drive(one: Posed, n_best: int, start: Set | None) -> None:
     starts = [] if start is None else [start]
     ceiling = inf if start is None or n_best > 1 else objectives[start] + 1e-11 * problem.total
     tree = make_tree(problem, one.k, ceiling)
-    drive = BestFirstSearch(problem, tree, starts, n_best=n_best)
+    search = BestFirstSearch(problem, tree, starts, n_best=n_best)
     slack = tree.tolerance + one.rounding * problem.total
     for _ in range(100_000):
-        drive.run(Steps(), 1)
-        assert drive.lower <= best + slack
-        assert drive.upper >= best - slack
-        if drive.is_closed:
+        search.run(Steps(), 1)
+        assert search.lower <= best + slack
+        assert search.upper >= best - slack
+        if search.is_closed:
             break
-    assert drive.is_closed
-    assert drive.is_proven
-    assert drive.upper == pytest.approx(best, abs=slack)
-    for found in drive.sets:
+    assert search.is_closed
+    assert search.is_proven
+    assert search.upper == pytest.approx(best, abs=slack)
+    for found in search.sets:
         assert found.objective == pytest.approx(objectives[found.columns], abs=slack)
     expected = sorted(objectives.values())[:n_best]
-    assert [found.objective for found in drive.sets] == pytest.approx(expected, abs=slack)
-    assert len({found.columns for found in drive.sets}) == len(drive.sets)
+    assert [found.objective for found in search.sets] == pytest.approx(expected, abs=slack)
+    assert len({found.columns for found in search.sets}) == len(search.sets)
 
 
 @settings(max_examples=400, **FIXED)
@@ -279,7 +279,7 @@ def test_more_columns_and_bad_starts(one: Posed, data: Any) -> None:
 
 @settings(max_examples=25, **FIXED)
 @given(posed(most=9))
-def test_the_faces_say_what_enumeration_says(one: Posed) -> None:
+def test_the_facets_say_what_enumeration_says(one: Posed) -> None:
     problem, objectives = one.problem(), one.objectives
     values, slack = sorted(objectives.values()), 2e-8 * problem.total + 1e-9
     worst = max(objectives, key=objectives.__getitem__)
@@ -313,10 +313,10 @@ def test_one_thread_and_two_agree(seed: int, monkeypatch: pytest.MonkeyPatch) ->
     lists = []
     for threads in (1, 2):
         tree = make_tree(problem, one.k)
-        drive = BestFirstSearch(problem, tree, n_best=5)
-        drive.run(Monitor(), threads)
-        assert drive.is_closed
-        lists.append([found.columns for found in drive.sets])
+        search = BestFirstSearch(problem, tree, n_best=5)
+        search.run(Monitor(), threads)
+        assert search.is_closed
+        lists.append([found.columns for found in search.sets])
     by_value = sorted(one.objectives, key=one.objectives.__getitem__)[:5]
     assert lists == [by_value, by_value]
 
@@ -478,9 +478,9 @@ def test_bounds_hold_in_exact_arithmetic(seed: int, d: int, share: float, data: 
         X[:, 1] = X[:, 0] + share * rng.standard_normal(30)
     problem = Problem.from_arrays(X, targets(rng, X, "numbers"))
     m = data.draw(st.integers(1, d - 1))
-    setting = make_column_problem(problem, m)
-    assert setting is not None
-    E, C = setting.block(np.arange(d)), setting.C
+    column_problem = make_column_problem(problem, m)
+    assert column_problem is not None
+    E, C = column_problem.block(np.arange(d)), column_problem.C
     least = float(np.linalg.eigvalsh(E)[0])
     values = {S: explained_exactly(E, C, S) for S in combinations(range(d), m)}
     best = max(values.values())
@@ -508,7 +508,7 @@ def test_bounds_hold_in_exact_arithmetic(seed: int, d: int, share: float, data: 
             explored = tree.explore(part, inf, 1, stop(), quick=True)
             for left in [part, *explored.left]:
                 own = [v for S, v in values.items() if holds(tree, left, S)]
-                most = Fraction(setting.total) - Fraction(left.bound)
+                most = Fraction(column_problem.total) - Fraction(left.bound)
                 assert most >= max(own, default=most) - slack
             parts += explored.left
             rounds += 1
@@ -522,7 +522,7 @@ def test_a_diagonal_stays_below_the_matrix_within_the_tree(share: float) -> None
     X[:, 7] = X[:, 3] + share * rng.standard_normal(50)
     tree = make_tree(Problem.from_arrays(X, targets(rng, X, "several")), 6)
     assert isinstance(tree, ColumnTree)
-    E = tree.setting.block(tree.relaxed.columns)
+    E = tree.column_problem.block(tree.relaxed.columns)
     seen = 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "QUICK_BUDGET", 1000)

@@ -49,7 +49,7 @@ class Posed:
         """Whether a set has both copies, as single columns of which one is there by choice."""
         assert self.copied is not None
         names = [NAMES[j] for j in self.copied]
-        groups = self.case.constraints.get("groups", {})
+        groups = self.case.constraints.get("feature_groups", {})
         alone = not any(name in members for members in groups.values() for name in names)
         forced = set(names) <= set(self.case.constraints.get("include", ()))
         return alone and not forced and set(self.copied) <= set(support)
@@ -116,26 +116,26 @@ def check(one: Posed, n_best: int) -> None:
     problem, k = one.problem(), one.case.k
     objectives = one.objectives()
     tree = UnitTree(problem, k)
-    drive = BestFirstSearch(problem, tree, n_best=n_best)
+    search = BestFirstSearch(problem, tree, n_best=n_best)
     best = min(objectives.values(), default=inf)
     slack = tree.tolerance + 1e-8 * problem.total
     for _ in range(1000):
-        drive.run(Steps(), 1)
-        assert drive.lower <= best + slack
-        assert drive.upper >= best - slack
-        if drive.is_closed:
+        search.run(Steps(), 1)
+        assert search.lower <= best + slack
+        assert search.upper >= best - slack
+        if search.is_closed:
             break
-    assert drive.is_closed
-    assert {found.columns for found in drive.sets} <= objectives.keys()
-    for found in drive.sets:
+    assert search.is_closed
+    assert {found.columns for found in search.sets} <= objectives.keys()
+    for found in search.sets:
         assert found.objective == pytest.approx(objectives[found.columns], abs=slack)
     if one.takes_first_copy:
         # Sets with the other copy are the same sets once more.
-        assert bool(drive.sets) == bool(objectives)
-        assert drive.upper <= best + slack
+        assert bool(search.sets) == bool(objectives)
+        assert search.upper <= best + slack
         return
     expected = sorted(objectives.values())[:n_best]
-    assert [found.objective for found in drive.sets] == pytest.approx(expected, abs=2 * slack)
+    assert [found.objective for found in search.sets] == pytest.approx(expected, abs=2 * slack)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
@@ -154,10 +154,10 @@ def test_known_sets_and_ceilings_lose_nothing(one: Posed, data: st.DataObject) -
     tree = UnitTree(problem, one.case.k)
     slack = tree.tolerance + 1e-8 * problem.total
     ceiling = objectives[start] + 2 * slack
-    drive = BestFirstSearch(problem, tree, [start], ceiling=ceiling, n_best=1000)
-    drive.run(Monitor(), 1)
-    assert drive.is_closed
-    found = {one.columns for one in drive.sets}
+    search = BestFirstSearch(problem, tree, [start], ceiling=ceiling, n_best=1000)
+    search.run(Monitor(), 1)
+    assert search.is_closed
+    found = {one.columns for one in search.sets}
     for support, objective in objectives.items():
         if objective < ceiling - slack:
             assert support in found
@@ -175,13 +175,13 @@ def test_moments_alone_give_the_same_bounds_but_for_digits(one: Posed) -> None:
     assert target is not None
     alone = Problem.from_moments(rows.moments(target, problem.weights), ridge=one.ridge)
     alone = replace(alone.with_rules(problem.rules), given_names=problem.given_names)
-    drive = BestFirstSearch(alone, UnitTree(alone, one.case.k))
-    drive.run(Monitor(), 1)
+    search = BestFirstSearch(alone, UnitTree(alone, one.case.k))
+    search.run(Monitor(), 1)
     best = min(objectives.values(), default=inf)
     slack = 1e-4 * problem.total
-    assert drive.lower <= best + slack
+    assert search.lower <= best + slack
     # With near copies and without rows the search may stop with a gap, and then proves nothing.
     eigenvalues = np.linalg.eigvalsh(np.corrcoef(one.case.X.T))
     if not ((eigenvalues > 1e-12) & (eigenvalues < 1e-5)).any():
-        assert drive.is_closed
-        assert drive.upper == best or drive.upper <= best + slack
+        assert search.is_closed
+        assert search.upper == best or search.upper <= best + slack

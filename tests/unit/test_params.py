@@ -106,7 +106,7 @@ def test_a_whole_number_may_be_huge_or_negative_where_that_is_the_least() -> Non
     assert not Integer().allows(-1)
 
 
-WORDS = Choice(words=("centred", "one-hot", "plus-minus"))
+WORDS = Choice(options=("centred", "one-hot", "plus-minus"))
 
 
 @pytest.mark.parametrize("word", ["centred", "one-hot", "plus-minus"])
@@ -142,7 +142,7 @@ def test_what_is_near_to_none_gets_no_hint(value: Any) -> None:
 
 
 def test_numbers_can_be_words_and_are_not_taken_for_others() -> None:
-    check = Choice(words=(2, 1))
+    check = Choice(options=(2, 1))
     for value in (1, 2, np.int64(1), np.uint8(2)):
         check("algorithm", value)
     for value in (True, 1.0, 2.0, "1", 3, None):
@@ -177,7 +177,7 @@ def test_what_is_checked_beside_a_problem_is_not_checked_before() -> None:
     [
         (Number("(0, inf)", none="a hundredth of it"), -1),
         (Integer(1, none="a hundredth of it"), 0),
-        (Choice(words=("a", "b"), none="a hundredth of it"), "c"),
+        (Choice(options=("a", "b"), none="a hundredth of it"), "c"),
     ],
 )
 def test_none_stands_for_what_is_said(check: Check, bad: Any) -> None:
@@ -187,7 +187,7 @@ def test_none_stands_for_what_is_said(check: Check, bad: Any) -> None:
         check("rho", bad)
 
 
-@pytest.mark.parametrize("check", [Number("(0, inf)"), Integer(1), Choice(words=("a", "b"))])
+@pytest.mark.parametrize("check", [Number("(0, inf)"), Integer(1), Choice(options=("a", "b"))])
 def test_none_is_refused_where_it_stands_for_nothing(check: Check) -> None:
     assert "None" not in str(check)
     with says("rho must be", "not None"):

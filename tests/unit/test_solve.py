@@ -168,7 +168,7 @@ def test_no_convergence_is_warned_of_once(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("status", [Status.TIME_LIMIT, Status.INTERRUPTED])
-def test_what_was_asked_for_is_not_warned_of(problem: Problem, status: Status) -> None:
+def test_what_was_requested_is_not_warned_of(problem: Problem, status: Status) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = solve(problem, 3, Fixed(support=(0, 1, 2), status=status))

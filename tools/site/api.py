@@ -33,7 +33,7 @@ BESIDE = {
     "To measure as the papers do": (
         "exactk.papers.experiments.classifiers.accuracy",
         "exactk.papers.experiments.measures.redundancy",
-        "exactk.papers.experiments.objective.residual",
+        "exactk.papers.experiments.measures.residual",
         "exactk.papers.experiments.splits.fold_splits",
         "exactk.papers.experiments.splits.share_split",
         "exactk.papers.experiments.tuning.tune",

@@ -140,7 +140,7 @@ class _ApplyJob:
         fields = [*types.items(), *((name, self._kind()) for name in self.predictions)]
         schema = pa.schema(fields)
         with open_writer(output, schema) as write:
-            for place, batch in self.columns.batches(types, widen=widen, nulls=not as_it_is):
+            for place, batch in self.columns.batches(types, promote=widen, nulls=not as_it_is):
                 added = self._predicted(batch, place) if self.predictions else []
                 write(pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema))
 

@@ -170,15 +170,15 @@ def run(
     for number, (recipe, place) in enumerate(runnable, start=1):
         of = f" ({number} of {len(runnable)})" if len(runnable) > 1 else ""
         if recipe.exclusive and jobs > 1 and not quiet:
-            _say(f"{recipe.name} measures time, so its cells run one at a time")
+            _print_line(f"{recipe.name} measures time, so its cells run one at a time")
         try:
             summary = _run(recipe, place, of, jobs, seed, time_limit, retry_failed, quiet)
         except KeyboardInterrupt:
-            _say(
+            _print_line(
                 f"interrupted; what is finished is in {place}; the same command goes on from there"
             )
             return INTERRUPTED
-        _tell(summary, place)
+        _print_summary(summary, place)
         records = [r for r in gather([place]) if recipe.name in (r.get("recipe"), r.get("name"))]
         click.echo(render(records, "text"), nl=False)
     return 0
@@ -230,7 +230,7 @@ def report(stores: tuple[str, ...], output: str, title: str | None) -> None:
     records = gather(files)
     names = [record["name"] for record in records if record["type"] == "recipe"]
     write_page(records, Path(output), title=title or f"exactk bench: {', '.join(names)}")
-    _say(f"wrote {output}")
+    _print_line(f"wrote {output}")
 
 
 def _recipes(wanted: tuple[str, ...]) -> list[Recipe]:
@@ -273,7 +273,9 @@ def _check(
         for cell in todo.todo.values() if show_cells else ():
             click.echo(f"{recipe.name}  {describe_cell(cell)}")
         if show_cells:
-            _say(f"{recipe.name}: {len(todo.todo)} cells to run, {len(todo.reused)} recorded")
+            _print_line(
+                f"{recipe.name}: {len(todo.todo)} cells to run, {len(todo.reused)} recorded"
+            )
     if not runnable:
         ways = "; ".join(f"{name}: {how}" for name, how in absent.items())
         raise InputError(f"none of the data sets is here, so nothing can run ({ways})")
@@ -305,7 +307,7 @@ def _run(
         )
 
 
-def _tell(summary: RunSummary, place: Path) -> None:
+def _print_summary(summary: RunSummary, place: Path) -> None:
     """Say what became of the cells, why some have no result, and what was left out."""
     ran = summary.done + summary.failed + summary.time_limit
     counts = [f"{ran} cells run", f"{summary.reused} recorded before"]
@@ -313,14 +315,14 @@ def _tell(summary: RunSummary, place: Path) -> None:
         counts.append(f"{summary.failed} failed")
     if summary.time_limit:
         counts.append(f"{summary.time_limit} met their time limit")
-    _say(f"{summary.recipe}: {', '.join(counts)}; in {place}")
+    _print_line(f"{summary.recipe}: {', '.join(counts)}; in {place}")
     reasons = list(summary.reasons.items())
     for (method, reason), where in reasons[:REASONS]:
-        _say(f"  {method} on {', '.join(where)}: {reason}")
+        _print_line(f"  {method} on {', '.join(where)}: {reason}")
     if len(reasons) > REASONS:
-        _say(f"  and {len(reasons) - REASONS} more: exactk bench show {place}")
+        _print_line(f"  and {len(reasons) - REASONS} more: exactk bench show {place}")
     for name, how in summary.left_out.items():
-        _say(f"left out: {name} (how to get it: {how})")
+        _print_line(f"left out: {name} (how to get it: {how})")
 
 
 def _files(stores: tuple[str, ...]) -> list[Path]:
@@ -346,5 +348,5 @@ def _files(stores: tuple[str, ...]) -> list[Path]:
     return files
 
 
-def _say(sentence: str) -> None:
+def _print_line(sentence: str) -> None:
     click.echo(f"exactk: {sentence}" if not sentence.startswith(" ") else sentence, err=True)

@@ -22,7 +22,7 @@ from exactk.cli.output import check_output, write_output
 from exactk.cli.render import render
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 
@@ -108,7 +108,7 @@ def _wanted_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @style_option
 @output_option
 def certify(
-    given: TableOptions,
+    source: TableOptions,
     wanted: _CertifyOptions,
     gap: float,
     time_limit: float,
@@ -127,22 +127,22 @@ def certify(
     """
     from exactk.model_selection.ridge import find_ridge
 
-    given = given if wanted.earlier is None else wanted.earlier.given(given)
+    source = source if wanted.earlier is None else wanted.earlier.source(source)
     if output is not None:
-        what, files = given.inputs
+        what, files = source.inputs
         more = [] if wanted.earlier is None else [wanted.earlier.file]
         check_output(output, what, [*files, *more])
     limit = None if math.isinf(time_limit) else time_limit
-    terms: dict[str, Any] = {"time_limit": limit, "n_jobs": jobs, "verbose": given.verbose}
-    with say_warnings(given.quiet):
-        problem, target = given.open()
+    terms: dict[str, Any] = {"time_limit": limit, "n_jobs": jobs, "verbose": source.verbose}
+    with show_warnings(source.quiet):
+        problem, target = source.open()
         size = len(wanted.features) if wanted.k is None else wanted.k
-        ridge = find_ridge(given.ridge, problem, size, random_state=seed)
+        ridge = find_ridge(source.ridge, problem, size, random_state=seed)
         problem = problem.with_ridge(ridge)
-        facts = given.facts(problem, target)
+        facts = source.facts(problem, target)
         text, proven, status = _answer(problem, wanted, gap, terms, style, facts)
     if status == "interrupted":
-        given.say("stopped by the user; this is what was known until then")
+        source.echo("stopped by the user; this is what was known until then")
     write_output(text, output)
     if status == "interrupted":
         return INTERRUPTED
@@ -187,7 +187,7 @@ def _rendered(
 
 
 def _text(found: CertifiedPath | BestSets, problem: Problem, facts: dict[str, Any]) -> str:
-    from exactk.proof.results import CertifiedPath, at_least, at_most
+    from exactk.proof.results import CertifiedPath, round_down, round_up
     from exactk.utils.records_table import RecordsTable
 
     if isinstance(found, CertifiedPath):
@@ -197,8 +197,8 @@ def _text(found: CertifiedPath | BestSets, problem: Problem, facts: dict[str, An
             (
                 row["k"],
                 row["objective"],
-                f"{row['lower']:.6g}" if row["proven"] else at_least(row["lower"]),
-                f"{at_most(100 * row['gap'], 2)} %",
+                f"{row['lower']:.6g}" if row["proven"] else round_down(row["lower"]),
+                f"{round_up(100 * row['gap'], 2)} %",
                 "yes" if row["proven"] else "no",
                 row["selected"],
             )

@@ -10,7 +10,7 @@ import click
 
 from exactk._version import __version__
 from exactk.cli.options import (
-    distinct_words,
+    distinct_items,
     output_option,
     style_option,
 )
@@ -19,7 +19,7 @@ from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.score import ESTIMATORS
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 from exactk.cli.wording import as_options
@@ -36,7 +36,7 @@ INTERRUPTED = 130
 @click.command()
 @table_options
 @click.option("-k", type=click.IntRange(min=1), required=True, help="How many features to pick.")
-@click.option("--methods", multiple=True, metavar="NAME,...", callback=distinct_words,
+@click.option("--methods", multiple=True, metavar="NAME,...", callback=distinct_items,
               help="Methods (see: exactk methods) and selectkbest, rfe, l1 of scikit-learn; the "
               "others are compared with the first. By default exchange and these.")  # fmt: skip
 @click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True,
@@ -52,7 +52,7 @@ INTERRUPTED = 130
 @style_option
 @output_option
 def compare(
-    given: TableOptions,
+    source: TableOptions,
     k: int,
     methods: list[str],
     folds: int,
@@ -75,22 +75,22 @@ def compare(
     from exactk.evaluation.competitors import named_methods
 
     asked = named_methods(methods or DEFAULT_METHODS)
-    if given.moments is not None:
+    if source.moments is not None:
         raise click.UsageError(
             "--from-moments cannot be compared on: rows are held out, and moments have none; give "
             "TABLE and --target."
         )
     if output is not None:
-        check_output(output, *given.inputs)
-    with say_warnings(given.quiet):
-        problem, target, groups = open_grouped(given, row_groups)
+        check_output(output, *source.inputs)
+    with show_warnings(source.quiet):
+        problem, target, groups = open_grouped(source, row_groups)
         found = run(
             problem, k=k, methods=list(asked), estimator=estimator, scoring=scoring, cv=folds,
-            groups=groups, ridge=given.ridge, time_limit=time_limit, random_state=seed,
-            verbose=given.verbose,
+            groups=groups, ridge=source.ridge, time_limit=time_limit, random_state=seed,
+            verbose=source.verbose,
         )  # fmt: skip
-    given.say(found.message)
-    facts = {**given.facts(problem, target), "row_groups": row_groups, "seed": seed}
+    source.echo(found.message)
+    facts = {**source.facts(problem, target), "row_groups": row_groups, "seed": seed}
     write_output(_rendered(found, style, facts), output)
     return INTERRUPTED if len(found.table) < len(asked) else 0
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from exactk.cli.options import words
-from exactk.errors import InputError
+from exactk.errors import InputError, join_items
 from exactk.problem.constraints import CONSTRAINTS
 
 __all__ = ["CostOptions", "constraint_options", "constraints_of"]
@@ -116,7 +116,7 @@ def constraint_options() -> list[Callable[..., Any]]:
                      help="Always in; repeatable."),
         click.option("--exclude", multiple=True, metavar="COLUMN,...", callback=words,
                      help="Never in; repeatable. (--drop does not even read a column.)"),
-        click.option("--group", "groups", multiple=True, metavar="NAME=COLUMN,...",
+        click.option("--group", "feature_groups", multiple=True, metavar="NAME=COLUMN,...",
                      callback=_named_lists,
                      help="Columns that enter together; repeatable. (Rows: --groups.)"),
         click.option("--count", type=click.Choice(["groups", "columns"]), default="groups",
@@ -136,9 +136,35 @@ def constraint_options() -> list[Callable[..., Any]]:
     ]  # fmt: skip
 
 
+def _quotas(
+    families: dict[str, list[str]],
+    at_least: int | dict[str, int] | None,
+    at_most: int | dict[str, int] | None,
+) -> dict[str, dict[str, Any]]:
+    """Return families and their bounds as `Problem.with_constraints` has them."""
+    quotas: dict[str, dict[str, Any]] = {
+        name: {"columns": columns} for name, columns in families.items()
+    }
+    for name, bound in (("at_least", at_least), ("at_most", at_most)):
+        option = f"--{name.replace('_', '-')}"
+        if bound is not None and not families:
+            raise click.UsageError(f"{option} counts columns of families; give --family as well.")
+        bounds = dict.fromkeys(families, bound) if isinstance(bound, int) else bound or {}
+        for family, number in bounds.items():
+            if family not in quotas:
+                known = join_items(families)
+                raise click.UsageError(
+                    f"{option}: there is no family {family!r}; there are {known}."
+                )
+            quotas[family][name] = number
+    return quotas
+
+
 def constraints_of(options: dict[str, Any]) -> dict[str, Any]:
     """Take those that were given out of all options, as `Problem.with_constraints` has them."""
-    asked = {name: options.pop(name) for name in CONSTRAINTS}
+    quotas = _quotas(*(options.pop(name) for name in ("families", "at_least", "at_most")))
+    asked = {name: options.pop(name) for name in CONSTRAINTS if name != "quotas"}
+    asked["quotas"] = quotas
     if asked["costs"] is not None:
         asked["costs"] = asked["costs"].costs
     given = {name: value for name, value in asked.items() if value not in (None, [], {})}

@@ -177,7 +177,7 @@ def path_of(name: str | None, folder: str | None) -> None:
         folders,
         names,
     )
-    from exactk.papers.datasets.loading import not_here
+    from exactk.papers.datasets.loading import missing_message
 
     if name is None:
         for place in folders(folder):
@@ -189,7 +189,7 @@ def path_of(name: str | None, folder: str | None) -> None:
         return
     if name in names() and (entry := describe(name)).origin != "file":
         raise InputError(f"data set {name!r} has no file: it comes from {entry.source}")
-    raise InputError(not_here(name, folder))
+    raise InputError(missing_message(name, folder))
 
 
 def _entries(paper: str | None) -> list[Entry]:

@@ -16,7 +16,7 @@ from exactk.cli.options import (
 from exactk.cli.output import check_output, write_output
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 from exactk.cli.wording import as_options
@@ -42,7 +42,7 @@ __all__ = ["explain"]
 @style_option
 @output_option
 def explain(
-    given: TableOptions,
+    source: TableOptions,
     k: int | None,
     features: list[str],
     why_not: list[str],
@@ -69,18 +69,18 @@ def explain(
             "Give either -k or --features: how many to pick, or what to explain."
         )
     if output is not None:
-        check_output(output, *given.inputs)
-    with say_warnings(given.quiet):
-        problem, target = given.open()
+        check_output(output, *source.inputs)
+    with show_warnings(source.quiet):
+        problem, target = source.open()
         size = len(features) if k is None else k
-        problem = problem.with_ridge(find_ridge(given.ridge, problem, size, random_state=seed))
+        problem = problem.with_ridge(find_ridge(source.ridge, problem, size, random_state=seed))
         chosen: Any = features if k is None else k
         found = explained(
             problem, chosen, why_not=why_not, tolerance=tolerance, max_sets=max_sets,
             effort=effort, random_state=seed, time_limit=time_limit,
         )  # fmt: skip
-    given.say(found.message)
-    facts = {**given.facts(problem, target), "ridge": problem.ridge}
+    source.echo(found.message)
+    facts = {**source.facts(problem, target), "ridge": problem.ridge}
     if style == "csv":
         text = found.selected_features.to_csv()
     elif style == "json":

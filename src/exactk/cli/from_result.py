@@ -31,7 +31,7 @@ class PreviousResult:
     result: Result
     facts: dict[str, Any]
 
-    def given(self, given: TableOptions) -> TableOptions:
+    def source(self, source: TableOptions) -> TableOptions:
         """Return the options of a command with those of the file where they were not given.
 
         The ridge is that of the result. Options that say otherwise than the file are refused: the
@@ -46,7 +46,7 @@ class PreviousResult:
         }
         taken: dict[str, Any] = {}
         for name, value in stored.items():
-            now = getattr(given, name)
+            now = getattr(source, name)
             same = (
                 now == value if isinstance(now, str) else sorted(now or ()) == sorted(value or ())
             )
@@ -54,14 +54,14 @@ class PreviousResult:
                 raise self._differs(OPTIONS[name])
             taken[name] = now or value
         constraints = self.facts.get("constraints", {})
-        if given.constraints and json.loads(json.dumps(given.constraints)) != constraints:
+        if source.constraints and json.loads(json.dumps(source.constraints)) != constraints:
             raise self._differs("the constraints")
-        task = self.facts.get("task", "auto") if given.task == "auto" else given.task
-        if given.moments is not None:
+        task = self.facts.get("task", "auto") if source.task == "auto" else source.task
+        if source.moments is not None:
             # Moments know their task and have no rows.
             task = "auto"
             taken |= {"weights": None, "layer": None, "gene_names": None}
-        return replace(given, constraints=constraints, ridge=self.result.ridge, task=task, **taken)
+        return replace(source, constraints=constraints, ridge=self.result.ridge, task=task, **taken)
 
     def _differs(self, what: str) -> click.UsageError:
         return click.UsageError(

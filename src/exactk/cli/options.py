@@ -15,7 +15,7 @@ __all__ = [
     "byte_count",
     "classes_option",
     "columns_option",
-    "distinct_words",
+    "distinct_items",
     "drop_option",
     "gene_names_option",
     "layer_option",
@@ -70,21 +70,21 @@ def only_one(context: click.Context, parameter: click.Parameter, values: tuple[s
 
 def words(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> list[str]:
     """Take lists apart at their commas, but not within the parentheses of a label."""
-    return list(dict.fromkeys(_taken_apart(values)))
+    return list(dict.fromkeys(_split_commas(values)))
 
 
-def distinct_words(
+def distinct_items(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> list[str]:
     """Take lists apart as `words` does, where a second mention would be left out unseen."""
-    found = _taken_apart(values)
+    found = _split_commas(values)
     repeated = [word for word, count in Counter(found).items() if count > 1]
     if repeated:
         raise click.BadParameter(f"{join_items(repeated)} named more than once; name each once.")
     return found
 
 
-def _taken_apart(values: tuple[str, ...]) -> list[str]:
+def _split_commas(values: tuple[str, ...]) -> list[str]:
     found = [word.strip() for value in values for word in re.split(r",(?![^(]*\))", value)]
     # An empty list is a slip, such as a variable of the shell that is not set: not "all".
     if values and not any(found):
@@ -139,7 +139,7 @@ classes_option = click.option(
     "--classes",
     multiple=True,
     metavar="LABEL,...",
-    callback=distinct_words,
+    callback=distinct_items,
     help="The labels, where they are known, and no others; repeatable.",
 )
 layer_option = click.option(

@@ -19,7 +19,7 @@ from exactk.cli.search_options import (
 )
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 
@@ -37,7 +37,7 @@ __all__ = ["path"]
 @style_option
 @output_option
 def path(
-    given: TableOptions, sizing: SizeOptions, sought: SearchOptions, style: str, output: str | None
+    source: TableOptions, sizing: SizeOptions, search: SearchOptions, style: str, output: str | None
 ) -> None:
     """Pick the best columns of TABLE at every size, and choose a size.
 
@@ -45,21 +45,21 @@ def path(
     features that came and went since the line before. The size chosen is marked with a star.
     TABLE is what exactk select takes; of moments choose with --criterion ebic.
     """
-    options = sought.options()
+    options = search.options()
     if output is not None:
-        check_output(output, *given.inputs)
-    with say_warnings(given.quiet):
-        problem, target, groups = open_grouped(given, sizing.row_groups)
-        choice = sizing.choose(problem, given, sought, options, groups)
-    given.say(choice.message)
+        check_output(output, *source.inputs)
+    with show_warnings(source.quiet):
+        problem, target, groups = open_grouped(source, sizing.row_groups)
+        choice = sizing.choose(problem, source, search, options, groups)
+    source.echo(choice.message)
     if style == "csv":
         text = choice.table.to_csv()
     elif style == "json":
-        facts = {**given.facts(problem, target), "row_groups": sizing.row_groups}
+        facts = {**source.facts(problem, target), "row_groups": sizing.row_groups}
         content = {**facts, "options": options, "version": __version__, **choice.to_dict()}
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     else:
-        text = _text(choice, problem, given.facts(problem, target))
+        text = _text(choice, problem, source.facts(problem, target))
     write_output(text, output)
 
 

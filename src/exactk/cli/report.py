@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exactk.cli.options import distinct_words, size_or_auto
+from exactk.cli.options import distinct_items, size_or_auto
 from exactk.cli.output import check_output, write_output
 from exactk.cli.reproduce import (
     checksum,
@@ -28,7 +28,7 @@ from exactk.cli.search_options import (
 )
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 from exactk.cli.wording import as_options
@@ -55,10 +55,10 @@ INTERRUPTED = 130
 @size_options
 @click.option(
     "--methods",
-    "rivals",
+    "baselines",
     multiple=True,
     metavar="NAME,...",
-    callback=distinct_words,
+    callback=distinct_items,
     help="What to compare with: methods, and selectkbest, rfe and l1 of scikit-learn, "
     "which are the default; none leaves it out.",
 )
@@ -105,16 +105,16 @@ INTERRUPTED = 130
 @click.option("-o", "--output", type=click.Path(), default="report.html", show_default=True,
               metavar="FILE", help="The page.")  # fmt: skip
 def report(
-    given: TableOptions,
+    source: TableOptions,
     k: int | None,
     sizing: SizeOptions,
-    rivals: list[str],
+    baselines: list[str],
     estimator: str | None,
     scoring: str | None,
     seconds: float,
     samples: int,
     permutations: int,
-    sought: SearchOptions,
+    search: SearchOptions,
     record: str | None,
     output: str,
 ) -> int:
@@ -128,54 +128,57 @@ def report(
     it.
     """
     from exactk.methods.registry import create
-    from exactk.report.investigate import RIVALS, investigate
+    from exactk.report.investigate import BASELINES, investigate
     from exactk.report.validation import check_baselines
 
-    options = sought.options()
+    options = search.options()
     if samples == 1:
         raise click.UsageError("--samples must be 0 or at least 2: one half agrees with itself.")
-    if rivals == ["none"]:
-        rivals = []
-    elif rivals:
-        check_baselines(sought.method, rivals)
+    if baselines == ["none"]:
+        baselines = []
+    elif baselines:
+        check_baselines(search.method, baselines)
     else:
-        rivals = list(RIVALS)
-    what, inputs = given.inputs
+        baselines = list(BASELINES)
+    what, inputs = source.inputs
     check_output(output, what, inputs)
     if record is not None:
         _check_record(record, output, what, inputs)
-    seed = options.get("random_state", sought.seed)
-    method: str | Method = sought.method
+    seed = options.get("random_state", search.seed)
+    method: str | Method = search.method
     if options.keys() & signature(investigate).parameters.keys() - {"effort", "random_state"}:
         # A parameter of the method that is called as one of the investigation is.
-        method, options = create(sought.method, **options), {}
+        method, options = create(search.method, **options), {}
     options.pop("random_state", None)
-    with say_warnings(given.quiet):
-        problem, target, groups = open_grouped(given, sizing.row_groups)
+    with show_warnings(source.quiet):
+        problem, target, groups = open_grouped(source, sizing.row_groups)
         found = investigate(
             problem, k=k, k_max=sizing.k_max, criterion=sizing.criterion or "cv",
             rule=sizing.rule or "one_se", cv=sizing.folds, groups=groups, method=method,
-            methods=rivals, ridge=given.ridge, estimator=estimator, scoring=scoring,
+            methods=baselines, ridge=source.ridge, estimator=estimator, scoring=scoring,
             certify=seconds, n_subsamples=samples, n_permutations=permutations,
-            time_limit=sought.time_limit, random_state=seed, verbose=given.verbose, target=target,
-            about={
-                "table": given.table or given.moments,
-                "command": command_line(click.get_current_context()),
-                "constraints": {name: _said(rule) for name, rule in given.constraints.items()},
-                "checksum": checksum(given.table),
-            },
+            time_limit=search.time_limit, random_state=seed, verbose=source.verbose, target=target,
             **options,
         )  # fmt: skip
     certificate = found.record["certificate"]
     improved = certificate is not None and certificate["improved"] and not certificate["better"]
     code = python_code(
-        given, sought, sizing, k, problem, held=found.record["asked"]["in_memory"],
+        source, search, sizing, k, problem, held=found.record["settings"]["in_memory"],
         seconds=seconds if improved else None,
     )  # fmt: skip
     # Who reads the page has given options, and knows of no parameters.
     reasons = {part: as_options(why) for part, why in found.missing_parts.items()}
-    asked = {**found.record["asked"], "code": code}
-    found = replace(found, record={**found.record, "asked": asked, "missing_parts": reasons})
+    asked = found.record["settings"] | {
+        "table": source.table or source.moments,
+        "command": command_line(click.get_current_context()),
+        "code": code,
+        "checksum": checksum(source.table),
+    }
+    if source.constraints:
+        asked["constraints"] = {
+            name: _constraint_text(rule) for name, rule in source.constraints.items()
+        }
+    found = replace(found, record={**found.record, "settings": asked, "missing_parts": reasons})
     write_output(found.to_html(), output)
     if record is not None:
         write_output(_json(found), record, "--record")
@@ -183,8 +186,8 @@ def report(
         part for part in found.missing_parts if "not asked for" not in found.missing_parts[part]
     ]
     for part in left_out:
-        given.say(f"without {part}: {found.missing_parts[part]}")
-    given.say(f"wrote {output}")
+        source.echo(f"without {part}: {found.missing_parts[part]}")
+    source.echo(f"wrote {output}")
     return INTERRUPTED if found.interrupted else 0
 
 
@@ -194,7 +197,7 @@ def _json(found: SelectionReport) -> str:
     return re.sub("[\ud800-\udfff]", lambda one: f"\\u{ord(one[0]):04x}", text) + "\n"
 
 
-def _said(rule: object) -> str:
+def _constraint_text(rule: object) -> str:
     """A constraint in a line."""
     text = json.dumps(rule, ensure_ascii=False, default=str)
     return text if len(text) <= 300 else f"{text[:297]}..."

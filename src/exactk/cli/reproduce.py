@@ -42,8 +42,8 @@ def checksum(table: str | None) -> str | None:
 
 
 def python_code(
-    given: TableOptions,
-    sought: SearchOptions,
+    source: TableOptions,
+    search: SearchOptions,
     sizing: SizeOptions,
     k: int | None,
     problem: Problem,
@@ -55,7 +55,7 @@ def python_code(
 
     Parameters
     ----------
-    given, sought, sizing
+    source, search, sizing
         What the command was given.
     k : int or None
         None has it chosen.
@@ -66,21 +66,21 @@ def python_code(
     seconds : float or None
         Of a proof that found better features than the search.
     """
-    read = frame_lines(given, sizing.row_groups)
+    read = frame_lines(source, sizing.row_groups)
     if read is None:
-        return _from_problem(given, sought, sizing, k, problem, held, seconds)
+        return _from_problem(source, search, sizing, k, problem, held, seconds)
     imports, lines = read
-    options = _selector(given, sought, sizing, k)
+    options = _selector(source, search, sizing, k)
     if seconds is not None:
         options["certify"] = _code(seconds)
     words = ", ".join(f"{name}={value}" for name, value in options.items())
-    weights = "" if given.weights is None else ", sample_weight=weights"
+    weights = "" if source.weights is None else ", sample_weight=weights"
     groups = "" if sizing.row_groups is None else ", groups=groups"
     return "\n".join(
         [
             *imports,
             "",
-            *_imports(given, sought),
+            *_imports(source, search),
             "",
             *lines,
             f"selector = TopKSelector({words})",
@@ -90,49 +90,49 @@ def python_code(
     )
 
 
-def _imports(given: TableOptions, sought: SearchOptions) -> list[str]:
-    rich = bool(given.loss.get_params() or sought.settings)
+def _imports(source: TableOptions, search: SearchOptions) -> list[str]:
+    rich = bool(source.loss.get_params() or search.settings)
     return [*(["import exactk"] if rich else []), "from exactk import TopKSelector"]
 
 
-def _method(sought: SearchOptions) -> str:
-    if not sought.settings:
-        return repr(sought.method)
-    words = "".join(f", {name}={_code(value)}" for name, value in sought.settings.items())
-    return f"exactk.methods.registry.create({sought.method!r}{words})"
+def _method(search: SearchOptions) -> str:
+    if not search.settings:
+        return repr(search.method)
+    words = "".join(f", {name}={_code(value)}" for name, value in search.settings.items())
+    return f"exactk.methods.registry.create({search.method!r}{words})"
 
 
-def _seed(sought: SearchOptions) -> Any:
+def _seed(search: SearchOptions) -> Any:
     """The seed of everything, which may be given as a parameter of the method."""
-    return sought.settings.get("random_state", sought.seed)
+    return search.settings.get("random_state", search.seed)
 
 
-def _loss(given: TableOptions) -> str:
-    found = given.loss.get_params()
+def _loss(source: TableOptions) -> str:
+    found = source.loss.get_params()
     if not found:
-        return repr(given.loss.name)
+        return repr(source.loss.name)
     words = "".join(f", {name}={_code(value)}" for name, value in found.items())
-    return f"exactk.losses.create({given.loss.name!r}{words})"
+    return f"exactk.losses.create({source.loss.name!r}{words})"
 
 
 def _selector(
-    given: TableOptions, sought: SearchOptions, sizing: SizeOptions, k: int | None
+    source: TableOptions, search: SearchOptions, sizing: SizeOptions, k: int | None
 ) -> dict[str, str]:
     """Parameters of a selector that differ from its defaults, as code."""
     usual = {
-        "method": (_method(sought), "'exchange'"),
-        "ridge": (repr(given.ridge), "'auto'"),
-        "task": (repr(given.task), "'auto'"),
-        "loss": (_loss(given), "'squared'"),
-        "class_weight": (repr(given.class_weight), "None"),
-        "effort": (repr(sought.effort), "None"),
-        "random_state": (repr(_seed(sought)), "None"),
+        "method": (_method(search), "'exchange'"),
+        "ridge": (repr(source.ridge), "'auto'"),
+        "task": (repr(source.task), "'auto'"),
+        "loss": (_loss(source), "'squared'"),
+        "class_weight": (repr(source.class_weight), "None"),
+        "effort": (repr(search.effort), "None"),
+        "random_state": (repr(_seed(search)), "None"),
     }
     found = {"k": repr("auto" if k is None else k)}
     found |= {name: value for name, (value, default) in usual.items() if value != default}
     if k is None:
         found |= {name: repr(value) for name, value in _sizes(sizing).items()}
-    return found | {name: repr(value) for name, value in given.constraints.items()}
+    return found | {name: repr(value) for name, value in source.constraints.items()}
 
 
 def _sizes(sizing: SizeOptions) -> dict[str, Any]:
@@ -155,8 +155,8 @@ def _code(value: Any) -> str:
 
 
 def _from_problem(
-    given: TableOptions,
-    sought: SearchOptions,
+    source: TableOptions,
+    search: SearchOptions,
     sizing: SizeOptions,
     k: int | None,
     problem: Problem,
@@ -166,32 +166,32 @@ def _from_problem(
     """The same by a problem, for tables that are passed over, and for moments."""
     from exactk.methods.registry import method_class
 
-    lines = problem_lines(given, sizing.row_groups, problem, held)
-    if given.loss.name != "squared":
-        lines.append(f"problem = problem.with_loss({_loss(given)})")
-    if given.class_weight is not None:
-        lines.append(f"problem = problem.with_class_weight({given.class_weight!r})")
-    if given.constraints:
-        rules = ", ".join(f"{name}={value!r}" for name, value in given.constraints.items())
+    lines = problem_lines(source, sizing.row_groups, problem, held)
+    if source.loss.name != "squared":
+        lines.append(f"problem = problem.with_loss({_loss(source)})")
+    if source.class_weight is not None:
+        lines.append(f"problem = problem.with_class_weight({source.class_weight!r})")
+    if source.constraints:
+        rules = ", ".join(f"{name}={value!r}" for name, value in source.constraints.items())
         lines.append(f"problem = problem.with_constraints({rules})")
-    effort = "" if sought.effort is None else f", effort={sought.effort!r}"
-    seed = "" if _seed(sought) is None else f", random_state={_seed(sought)!r}"
+    effort = "" if search.effort is None else f", effort={search.effort!r}"
+    seed = "" if _seed(search) is None else f", random_state={_seed(search)!r}"
     if k is None:
         more = "".join(f", {name}={value!r}" for name, value in _sizes(sizing).items())
         if sizing.row_groups is not None and sizing.criterion in (None, "cv"):
-            lines += group_lines(given, sizing.row_groups, problem)
+            lines += group_lines(source, sizing.row_groups, problem)
             more += ", groups=groups"
         lines += [
-            f"choice = exactk.choose_k(problem, method={_method(sought)}, "
-            f"ridge={given.ridge!r}{more}{effort}{seed})",
+            f"choice = exactk.choose_k(problem, method={_method(search)}, "
+            f"ridge={source.ridge!r}{more}{effort}{seed})",
             "result = choice.result",
         ]
     else:
-        seeded = "random_state" in method_class(sought.method).option_names()
-        search = f"{_method(sought)}{effort}{seed if seeded else ''}"
+        seeded = "random_state" in method_class(search.method).option_names()
+        method = f"{_method(search)}{effort}{seed if seeded else ''}"
         lines += [
-            f"problem = problem.with_ridge({given.ridge!r}, {k}{seed})",
-            f"result = exactk.solve(problem, {k}, {search})",
+            f"problem = problem.with_ridge({source.ridge!r}, {k}{seed})",
+            f"result = exactk.solve(problem, {k}, {method})",
         ]
     if seconds is not None:
         limit = _code(seconds)

@@ -28,7 +28,7 @@ PANDAS = {
 ARROW = {"pd.read_parquet": "pyarrow.parquet", "pd.read_feather": "pyarrow.feather"}
 
 
-def frame_lines(given: TableOptions, row_groups: str | None) -> tuple[list[str], list[str]] | None:
+def frame_lines(source: TableOptions, row_groups: str | None) -> tuple[list[str], list[str]] | None:
     """Return imports, and lines that make ``table`` (of the features) and ``y`` of one file.
 
     Beside them ``weights`` and ``groups``, where the command has them. None for what it did not
@@ -39,16 +39,16 @@ def frame_lines(given: TableOptions, row_groups: str | None) -> tuple[list[str],
     from exactk.streaming.folders import find_files
     from exactk.streaming.formats import read_schema
 
-    table = given.table
-    if table is None or given.classes or is_streamed(table) or is_h5ad(table):
+    table = source.table
+    if table is None or source.classes or is_streamed(table) or is_h5ad(table):
         return None
     # A CSV file has an index that pandas stored as little as it has types.
     schema = read_schema(find_files(table)[0])[1]
     index = pandas_index(schema)
-    parts = {"y": given.target, "weights": given.weights, "groups": row_groups}
+    parts = {"y": source.target, "weights": source.weights, "groups": row_groups}
     taken = {name: column for name, column in parts.items() if column is not None}
-    asked = {*taken.values(), *given.columns}
-    imports, dropped = ["import pandas as pd"], [*given.drop]
+    asked = {*taken.values(), *source.columns}
+    imports, dropped = ["import pandas as pd"], [*source.drop]
     reader = PANDAS[suffix_of(table)]
     if reader == "pd.read_csv":
         lines = [f"table = {_text(table, schema)}"]
@@ -60,12 +60,12 @@ def frame_lines(given: TableOptions, row_groups: str | None) -> tuple[list[str],
     else:
         lines = [f"table = {reader}({table!r})"]
         dropped = [name for name in dropped if name not in index]
-    if kinds := _encoded(schema, given, asked, index):
+    if kinds := _encoded(schema, source, asked, index):
         lines.append(f"table = table.astype({kinds!r})")
     lines += [f"{name} = table.pop({column!r})" for name, column in taken.items()]
     dropped = [name for name in dropped if name not in taken.values()]
-    if given.columns:
-        lines.append(f"table = table[{given.columns!r}]")
+    if source.columns:
+        lines.append(f"table = table[{source.columns!r}]")
     elif dropped:
         lines.append(f"table = table.drop(columns={dropped!r})")
     return imports, lines
@@ -96,14 +96,14 @@ def _named_by_text(schema: pa.Schema) -> bool:
 
 
 def _encoded(
-    schema: pa.Schema, given: TableOptions, asked: set[str], index: set[str]
+    schema: pa.Schema, source: TableOptions, asked: set[str], index: set[str]
 ) -> dict[str, str]:
     """Columns of numbers that pandas takes for categories or objects: what they are read as."""
     import pyarrow as pa
 
     from exactk.data.arrow import is_number, plain_type
 
-    used = asked if given.columns else {*schema.names} - {*given.drop} - (index - asked)
+    used = asked if source.columns else {*schema.names} - {*source.drop} - (index - asked)
     return {
         field.name: "float64"
         for field in schema
@@ -114,13 +114,13 @@ def _encoded(
 
 
 def problem_lines(
-    given: TableOptions, row_groups: str | None, problem: Problem, held: bool
+    source: TableOptions, row_groups: str | None, problem: Problem, held: bool
 ) -> list[str]:
     """Return the lines that make ``problem``, their imports first.
 
     Parameters
     ----------
-    given : TableOptions
+    source : TableOptions
     row_groups : str or None
         Column of the groups of rows.
     problem : Problem
@@ -128,83 +128,85 @@ def problem_lines(
     held : bool
         Whether its rows are in memory.
     """
-    if given.table is None:
-        return _moments(given)
-    if is_h5ad(given.table):
-        return _cells(given)
+    if source.table is None:
+        return _moments(source)
+    if is_h5ad(source.table):
+        return _cells(source)
     options: dict[str, Any] = {
-        "target": given.target,
-        "columns": given.columns,
-        "drop": [*given.drop, *([] if row_groups is None else [row_groups])],
-        "weights": given.weights,
+        "target": source.target,
+        "columns": source.columns,
+        "drop": [*source.drop, *([] if row_groups is None else [row_groups])],
+        "weights": source.weights,
         # As the target holds them: on the command line all are words.
-        "classes": problem.classes.tolist() if given.classes and problem.classes is not None else 0,
-        "task": _task(given),
-        "memory_limit": given.memory_limit,
+        "classes": problem.classes.tolist()
+        if source.classes and problem.classes is not None
+        else 0,
+        "task": _task(source),
+        "memory_limit": source.memory_limit,
     }
     words = "".join(f", {name}={value!r}" for name, value in options.items() if value)
-    read = f"exactk.Problem.from_files({given.table!r}{words}){'.in_memory()' if held else ''}"
+    read = f"exactk.Problem.from_files({source.table!r}{words}){'.in_memory()' if held else ''}"
     return ["import exactk", "", f"problem = {read}"]
 
 
-def _task(given: TableOptions) -> str | None:
+def _task(source: TableOptions) -> str | None:
     """What the target holds, where that is known: a loss may be for one kind alone."""
-    task: str = task_of(given.loss, given.task)
+    task: str = task_of(source.loss, source.task)
     return None if task == "auto" else task
 
 
-def _moments(given: TableOptions) -> list[str]:
-    lines = ["import exactk", "", f"moments = exactk.Moments.load({given.moments!r})"]
-    if given.columns:
-        kept = tuple(name for name in given.columns if name not in given.drop)
+def _moments(source: TableOptions) -> list[str]:
+    lines = ["import exactk", "", f"moments = exactk.Moments.load({source.moments!r})"]
+    if source.columns:
+        kept = tuple(name for name in source.columns if name not in source.drop)
         lines.append(f"moments = moments.with_columns({kept!r})")
-    elif given.drop:
+    elif source.drop:
         lines += [
-            f"dropped = {list(given.drop)!r}",
+            f"dropped = {list(source.drop)!r}",
             "kept = tuple(name for name in moments.feature_names if name not in dropped)",
             "moments = moments.with_columns(kept)",
         ]
     return [*lines, "problem = exactk.Problem.from_moments(moments)"]
 
 
-def _cells(given: TableOptions) -> list[str]:
-    lines = ["import anndata", "import exactk", "", f"adata = anndata.read_h5ad({given.table!r})"]
-    if given.weights is not None and _is_stream(given):
+def _cells(source: TableOptions) -> list[str]:
+    lines = ["import anndata", "import exactk", "", f"adata = anndata.read_h5ad({source.table!r})"]
+    if source.weights is not None and _is_stream(source):
         # A pass leaves out what counts nothing, and so do folds of the rows that it has read.
-        lines.append(f"adata = adata[adata.obs[{given.weights!r}] > 0]")
+        lines.append(f"adata = adata[adata.obs[{source.weights!r}] > 0]")
     # Genes that are not asked for are left out as they are named on the command line.
-    names = "adata.var_names" if given.gene_names is None else f"adata.var[{given.gene_names!r}]"
+    names = "adata.var_names" if source.gene_names is None else f"adata.var[{source.gene_names!r}]"
     cells = "adata"
-    if given.columns:
-        kept = [name for name in given.columns if name not in given.drop]
+    if source.columns:
+        kept = [name for name in source.columns if name not in source.drop]
         lines.append(f"genes = [list({names}).index(name) for name in {kept!r}]")
         cells = "adata[:, genes]"
-    elif given.drop:
-        cells = f"adata[:, ~{names}.isin({list(given.drop)!r})]"
+    elif source.drop:
+        cells = f"adata[:, ~{names}.isin({list(source.drop)!r})]"
     options = {
-        "layer": given.layer, "names": given.gene_names, "weights": given.weights,
-        "task": _task(given), "memory_limit": given.memory_limit,
+        "layer": source.layer, "names": source.gene_names, "weights": source.weights,
+        "task": _task(source), "memory_limit": source.memory_limit,
     }  # fmt: skip
     words = "".join(f", {name}={value!r}" for name, value in options.items() if value)
-    made = f"exactk.Problem.from_anndata({cells}, {given.target!r}{words})"
+    made = f"exactk.Problem.from_anndata({cells}, {source.target!r}{words})"
     return [*lines, f"problem = {made}"]
 
 
-def _is_stream(given: TableOptions) -> bool:
-    return bool(given.classes) or is_streamed(str(given.table))
+def _is_stream(source: TableOptions) -> bool:
+    return bool(source.classes) or is_streamed(str(source.table))
 
 
-def group_lines(given: TableOptions, name: str, problem: Problem) -> list[str]:
+def group_lines(source: TableOptions, name: str, problem: Problem) -> list[str]:
     """Return the lines that read the ``groups`` of the rows, after those of `problem_lines`."""
-    if is_h5ad(str(given.table)):
+    if is_h5ad(str(source.table)):
         return [f"groups = adata.obs[{name!r}].to_numpy()"]
     # Read as a target of labels is, so that the same rows come in the same order.
     options: dict[str, Any] = {
-        "target": name, "columns": [problem.original_names[0]], "weights": given.weights,
+        "target": name, "columns": [problem.original_names[0]], "weights": source.weights,
         "task": "classification",
     }  # fmt: skip
     words = "".join(f", {option}={value!r}" for option, value in options.items() if value)
     return [
-        f"sites = exactk.Problem.from_files({given.table!r}{words}).in_memory().target",
+        f"sites = exactk.Problem.from_files({source.table!r}{words}).in_memory().target",
         "groups = sites.classes[sites.codes]",
     ]

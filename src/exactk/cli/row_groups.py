@@ -34,19 +34,19 @@ groups_option = click.option(
 )
 
 
-def _check(given: TableOptions, column: str) -> None:
+def _check(source: TableOptions, column: str) -> None:
     """Raise for a column of groups that cannot be one, before anything is read."""
-    if given.moments is not None:
+    if source.moments is not None:
         raise click.UsageError(
             "--groups names the groups of rows, and --from-moments has none; give TABLE and "
             "--target."
         )
-    if column in (given.target, given.weights, *given.columns):
+    if column in (source.target, source.weights, *source.columns):
         raise click.UsageError(f"--groups {column!r} has another part already.")
 
 
 def open_grouped(
-    given: TableOptions, column: str | None
+    source: TableOptions, column: str | None
 ) -> tuple[Problem, str, npt.NDArray[np.generic] | None]:
     """Return the problem, the name of its target, and the groups of its rows, which are no feature.
 
@@ -54,24 +54,24 @@ def open_grouped(
     read, and where they are too many for that an error says so.
     """
     if column is None:
-        return *given.open(), None
-    _check(given, column)
+        return *source.open(), None
+    _check(source, column)
     # What stands beside the cells of an AnnData is no feature anyway, and a gene may be called so.
-    out = () if is_h5ad(str(given.table)) else (column,)
+    out = () if is_h5ad(str(source.table)) else (column,)
     try:
-        problem, target = replace(given, drop=(*given.drop, *out)).open()
+        problem, target = replace(source, drop=(*source.drop, *out)).open()
     except InputError as error:
         # The user has named a column of groups, and knows of none that is dropped.
         words = str(error).replace(f"dropped column {column!r}", f"--groups {column!r}")
         raise InputError(words) from error
     try:
-        held = problem.in_memory(verbose=given.verbose)
+        held = problem.in_memory(verbose=source.verbose)
     except InputError as error:
         raise InputError(f"--groups {column!r} needs the rows in memory: {error}") from error
-    return held, target, _read_groups(given, column, problem)
+    return held, target, _read_groups(source, column, problem)
 
 
-def _read_groups(given: TableOptions, column: str, problem: Problem) -> npt.NDArray[np.generic]:
+def _read_groups(source: TableOptions, column: str, problem: Problem) -> npt.NDArray[np.generic]:
     """The values of a column, in the order in which the rows are read.
 
     It is read as a target of labels is, beside one feature, so that files of every kind give
@@ -81,9 +81,9 @@ def _read_groups(given: TableOptions, column: str, problem: Problem) -> npt.NDAr
     from exactk.data.h5ad import read_h5ad
 
     # A pass leaves out rows that count nothing; a table that is read whole keeps them.
-    weights = None if problem.stream is None else given.weights
-    if is_h5ad(str(given.table)):
-        adata = read_h5ad(str(given.table), backed=True)
+    weights = None if problem.stream is None else source.weights
+    if is_h5ad(str(source.table)):
+        adata = read_h5ad(str(source.table), backed=True)
         values = obs_column(adata, column, "--groups")
         if weights is not None:
             values = values[obs_column(adata, weights, "--weights") > 0]
@@ -94,9 +94,9 @@ def _read_groups(given: TableOptions, column: str, problem: Problem) -> npt.NDAr
     )
     try:
         if problem.stream is None:
-            read = open_problem(str(given.table), parts, quiet=True)
+            read = open_problem(str(source.table), parts, quiet=True)
         else:
-            stream = open_stream([str(given.table)], parts)
+            stream = open_stream([str(source.table)], parts)
             read = problem.from_stream(stream, task="classification").in_memory()
     except InputError as error:
         raise InputError(_of_groups(str(error), column)) from error

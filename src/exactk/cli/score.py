@@ -15,7 +15,7 @@ from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.search_options import SearchOptions, search_options
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 from exactk.utils.formatting import escape_controls
@@ -55,14 +55,14 @@ def _size(context: click.Context, parameter: click.Parameter, value: str) -> int
 @style_option
 @output_option
 def score(
-    given: TableOptions,
+    source: TableOptions,
     k: int | str,
     folds: int,
     estimator: str | None,
     scoring: str | None,
     permutations: int,
     row_groups: str | None,
-    sought: SearchOptions,
+    search: SearchOptions,
     style: str,
     output: str | None,
 ) -> int:
@@ -77,26 +77,26 @@ def score(
     from exactk.evaluation.nested_cv import score_selection
     from exactk.methods.registry import create
 
-    options = sought.options()
-    if given.moments is not None:
+    options = search.options()
+    if source.moments is not None:
         raise click.UsageError(
             "--from-moments cannot be scored: rows are held out, and moments have none; give TABLE "
             "and --target."
         )
     if output is not None:
-        check_output(output, *given.inputs)
+        check_output(output, *source.inputs)
     selector = TopKSelector(
-        k, method=create(sought.method, **options), time_limit=sought.time_limit
+        k, method=create(search.method, **options), time_limit=search.time_limit
     )
-    with say_warnings(given.quiet):
-        problem, target, groups = open_grouped(given, row_groups)
+    with show_warnings(source.quiet):
+        problem, target, groups = open_grouped(source, row_groups)
         found = score_selection(
-            problem, selector=selector, ridge=given.ridge, estimator=estimator, scoring=scoring,
+            problem, selector=selector, ridge=source.ridge, estimator=estimator, scoring=scoring,
             cv=folds, groups=groups, n_permutations=permutations,
-            random_state=options.get("random_state", sought.seed), verbose=given.verbose,
+            random_state=options.get("random_state", search.seed), verbose=source.verbose,
         )  # fmt: skip
-    given.say(found.message)
-    facts = {**given.facts(problem, target), "row_groups": row_groups, "options": options}
+    source.echo(found.message)
+    facts = {**source.facts(problem, target), "row_groups": row_groups, "options": options}
     write_output(_rendered(found, style, facts), output)
     return INTERRUPTED if found.message else 0
 

@@ -40,8 +40,8 @@ class SearchOptions:
         """Return the parameters of the method, checked; what is wrong is said before any work."""
         from exactk.methods.registry import create, method_class
 
-        given = (("effort", self.effort, "--effort"), ("random_state", self.seed, "--seed"))
-        for name, value, flag in given:
+        own = (("effort", self.effort, "--effort"), ("random_state", self.seed, "--seed"))
+        for name, value, flag in own:
             if value is not None and name in self.settings:
                 raise click.UsageError(f"{name!r} is given twice, by {flag} and by -O.")
         options = dict(self.settings)
@@ -64,7 +64,7 @@ class SizeOptions:
     row_groups: str | None
 
     @property
-    def given(self) -> list[str]:
+    def used_options(self) -> list[str]:
         """The options that were given, by name."""
         names = [part.name for part in fields(self) if getattr(self, part.name) is not None]
         return [f"--{name.removeprefix('row_').replace('_', '-')}" for name in names]
@@ -72,8 +72,8 @@ class SizeOptions:
     def choose(
         self,
         problem: Problem,
-        given: TableOptions,
-        sought: SearchOptions,
+        source: TableOptions,
+        search: SearchOptions,
         options: dict[str, Any],
         groups: npt.NDArray[np.generic] | None,
     ) -> AutoKResult:
@@ -83,16 +83,16 @@ class SizeOptions:
         # The seed is that of the split, too, also where the method has none.
         rest = {name: value for name, value in options.items() if name != "random_state"}
         return choose_k(
-            problem, self.k_max, criterion=self.criterion or CRITERIA[0], method=sought.method,
-            cv=self.folds, rule=self.rule or RULES[0], ridge=given.ridge, groups=groups,
-            time_limit=sought.time_limit, verbose=given.verbose,
-            random_state=options.get("random_state", sought.seed), **rest,
+            problem, self.k_max, criterion=self.criterion or CRITERIA[0], method=search.method,
+            cv=self.folds, rule=self.rule or RULES[0], ridge=source.ridge, groups=groups,
+            time_limit=search.time_limit, verbose=source.verbose,
+            random_state=options.get("random_state", search.seed), **rest,
         )  # fmt: skip
 
 
 def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of the search; it gets them as one `sought`."""
-    return _gathered(command, "sought", SearchOptions, _search_options())
+    """Give a command the options of the search; it gets them as one `search`."""
+    return _gathered(command, "search", SearchOptions, _search_options())
 
 
 def size_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,7 +25,7 @@ from exactk.cli.search_options import (
 )
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 from exactk.errors import InputError
@@ -63,10 +63,10 @@ INTERRUPTED = 130
 @style_option
 @output_option
 def select(
-    given: TableOptions,
+    source: TableOptions,
     k: int | None,
     sizing: SizeOptions,
-    sought: SearchOptions,
+    search: SearchOptions,
     seconds: float | None,
     require_optimal: bool,
     export: str | None,
@@ -85,32 +85,32 @@ def select(
     from exactk.model_selection.ridge import find_ridge
     from exactk.solve import solve
 
-    if k is not None and sizing.given:
-        raise click.UsageError(f"{sizing.given[0]} goes with -k auto: here k is given.")
-    options, choice = sought.options(), None
-    _check_places(output, export, given)
-    with say_warnings(given.quiet):
-        problem, target, groups = open_grouped(given, sizing.row_groups)
+    if k is not None and sizing.used_options:
+        raise click.UsageError(f"{sizing.used_options[0]} goes with -k auto: here k is given.")
+    options, choice = search.options(), None
+    _check_places(output, export, source)
+    with show_warnings(source.quiet):
+        problem, target, groups = open_grouped(source, sizing.row_groups)
         if k is None:
-            choice = sizing.choose(problem, given, sought, options, groups)
+            choice = sizing.choose(problem, source, search, options, groups)
             result = choice.result
         else:
             seed = options.get("random_state")
-            ridge = find_ridge(given.ridge, problem, k, random_state=seed)
+            ridge = find_ridge(source.ridge, problem, k, random_state=seed)
             problem = problem.with_ridge(ridge)
             result = solve(
-                problem, k, sought.method, time_limit=sought.time_limit, verbose=given.verbose,
+                problem, k, search.method, time_limit=search.time_limit, verbose=source.verbose,
                 **options,
             )  # fmt: skip
-        certificate = _proof(problem, result, seconds, given)
+        certificate = _proof(problem, result, seconds, source)
     ended = result if certificate is None else certificate
     if certificate is not None:
         result = certificate.result
     if ended.status == "interrupted":
-        given.say(result.message or "stopped by the user; this is what was known until then")
-    facts = {**given.facts(problem, target), "options": options}
+        source.echo(result.message or "stopped by the user; this is what was known until then")
+    facts = {**source.facts(problem, target), "options": options}
     if choice is not None:
-        given.say(choice.message)
+        source.echo(choice.message)
         facts["row_groups"] = sizing.row_groups
         facts["choice"] = {
             name: value for name, value in choice.to_dict().items() if name != "result"
@@ -124,17 +124,17 @@ def select(
         return INTERRUPTED
     is_proven = result.status == "optimal" if certificate is None else certificate.proven
     if require_optimal and not is_proven and seconds is None:
-        given.say("not proven: --certify SECONDS tries to")
+        source.echo("not proven: --certify SECONDS tries to")
     return OPEN if require_optimal and not is_proven else 0
 
 
-def _check_places(output: str | None, export: str | None, given: TableOptions) -> None:
+def _check_places(output: str | None, export: str | None, source: TableOptions) -> None:
     """Refuse places that cannot be written, or are the same, before any work."""
     if output is not None:
-        check_output(output, *given.inputs)
+        check_output(output, *source.inputs)
     if export is None:
         return
-    check_output(export, *given.inputs, option="--export")
+    check_output(export, *source.inputs, option="--export")
     if output is not None and os.path.realpath(export) == os.path.realpath(output):
         raise InputError(f"--export {export!r} and --output are the same file; give another name")
 
@@ -149,7 +149,7 @@ def _export(
 
 
 def _proof(
-    problem: Problem, result: Result, seconds: float | None, given: TableOptions
+    problem: Problem, result: Result, seconds: float | None, source: TableOptions
 ) -> Certificate | None:
     """Prove a result, if that is asked for and nobody has stopped the search."""
     from exactk.proof.certify import certify
@@ -158,4 +158,4 @@ def _proof(
         return None
     limit = None if math.isinf(seconds) else seconds
     problem = problem.with_ridge(result.ridge)
-    return certify(problem, result, time_limit=limit, verbose=given.verbose)
+    return certify(problem, result, time_limit=limit, verbose=source.verbose)

@@ -14,7 +14,7 @@ from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.search_options import SearchOptions, search_options
 from exactk.cli.table_options import (
     TableOptions,
-    say_warnings,
+    show_warnings,
     table_options,
 )
 
@@ -43,13 +43,13 @@ INTERRUPTED = 130
 @style_option
 @output_option
 def stability(
-    given: TableOptions,
+    source: TableOptions,
     k: int,
     samples: int,
     threshold: float,
     negligible: float,
     row_groups: str | None,
-    sought: SearchOptions,
+    search: SearchOptions,
     style: str,
     output: str | None,
 ) -> int:
@@ -64,26 +64,26 @@ def stability(
     from exactk.model_selection.ridge import find_ridge
     from exactk.model_selection.stability import stability as measure
 
-    options = sought.options()
-    if given.moments is not None:
+    options = search.options()
+    if source.moments is not None:
         raise click.UsageError(
             "--from-moments cannot be halved: the rows are needed; give TABLE and --target."
         )
     if output is not None:
-        check_output(output, *given.inputs)
+        check_output(output, *source.inputs)
     # The seed is that of the draws, too, also where the method has none.
-    seed = options.get("random_state", sought.seed)
+    seed = options.get("random_state", search.seed)
     rest = {name: value for name, value in options.items() if name != "random_state"}
-    with say_warnings(given.quiet):
-        problem, target, groups = open_grouped(given, row_groups)
-        problem = problem.with_ridge(find_ridge(given.ridge, problem, k, random_state=seed))
+    with show_warnings(source.quiet):
+        problem, target, groups = open_grouped(source, row_groups)
+        problem = problem.with_ridge(find_ridge(source.ridge, problem, k, random_state=seed))
         found = measure(
-            problem, k, n_subsamples=samples, method=sought.method, threshold=threshold,
-            negligible=negligible, groups=groups, random_state=seed, time_limit=sought.time_limit,
-            verbose=given.verbose, **rest,
+            problem, k, n_subsamples=samples, method=search.method, threshold=threshold,
+            negligible=negligible, groups=groups, random_state=seed, time_limit=search.time_limit,
+            verbose=source.verbose, **rest,
         )  # fmt: skip
-    given.say(found.message)
-    facts = {**given.facts(problem, target), "row_groups": row_groups, "options": options}
+    source.echo(found.message)
+    facts = {**source.facts(problem, target), "row_groups": row_groups, "options": options}
     write_output(_rendered(found, problem, style, facts), output)
     return INTERRUPTED if found.status == "interrupted" else 0
 

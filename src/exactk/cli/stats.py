@@ -129,12 +129,12 @@ def build(
         _check_columns(add_to, added, "the table", _facts(opened))
     stream, labels = match_label_types(opened, classes, [] if known is None else known["labels"])
     if add_to is not None and known is not None:
-        _check_kind(add_to, known["labels"][0], stream.y_kind, opened.widen)
+        _check_kind(add_to, known["labels"][0], stream.y_kind, opened.promote)
     moments = _pass(stream, task, labels, quiet)
     if add_to is not None:
         moments = _merged(_load(add_to), moments, f"the table and {add_to!r}")
     moments.save(output)
-    _tell(moments, output, quiet)
+    _print_summary(moments, output, quiet)
 
 
 @stats.command()
@@ -158,7 +158,7 @@ def merge(files: tuple[str, ...], output: str, quiet: bool) -> None:
     for file in files[1:]:
         moments = _merged(moments, _load(file), f"{file!r} and those before it")
     moments.save(output)
-    _tell(moments, output, quiet)
+    _print_summary(moments, output, quiet)
 
 
 @stats.command()
@@ -311,7 +311,7 @@ def _load(file: str) -> Moments:
     return Moments.load(file)
 
 
-def _tell(moments: Moments, output: str, quiet: bool) -> None:
+def _print_summary(moments: Moments, output: str, quiet: bool) -> None:
     if not quiet:
         of = "" if moments.classes is None else f", {len(moments.classes):,} classes"
         click.echo(

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from exactk.losses.base import Loss
     from exactk.problem.problem import Problem
 
-__all__ = ["TableOptions", "say_warnings", "table_options"]
+__all__ = ["TableOptions", "show_warnings", "table_options"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class TableOptions:
             what, files = f"{what} or the file of costs", [*files, self.costs_file]
         return what, files
 
-    def say(self, message: str) -> None:
+    def echo(self, message: str) -> None:
         """Say a sentence that an answer comes with, unless there is none or nobody listens."""
         if message and not self.quiet:
             click.echo(f"exactk: {as_sentence(as_options(message))}", err=True)
@@ -143,7 +143,7 @@ class TableOptions:
 
 
 def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say which table; it gets them as one `given`."""
+    """Give a command the options that say which table; it gets them as one `source`."""
     names = [part.name for part in fields(TableOptions)]
 
     @wraps(command)
@@ -151,8 +151,8 @@ def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
         prices: CostOptions | None = options["costs"]
         options["costs_file"] = None if prices is None else prices.file
         options["constraints"] = constraints_of(options)
-        given = TableOptions(**{name: options.pop(name) for name in names})
-        return command(given=given, **options)
+        source = TableOptions(**{name: options.pop(name) for name in names})
+        return command(source=source, **options)
 
     return reduce(lambda wrapped, option: option(wrapped), reversed(_options()), gathered)
 
@@ -189,7 +189,7 @@ def _options() -> list[Callable[..., Any]]:
 
 
 @contextmanager
-def say_warnings(quiet: bool) -> Iterator[None]:
+def show_warnings(quiet: bool) -> Iterator[None]:
     """Say each warning of the work inside once, as a sentence, when it has ended."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -225,23 +225,25 @@ def _loss(context: click.Context, parameter: click.Parameter, value: str) -> Los
 
 
 def _table(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    _ask_or_take(context, parameter, value is not None)
+    _require_unless_moments(context, parameter, value is not None)
     return value
 
 
 def _target(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> str | None:
-    _ask_or_take(context, parameter, bool(values))
+    _require_unless_moments(context, parameter, bool(values))
     return only_one(context, parameter, values) if values else None
 
 
-def _ask_or_take(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+def _require_unless_moments(
+    context: click.Context, parameter: click.Parameter, source: bool
+) -> None:
     """Ask for what is not given, unless it is in the moments; refuse it if it is in both."""
     in_moments = context.params.get("moments") is not None
-    if not in_moments and not given:
+    if not in_moments and not source:
         raise click.MissingParameter(ctx=context, param=parameter)
-    if in_moments and given:
+    if in_moments and source:
         raise click.UsageError(
             f"--from-moments goes without {parameter.get_error_hint(context)}, which the moments "
             f"were made of; give one of the two."
@@ -250,8 +252,8 @@ def _ask_or_take(context: click.Context, parameter: click.Parameter, given: bool
 
 def _refuse_rows(options: dict[str, Any], ridge: str | float) -> None:
     """Raise for options that ask for rows where there are only their moments."""
-    for option, given in options.items():
-        if given:
+    for option, value in options.items():
+        if value:
             raise click.UsageError(
                 f"--from-moments goes without {option}: give it to exactk stats build."
             )

@@ -14,7 +14,7 @@ from exactk.errors import InputError, join_items
 if TYPE_CHECKING:
     from exactk.data.targets import Task
     from exactk.problem.problem import Problem
-    from exactk.streaming.anndata import CellStream
+    from exactk.streaming.anndata import AnnDataStream
     from exactk.streaming.base import Stream
     from exactk.streaming.files import FileStream
 
@@ -87,19 +87,19 @@ def open_problem(
     )
 
 
-def open_stream(tables: Sequence[str], parts: TableRoles) -> FileStream | CellStream:
+def open_stream(tables: Sequence[str], parts: TableRoles) -> FileStream | AnnDataStream:
     """Open files, folders and patterns, or one AnnData, to be passed over."""
     from exactk.data.h5ad import is_h5ad
 
     if len(tables) == 1 and is_h5ad(tables[0]) and os.path.isfile(tables[0]):
         from exactk.data.anndata import read_anndata
-        from exactk.streaming.anndata import CellStream
+        from exactk.streaming.anndata import AnnDataStream
 
         adata = _open_cells(tables[0], parts, backed=is_streamed(tables[0]))
         cells = read_anndata(
             adata, parts.target, layer=parts.layer, names=parts.gene_names, weights=parts.weights
         )
-        return CellStream(cells, parts.task, tables[0])
+        return AnnDataStream(cells, parts.task, tables[0])
     from exactk.streaming.files import open_files
 
     _refuse_cells(tables[0], parts)
@@ -191,7 +191,7 @@ def labels_of(words: Sequence[str], kind: str) -> list[Any] | None:
 
 
 def match_label_types(
-    stream: FileStream | CellStream, words: Sequence[str], known: Sequence[Any]
+    stream: FileStream | AnnDataStream, words: Sequence[str], known: Sequence[Any]
 ) -> tuple[Stream, list[Any] | None]:
     """Read the labels of a CSV file as text where others are: its own may all look like numbers."""
     from exactk.streaming.files import FileStream
@@ -201,7 +201,7 @@ def match_label_types(
         try:
             return stream, labels_of(words, stream.y_kind)
         except InputError:
-            if not stream.widen:
+            if not stream.promote:
                 raise
     if isinstance(stream, FileStream):
         stream = stream.with_text_labels()

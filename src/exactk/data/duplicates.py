@@ -25,7 +25,7 @@ def find_duplicates(
     cross: Floats,
     size: Floats,
     total: float,
-    shadows: Callable[[], Floats],
+    random_projection: Callable[[], Floats],
     correlate: Callable[[Indices, Indices], Floats],
 ) -> tuple[Indices, Indices]:
     """Return the columns that copy one of lower index, and which one each copies.
@@ -38,7 +38,7 @@ def find_duplicates(
         Norms of the centred columns; 0 leaves a column out.
     total : float
         Squared norm of the centred target.
-    shadows : callable
+    random_projection : callable
         Gives the product of every column, centred and of norm one, with a fixed random vector of
         about norm one; asked only if the target leaves doubt.
     correlate : callable
@@ -72,11 +72,11 @@ def find_duplicates(
     if not alike[1].any():
         return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
     members, group = alike[0][alike[1] > 0], alike[1][alike[1] > 0]
-    shadow = np.abs(shadows())[members]
+    projection = np.abs(random_projection())[members]
     # Shadows are of order one: large steps keep the groups apart in one sort.
-    step = 2.0 * shadow.max() + 1.0
+    step = 2.0 * projection.max() + 1.0
     rounding = 4.0 * np.finfo(np.float64).eps * step * group.max()
-    members, group = _groups(members, shadow + step * group, SAME + float(rounding))
+    members, group = _groups(members, projection + step * group, SAME + float(rounding))
     return _copies_among(members[group > 0], group[group > 0], correlate)
 
 

@@ -22,7 +22,6 @@ from exactk.data.targets import encode_weights
 from exactk.errors import InputError, join_items
 
 __all__ = [
-    "as_table",
     "encode_like",
     "frame_to_array",
     "is_frame",
@@ -41,27 +40,7 @@ def is_frame(X: Any) -> bool:
             "X is a polars LazyFrame; call .collect() on it first, or .sink_parquet and give the "
             "file to Problem.from_files"
         )
-    return bool(nw.dependencies.is_into_dataframe(X)) or _is_record_batch(X)
-
-
-def _is_record_batch(X: Any) -> bool:
-    return type(X).__name__ == "RecordBatch" and type(X).__module__.startswith("pyarrow")
-
-
-def as_table(X: Any) -> Any:
-    """Return a pyarrow RecordBatch as the table that other libraries know it as; all else as is.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> as_table(pa.record_batch({"a": [1, 2]})).column_names
-    ['a']
-    """
-    if not _is_record_batch(X):
-        return X
-    import pyarrow as pa
-
-    return pa.Table.from_batches([X])
+    return bool(nw.dependencies.is_into_dataframe(X))
 
 
 def frame_to_array(X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
@@ -138,7 +117,7 @@ def take_columns(X: Any, indices: Iterable[int], container: str = "default") -> 
     >>> take_columns(pl.DataFrame({"a": [1], "b": ["x"], "c": [2]}), [1, 2]).columns
     ['b', 'c']
     """
-    taken = nw.from_native(as_table(X), eager_only=True)[:, list(map(int, indices))]
+    taken = nw.from_native(X, eager_only=True)[:, list(map(int, indices))]
     if container == "default":
         return nw.to_native(taken)
     return taken.to_pandas() if container == "pandas" else taken.to_polars()
@@ -239,7 +218,6 @@ def _read(
 
 def _named_frame(X: Any) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
     """A frame as narwhals sees it, and its names, all there and all different."""
-    X = as_table(X)
     columns = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
     if any(name is None or name != name for name in columns):
         raise InputError("a column of X has no name (None or NaN); give every column a name")

@@ -141,14 +141,14 @@ class ColumnGram(Gram):
     table : _Table
     memory_limit : int
         Bytes that kept columns, or the whole matrix, may take.
-    stay : bool
+    keep_columns : bool
         Never switch to the whole matrix.
     """
 
-    def __init__(self, table: _Table, memory_limit: int, stay: bool) -> None:
+    def __init__(self, table: _Table, memory_limit: int, keep_columns: bool) -> None:
         self._table = table
         self._limit = memory_limit
-        self._stay = stay
+        self._keep_columns = keep_columns
         self._kept: OrderedDict[int, Floats] = OrderedDict()
         self._spent = 0.0
         self._matrix: WholeGram | None = None
@@ -182,7 +182,7 @@ class ColumnGram(Gram):
     def full_gram_is_affordable(self) -> bool:
         """Whether the whole matrix is here, or will be once it has become the cheaper choice."""
         fits = 8 * self.rows.n_features**2 <= self._limit
-        return self._matrix is not None or (fits and not self._stay)
+        return self._matrix is not None or (fits and not self._keep_columns)
 
     @property
     def batch_saving(self) -> float:
@@ -212,7 +212,7 @@ class ColumnGram(Gram):
             table, rows=table.rows.select(columns), mean=table.mean[columns],
             scale=table.scale[columns], offset=place,
         )  # fmt: skip
-        return ColumnGram(small, self._limit, stay=False)
+        return ColumnGram(small, self._limit, keep_columns=False)
 
     def holds(self, p: int) -> bool:  # noqa: D102
         return self._matrix is not None or p in self._kept
@@ -389,7 +389,7 @@ def column_gram(
     """Build a Gram that reads its columns from the table."""
     offset = far_from_zero(read.x_mean, read.scatter, read.weight)
     table = _Table(rows, target, weights, read.x_mean, scale, offset)
-    return ColumnGram(table, memory_limit, stay=mode == "columns")
+    return ColumnGram(table, memory_limit, keep_columns=mode == "columns")
 
 
 def scale_in_place(matrix: Floats, scale: Floats, step: int = 256) -> Floats:

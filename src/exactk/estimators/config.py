@@ -57,9 +57,8 @@ class SelectorConfig:
     """
 
     k: Any
-    method_given: Any
+    method_parameter: Any
     ridge: Any
-    scale: Any
     task: Any
     loss: Any
     class_weight: Any
@@ -85,14 +84,14 @@ class SelectorConfig:
             if part.name not in ("method_given", "constraints")
         }
         constraints = {name: getattr(selector, name) for name in CONSTRAINTS}
-        return cls(method_given=selector.method, constraints=constraints, **taken)
+        return cls(method_parameter=selector.method, constraints=constraints, **taken)
 
     def checked(self) -> SelectorConfig:
         """Return itself, or say what is wrong that no table can make right."""
         if isinstance(self.k, str) and self.k != "auto":
             raise InputError(f"k must be a whole number or 'auto', not {self.k!r}")
         check_size_options(self.criterion, self.rule, self.k_max, self.cv)
-        Choice(words=get_args(Count))("count", self.constraints["count"])
+        Choice(options=get_args(Count))("count", self.constraints["count"])
         self.method.check()
         loss = read_loss(self.loss)
         if self.certify and not loss.by_moments:
@@ -133,13 +132,15 @@ class SelectorConfig:
     def method(self) -> Method:
         """The method with its parameters."""
         given: dict[str, Any] = {} if self.effort is None else {"effort": self.effort}
-        if isinstance(self.method_given, str):
-            if "random_state" in registry.method_class(self.method_given).option_names():
+        if isinstance(self.method_parameter, str):
+            if "random_state" in registry.method_class(self.method_parameter).option_names():
                 given["random_state"] = self.random_state
-            return registry.create(self.method_given, **given)
-        if not isinstance(self.method_given, Method):
-            raise InputError(f"method must be a name or a method object, not {self.method_given!r}")
-        method: Method = clone(self.method_given)
+            return registry.create(self.method_parameter, **given)
+        if not isinstance(self.method_parameter, Method):
+            raise InputError(
+                f"method must be a name or a method object, not {self.method_parameter!r}"
+            )
+        method: Method = clone(self.method_parameter)
         if self.random_state is not None and "random_state" in method.option_names():
             given["random_state"] = self.random_state
         registry.check_options(type(method).__name__.lower(), method.option_names(), given)
@@ -157,11 +158,11 @@ class SelectorConfig:
                     "their weights as sample_weight"
                 )
             problem = Problem.from_dask(
-                X, y, weights=sample_weight, scale=self.scale, task=task_of(self.loss, self.task)
+                X, y, weights=sample_weight, task=task_of(self.loss, self.task)
             ).with_loss(self.loss)
         else:
             problem = Problem.from_arrays(
-                X, y, sample_weight=sample_weight, scale=self.scale, task=self.task,
+                X, y, sample_weight=sample_weight, task=self.task,
                 loss=self.loss, class_weight=self.class_weight, gram=self.gram,
             )  # fmt: skip
         given = [name for name, value in self.constraints.items() if value is not None]

@@ -14,7 +14,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactk.data.frames import (
-    as_table,
     encode_like,
     is_frame,
     take_columns,
@@ -49,7 +48,7 @@ class _TopKModel(TopKSelector):
                 "predictions of a Dask collection are made part by part: "
                 "X.map_blocks(model.predict) or X.map_partitions(model.predict)"
             )
-        X, chosen = as_table(X), np.flatnonzero(self.support_)
+        chosen = np.flatnonzero(self.support_)
         if hasattr(self, "coded_feature_names_"):
             if not is_frame(X):
                 raise InputError("the model was fitted on text or categories: X must be a frame")
@@ -91,7 +90,7 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         `Problem.with_ridge`.
     class_weight : None, "balanced" or mapping of label to float
         What rows of a class weigh.
-    method, scale, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
+    method, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
         As in `TopKSelector`, and all that follow in the signature.
 
     Attributes
@@ -139,7 +138,6 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         method: str | Method = "exchange",
         ridge: str | float = "auto",
         class_weight: Any = None,
-        scale: bool = True,
         effort: float | None = None,
         time_limit: float | None = None,
         random_state: Any = None,
@@ -152,11 +150,9 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         estimator: Any = None,
         include: Any = None,
         exclude: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         count: Count = "groups",
-        families: Any = None,
-        at_least: Any = None,
-        at_most: Any = None,
+        quotas: Any = None,
         costs: Any = None,
         budget: float | None = None,
         max_correlation: float | None = None,
@@ -167,7 +163,6 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         self.method = method
         self.ridge = ridge
         self.class_weight = class_weight
-        self.scale = scale
         self.effort = effort
         self.time_limit = time_limit
         self.random_state = random_state
@@ -180,11 +175,9 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         self.estimator = estimator
         self.include = include
         self.exclude = exclude
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.count = count
-        self.families = families
-        self.at_least = at_least
-        self.at_most = at_most
+        self.quotas = quotas
         self.costs = costs
         self.budget = budget
         self.max_correlation = max_correlation
@@ -338,7 +331,7 @@ class TopKRegressor(RegressorMixin, _TopKModel):
     ridge : "auto", "cv" or float
         Ridge relative to the size of the columns and to how the loss bends; see
         `Problem.with_ridge`.
-    method, scale, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
+    method, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
         As in `TopKSelector`, and all that follow in the signature.
 
     Attributes
@@ -379,7 +372,6 @@ class TopKRegressor(RegressorMixin, _TopKModel):
         loss: str | Loss = "squared",
         method: str | Method = "exchange",
         ridge: str | float = "auto",
-        scale: bool = True,
         effort: float | None = None,
         time_limit: float | None = None,
         random_state: Any = None,
@@ -392,11 +384,9 @@ class TopKRegressor(RegressorMixin, _TopKModel):
         estimator: Any = None,
         include: Any = None,
         exclude: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         count: Count = "groups",
-        families: Any = None,
-        at_least: Any = None,
-        at_most: Any = None,
+        quotas: Any = None,
         costs: Any = None,
         budget: float | None = None,
         max_correlation: float | None = None,
@@ -406,7 +396,6 @@ class TopKRegressor(RegressorMixin, _TopKModel):
         self.loss = loss
         self.method = method
         self.ridge = ridge
-        self.scale = scale
         self.effort = effort
         self.time_limit = time_limit
         self.random_state = random_state
@@ -419,11 +408,9 @@ class TopKRegressor(RegressorMixin, _TopKModel):
         self.estimator = estimator
         self.include = include
         self.exclude = exclude
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.count = count
-        self.families = families
-        self.at_least = at_least
-        self.at_most = at_most
+        self.quotas = quotas
         self.costs = costs
         self.budget = budget
         self.max_correlation = max_correlation

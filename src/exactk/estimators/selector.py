@@ -13,7 +13,6 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactk.data.frames import (
-    as_table,
     is_frame,
     take_columns,
 )
@@ -52,8 +51,6 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Ridge relative to the size of the columns. "auto" is 0.1·√(d/n) between 0.1 and 3, "cv"
         takes the best of a grid by cross-validated squared error at k features (at `k_max` where
         k is "auto"), 0 is plain least squares.
-    scale : bool
-        Standardise the columns first (the features that come out are not changed).
     task : {"auto", "classification", "regression"}
         What y holds; "auto" follows scikit-learn's ``type_of_target``.
     loss : str or Loss
@@ -92,14 +89,12 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         regression, or ridge regression for numbers, on standardised features.
     include, exclude : list of str or int, or None
         Features that are always and never in; see `Problem.with_constraints`, as for all below.
-    groups : mapping, list of lists, labels, or None
-        Features that enter together. (The `groups` of `fit` are another thing: of rows.)
+    feature_groups : mapping, list of lists, labels, or None
+        Features that enter together.
     count : {"groups", "columns"}
         Whether a group is one of the k, or as many as it has columns.
-    families : mapping of str to list, or None
-        Features whose chosen ones are counted.
-    at_least, at_most : int, mapping of str to int, or None
-        How many of each family.
+    quotas : mapping of str to mapping, or None
+        At least and at most how many of some features are selected.
     costs, budget : mapping or list, and float, or None
         What features cost, and what those chosen may cost together.
     max_correlation : float or None
@@ -116,7 +111,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Mask of the selected features.
     selected_ : ndarray of int of shape (n_selected,)
         Selected columns of X in order of entry, the most useful first: k of them, or more where
-        `groups` count as one.
+        `feature_groups` count as one.
     ranking_ : ndarray of int of shape (n_features,)
         1..n_selected for the selected columns in order of entry, n_selected + 1 for all others.
     coef_ : ndarray of shape (n_outputs, n_features)
@@ -198,7 +193,6 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         *,
         method: str | Method = "exchange",
         ridge: str | float = "auto",
-        scale: bool = True,
         task: Task = "auto",
         loss: str | Loss = "squared",
         class_weight: Any = None,
@@ -214,11 +208,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         estimator: Any = None,
         include: Any = None,
         exclude: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         count: Count = "groups",
-        families: Any = None,
-        at_least: Any = None,
-        at_most: Any = None,
+        quotas: Any = None,
         costs: Any = None,
         budget: float | None = None,
         max_correlation: float | None = None,
@@ -227,7 +219,6 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self.k = k
         self.method = method
         self.ridge = ridge
-        self.scale = scale
         self.task = task
         self.loss = loss
         self.class_weight = class_weight
@@ -243,11 +234,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self.estimator = estimator
         self.include = include
         self.exclude = exclude
-        self.groups = groups
+        self.feature_groups = feature_groups
         self.count = count
-        self.families = families
-        self.at_least = at_least
-        self.at_most = at_most
+        self.quotas = quotas
         self.costs = costs
         self.budget = budget
         self.max_correlation = max_correlation
@@ -450,7 +439,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             The selected columns, in the order of the table. Of a selector fitted on text or
             categories, a frame of the same kind with its columns as they are.
         """
-        mask, X = self.get_support(), as_table(X)
+        mask = self.get_support()
         framed = hasattr(self, "coded_feature_names_") and is_frame(X)
         if not framed and not is_dask(X):
             return super().transform(X)
@@ -536,5 +525,5 @@ class TopKSelector(SelectorMixin, BaseEstimator):
 def _header(X: Any) -> Any:
     """What scikit-learn reads names and width from: of a Dask collection a table without rows."""
     if not is_dask(X):
-        return as_table(X)
+        return X
     return X._meta if hasattr(type(X), "columns") else np.empty((0, X.shape[1]))

@@ -282,10 +282,10 @@ def _mean(values: Sequence[float]) -> tuple[float, float]:
 
 
 DEFAULT_METHODS = ("exchange", "selectkbest", "rfe", "l1")
-# Parameters of a selector that say something of every method; groups are those of rows here.
+# Parameters of a selector that say something of every method.
 OPTIONS = (
-    "scale", "task", "loss", "class_weight", "effort",
-    *(name for name in CONSTRAINTS if name != "groups"),
+    "task", "loss", "class_weight", "effort",
+    *CONSTRAINTS,
 )  # fmt: skip
 # Beyond this a fit on all columns may take longer than all the rest.
 ALL_COLUMNS, ALL_VALUES = 1_000, 2_000_000
@@ -344,10 +344,10 @@ def compare(
     verbose : int
         1 shows progress.
     **options
-        Of every method of exactk: ``scale``, ``task``, ``loss``, ``class_weight``, ``effort``, and
-        constraints such as ``include``, as in `TopKSelector`. Groups of features are given by a
-        `Problem`. The alternatives keep ``exclude`` alone, which their notes say, and choose
-        among the columns that categories are coded as.
+        Of every method of exactk: ``task``, ``loss``, ``class_weight``, ``effort``, and
+        constraints such as ``include``, as in `TopKSelector`. The alternatives keep
+        ``exclude`` alone, which their notes say, and choose among the columns that categories are
+        coded as.
 
     Returns
     -------
@@ -383,27 +383,28 @@ def compare(
     if ridge is None:
         ridge = X.ridge if isinstance(X, Problem) else "auto"
     chooser = TopKSelector(k=k, ridge=ridge, time_limit=limit, random_state=seed, **options)
-    given = _given(X, y, sample_weight, chooser, groups)
-    k = given.problem.check_k(k)
-    listed = make_competitors(named, given, seed, limit)
-    splits = make_splits(given, cv, random_state)
-    trial = make_scorer(given, estimator, scoring)
-    check_sizes(given, splits)
-    baseline = score_baseline(given, trial, splits)
-    graded = given.asked.with_ridge(given.problem, k)
-    outcomes, message = _run(listed, given, graded, trial, splits, verbose)
+    data = _evaluation_data(X, y, sample_weight, chooser, groups)
+    k = data.problem.check_k(k)
+    listed = make_competitors(named, data, seed, limit)
+    splits = make_splits(data, cv, random_state)
+    scorer = make_scorer(data, estimator, scoring)
+    check_sizes(data, splits)
+    baseline = score_baseline(data, scorer, splits)
+    graded_problem = data.config.with_ridge(data.problem, k)
+    outcomes, message = _run(listed, data, graded_problem, scorer, splits, verbose)
     whole = nan
     if not message:
         try:
-            whole = _all_features(given, trial, splits)
+            whole = _all_features(data, scorer, splits)
         except KeyboardInterrupt:
             message = "stopped by the user before the score with all features"
-    total = graded.total if graded.loss.by_moments else graded.null_model[1]
+    total = graded_problem.total if graded_problem.loss.by_moments else graded_problem.null_model[1]
     table, folds = tabulate(outcomes, total)
     return Comparison(
-        table=table, folds=folds, k=k, ridge=graded.ridge, baseline=float(np.mean(baseline)),
-        all_features=whole, scoring=trial.scoring, estimator=estimator_name(trial.estimator),
-        task=given.problem.task, n_rows=given.problem.n_rows, n_features=given.n_columns,
+        table=table, folds=folds, k=k, ridge=graded_problem.ridge,
+        baseline=float(np.mean(baseline)), all_features=whole, scoring=scorer.scoring,
+        estimator=estimator_name(scorer.estimator), task=data.problem.task,
+        n_rows=data.problem.n_rows, n_features=data.n_columns,
         n_folds=len(splits), message=message or _missing(outcomes), splits=splits,
     )  # fmt: skip
 
@@ -420,7 +421,7 @@ def _check_options(options: dict[str, Any]) -> None:
             )
 
 
-def _given(
+def _evaluation_data(
     X: Any, y: Any, sample_weight: Any, chooser: TopKSelector, groups: Any
 ) -> EvaluationData:
     if not isinstance(X, Problem):
@@ -432,9 +433,9 @@ def _given(
 
 def _run(
     listed: list[Competitor],
-    given: EvaluationData,
-    graded: Problem,
-    trial: HoldoutScorer,
+    data: EvaluationData,
+    graded_problem: Problem,
+    scorer: HoldoutScorer,
     splits: list[Split],
     verbose: int,
 ) -> tuple[list[MethodOutcome], str]:
@@ -443,13 +444,13 @@ def _run(
     each = len(splits) + 1
     with show_count("selections", each * len(listed), verbose) as show:
         try:
-            for place, contender in enumerate(listed):
+            for place, competitor in enumerate(listed):
                 done = place * each
 
                 def count(number: int, done: int = done) -> None:
                     show(done + number)
 
-                outcomes.append(_outcome(contender, given, graded, trial, splits, count))
+                outcomes.append(_outcome(competitor, data, graded_problem, scorer, splits, count))
         except KeyboardInterrupt:
             if not any(one.scores for one in outcomes):
                 raise
@@ -465,64 +466,64 @@ def _run(
 
 
 def _outcome(
-    contender: Competitor,
-    given: EvaluationData,
-    graded: Problem,
-    trial: HoldoutScorer,
+    competitor: Competitor,
+    data: EvaluationData,
+    graded_problem: Problem,
+    scorer: HoldoutScorer,
     splits: list[Split],
     count: Callable[[int], None],
 ) -> MethodOutcome:
     """Choose on all rows and within the folds; a method that cannot is told why."""
     try:
-        return _tried(contender, given, graded, trial, splits, count)
+        return _evaluate_method(competitor, data, graded_problem, scorer, splits, count)
     except OutOfTimeError as error:
-        return MethodOutcome(contender.name, str(Status.TIME_LIMIT), str(error))
+        return MethodOutcome(competitor.name, str(Status.TIME_LIMIT), str(error))
     except ExactkError as error:
-        return MethodOutcome(contender.name, "refused", str(error))
+        return MethodOutcome(competitor.name, "refused", str(error))
     except Exception as error:  # a method of one's own may raise anything
-        return MethodOutcome(contender.name, "error", f"{type(error).__name__}: {error}")
+        return MethodOutcome(competitor.name, "error", f"{type(error).__name__}: {error}")
 
 
-def _tried(
-    contender: Competitor,
-    given: EvaluationData,
-    graded: Problem,
-    trial: HoldoutScorer,
+def _evaluate_method(
+    competitor: Competitor,
+    data: EvaluationData,
+    graded_problem: Problem,
+    scorer: HoldoutScorer,
     splits: list[Split],
     count: Callable[[int], None],
 ) -> MethodOutcome:
-    whole = contender.choose(given.all_rows)
-    fit = graded.refit(whole.support)
+    whole = competitor.choose(data.all_rows)
+    fit = graded_problem.refit(whole.support)
     if fit.interrupted:
         raise KeyboardInterrupt
     count(1)
     picked, scores = [], []
     for number, split in enumerate(splits, start=2):
-        found = contender.choose(split[0])
+        found = competitor.choose(split[0])
         picked.append(found)
-        scores.append(score_columns(trial, given, split, found.support))
+        scores.append(score_columns(scorer, data, split, found.support))
         count(number)
     ends = Counter(found.status for found in picked if found.status in UNUSUAL)
     notes = [whole.note] if whole.note else []
     notes += [f"{status} in {n} of {len(splits)} folds" for status, n in sorted(ends.items())]
     return MethodOutcome(
-        method=contender.name, status=whole.status, note="; ".join(notes),
-        scores=tuple(scores), chosen=tuple(given.names_of(found.support) for found in picked),
-        features=given.names_of(whole.support), objective=fit.objective,
-        stability=contender.stability([found.support for found in picked]), seconds=whole.seconds,
-        keeps_rules=contender.keeps_rules,
+        method=competitor.name, status=whole.status, note="; ".join(notes),
+        scores=tuple(scores), chosen=tuple(data.names_of(found.support) for found in picked),
+        features=data.names_of(whole.support), objective=fit.objective,
+        stability=competitor.stability([found.support for found in picked]), seconds=whole.seconds,
+        keeps_rules=competitor.keeps_rules,
     )  # fmt: skip
 
 
-def _all_features(given: EvaluationData, trial: HoldoutScorer, splits: list[Split]) -> float:
+def _all_features(data: EvaluationData, scorer: HoldoutScorer, splits: list[Split]) -> float:
     """The score with all columns that may be chosen, where that is cheap."""
-    problem = given.problem
+    problem = data.problem
     out = [] if problem.rules is None else list(problem.rules.exclude)
     columns = np.setdiff1d(np.arange(problem.n_features), out)
     if len(columns) > ALL_COLUMNS or len(columns) * problem.n_rows > ALL_VALUES:
         return nan
     try:
-        return float(np.mean([score_columns(trial, given, split, columns) for split in splits]))
+        return float(np.mean([score_columns(scorer, data, split, columns) for split in splits]))
     except Exception:
         # No more than a figure beside those that were asked for, whatever an estimator raises.
         return nan

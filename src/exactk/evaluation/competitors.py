@@ -20,8 +20,8 @@ from exactk.estimators.config import SelectorConfig
 from exactk.evaluation.fold_data import EvaluationData
 from exactk.evaluation.holdout import stability_of
 from exactk.evaluation.sklearn_baselines import (
-    RIVALS,
-    Rival,
+    BASELINES,
+    Baseline,
     TrainingData,
 )
 from exactk.methods import registry
@@ -72,35 +72,39 @@ class Competitor(ABC):
 class MethodEntry(Competitor):
     """A method of exactk, which keeps the rules of the problem or refuses."""
 
-    def __init__(self, name: str, given: EvaluationData, asked: SelectorConfig) -> None:
-        self.name, self._given, self._asked = name, given, asked
+    def __init__(self, name: str, data: EvaluationData, config: SelectorConfig) -> None:
+        self.name, self._evaluation_data, self._asked = name, data, config
 
     def choose(self, rows: Indices) -> MethodSelection:
         clock = Monitor()
         with warnings.catch_warnings():
             # The status and its message say the same.
             warnings.simplefilter("ignore")
-            result = self._given.solve(rows, self._asked)
+            result = self._evaluation_data.solve(rows, self._asked)
         return MethodSelection(result.support, str(result.status), result.message, clock.seconds)
 
     def stability(self, supports: Sequence[Indices]) -> float:
-        return stability_of(supports, self._given.problem)
+        return stability_of(supports, self._evaluation_data.problem)
 
 
 class BaselineEntry(Competitor):
     """A way of scikit-learn, which knows columns of numbers alone; of rules it keeps `exclude`."""
 
     def __init__(
-        self, name: str, run: Rival, given: EvaluationData, seed: int, time_limit: float | None
+        self, name: str, run: Baseline, data: EvaluationData, seed: int, time_limit: float | None
     ) -> None:
-        self.name, self._run, self._given = name, run, given
+        self.name, self._run, self._evaluation_data = name, run, data
         self._seed, self._limit = seed, time_limit
-        self._note = _unkept(given.problem)
+        self._note = _unsupported_constraints(data.problem)
         self.keeps_rules = not self._note
 
     def choose(self, rows: Indices) -> MethodSelection:
-        given, problem, k = self._given, self._given.problem, self._given.asked.k
-        columns = np.setdiff1d(given.usable_in(rows), _excluded(problem))
+        data, problem, k = (
+            self._evaluation_data,
+            self._evaluation_data.problem,
+            self._evaluation_data.config.k,
+        )
+        columns = np.setdiff1d(data.usable_in(rows), _excluded(problem))
         if k > len(columns):
             raise InputError(f"k={k} is more than the {len(columns)} columns that can be chosen")
         x = _values(problem, rows, columns)
@@ -110,10 +114,12 @@ class BaselineEntry(Competitor):
         assert y is not None
         # The clock starts with an array, which is what scikit-learn would be given.
         clock = Monitor(self._limit)
-        sheet = TrainingData(x, y[rows], problem.weights_of(rows), problem.task, self._seed, clock)
+        training = TrainingData(
+            x, y[rows], problem.weights_of(rows), problem.task, self._seed, clock
+        )
         with limit_threads(x.size), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            support = columns[self._run(sheet, k)]
+            support = columns[self._run(training, k)]
         seconds = clock.seconds
         unfinished = any(issubclass(one.category, ConvergenceWarning) for one in caught)
         words = ["a fit ended before it converged"] if unfinished else []
@@ -123,7 +129,7 @@ class BaselineEntry(Competitor):
     def stability(self, supports: Sequence[Indices]) -> float:
         if len(supports) < 2:
             return float("nan")
-        problem = self._given.problem
+        problem = self._evaluation_data.problem
         # Copies, too: scikit-learn does not know them as such.
         free = np.setdiff1d(problem.usable, _excluded(problem))
         features = np.unique(problem.input_columns[free])
@@ -135,7 +141,7 @@ def _excluded(problem: Problem) -> list[int]:
     return [] if problem.rules is None else list(problem.rules.exclude)
 
 
-def _unkept(problem: Problem) -> list[str]:
+def _unsupported_constraints(problem: Problem) -> list[str]:
     """What the answer of a rival lacks that others have, in words."""
     rules, words = problem.rules or Rules(), []
     levels = {p for category in problem.categories for p in category.columns}
@@ -143,8 +149,8 @@ def _unkept(problem: Problem) -> list[str]:
         words.append(
             f"chooses among the {problem.n_features} coded columns, single levels of a category too"
         )
-    asked = [group for group in rules.groups if not levels.issuperset(group.columns)]
-    if asked or replace(rules, groups=(), exclude=()) != Rules(count=rules.count):
+    config = [group for group in rules.feature_groups if not levels.issuperset(group.columns)]
+    if config or replace(rules, feature_groups=(), exclude=()) != Rules(count=rules.count):
         words.append("does not keep constraints other than exclude")
     return words
 
@@ -169,7 +175,7 @@ def method_names() -> list[str]:
     >>> method_names()[-3:]
     ['selectkbest', 'rfe', 'l1']
     """
-    return [*registry.names(), *RIVALS]
+    return [*registry.names(), *BASELINES]
 
 
 def named_methods(methods: Any) -> dict[str, str | Method]:
@@ -180,8 +186,8 @@ def named_methods(methods: Any) -> dict[str, str | Method]:
     >>> list(named_methods(["exchange", "rfe"]))
     ['exchange', 'rfe']
     """
-    given = [methods] if isinstance(methods, (str, Method)) else methods
-    if not isinstance(given, Iterable) or not (listed := list(given)):
+    data = [methods] if isinstance(methods, (str, Method)) else methods
+    if not isinstance(data, Iterable) or not (listed := list(data)):
         raise InputError(
             f"methods must be a list of names or method objects, one or more, not {methods!r}"
         )
@@ -210,19 +216,19 @@ def _name(method: Any) -> str:
 
 def make_competitors(
     named: dict[str, str | Method],
-    given: EvaluationData,
+    data: EvaluationData,
     seed: int | None,
     time_limit: float | None,
 ) -> list[Competitor]:
     """Return what chooses, with its parameters checked."""
     found: list[Competitor] = []
     for name, method in named.items():
-        if isinstance(method, str) and method in RIVALS:
-            found.append(BaselineEntry(name, RIVALS[method], given, seed or 0, time_limit))
+        if isinstance(method, str) and method in BASELINES:
+            found.append(BaselineEntry(name, BASELINES[method], data, seed or 0, time_limit))
             continue
-        effort = _effort(method, given.asked.effort, time_limit)
-        asked = replace(given.asked, method_given=method, effort=effort)
-        found.append(MethodEntry(name, given, asked.checked()))
+        effort = _effort(method, data.config.effort, time_limit)
+        config = replace(data.config, method_parameter=method, effort=effort)
+        found.append(MethodEntry(name, data, config.checked()))
     return found
 
 

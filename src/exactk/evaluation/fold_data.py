@@ -61,7 +61,7 @@ class EvaluationData:
 
     Attributes
     ----------
-    asked : SelectorConfig
+    config : SelectorConfig
         How columns are chosen.
     problem : Problem
         That of all rows, with its rows in memory.
@@ -74,13 +74,13 @@ class EvaluationData:
 
     def __init__(
         self,
-        asked: SelectorConfig,
+        config: SelectorConfig,
         problem: Problem,
         y: npt.NDArray[Any],
         n_columns: int,
         groups: Any,
     ) -> None:
-        self.asked, self.problem, self.y = asked, problem, y
+        self.config, self.problem, self.y = config, problem, y
         # Classes weigh in the choice; the estimator and the score have rows as they are.
         self.weights, self.n_columns = problem.row_weights, n_columns
         self._groups = groups
@@ -110,14 +110,14 @@ class EvaluationData:
 
     def choose(self, rows: Indices) -> Selection:
         """Choose columns by these rows alone."""
-        result = self.solve(rows, self.asked)
+        result = self.solve(rows, self.config)
         return Selection(
             support=result.support, names=self.names_of(result.support), k=result.k,
             ridge=result.ridge,
         )  # fmt: skip
 
-    def solve(self, rows: Indices, asked: SelectorConfig) -> Result:
-        """Choose columns by these rows alone, in a way that may be another than `asked`.
+    def solve(self, rows: Indices, config: SelectorConfig) -> Result:
+        """Choose columns by these rows alone, in a way that may be another than `config`.
 
         Text is coded once, by all rows: its levels say nothing of the target, and a fold has too
         few rows to tell a category from an identifier.
@@ -127,9 +127,9 @@ class EvaluationData:
         assert whole.target is not None
         part = Problem.from_rows(
             whole.rows.take(rows), whole.target.subset(rows), whole.weights_of(rows),
-            scale=whole.scaled, gram=asked.gram, memory_limit=whole.memory_limit,
+            scale=whole.scaled, gram=config.gram, memory_limit=whole.memory_limit,
         )  # fmt: skip
-        result, _ = asked.solve(part.with_settings_of(whole), self.groups_of(rows))
+        result, _ = config.solve(part.with_settings_of(whole), self.groups_of(rows))
         if result.status == Status.INTERRUPTED:
             raise KeyboardInterrupt(result.message)
         return result
@@ -178,10 +178,10 @@ class ArrayData(EvaluationData):
         labels = np.asarray(y)
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels[:, 0]
-        asked = SelectorConfig.of(selector).checked()
+        config = SelectorConfig.of(selector).checked()
         # Made at once: what is wrong with the table is said before anything else.
-        problem = asked.problem(X, labels, sample_weight)
-        super().__init__(asked, problem, labels, len(problem.original_names), groups)
+        problem = config.problem(X, labels, sample_weight)
+        super().__init__(config, problem, labels, len(problem.original_names), groups)
         self._table: Any = None
         self._frame: Any = None
         if problem.categories:
@@ -229,15 +229,11 @@ class ProblemData(EvaluationData):
                 "it "
                 f"where the problem is made, or X and y in its place"
             )
-        asked = SelectorConfig.of(selector).checked()
+        config = SelectorConfig.of(selector).checked()
         held = problem.in_memory(verbose=selector.verbose)
-        super().__init__(asked, held, target_labels(held), len(held.original_names), groups)
+        super().__init__(config, held, target_labels(held), len(held.original_names), groups)
 
 
 def _frame(X: Any) -> Any:
     """A frame that gives rows and columns by number, whatever library it is of."""
-    if type(X).__name__ == "RecordBatch":
-        import pyarrow as pa
-
-        X = pa.Table.from_batches([X])
     return nw.from_native(X, eager_only=True)

@@ -43,32 +43,32 @@ __all__ = [
 ]
 
 
-def make_splits(given: EvaluationData, cv: Any, random_state: object) -> list[Split]:
+def make_splits(data: EvaluationData, cv: Any, random_state: object) -> list[Split]:
     """Return training and test rows of each fold; rows of weight zero are in none of them."""
-    y, labelled = given.y, given.problem.classes is not None
+    y, labelled = data.y, data.problem.classes is not None
     if is_number(cv):
-        cv = _splitter(given, cv, random_state)
+        cv = _splitter(data, cv, random_state)
     else:
         check_cv(cv)
-    found = list_splits(cv, y, given.groups, given.weights)
-    splits = [(_alive(given, train), _alive(given, test)) for train, test in found]
+    found = list_splits(cv, y, data.groups, data.weights)
+    splits = [(_alive(data, train), _alive(data, test)) for train, test in found]
     _check_splits(splits, y, labelled)
     return splits
 
 
-def _splitter(given: EvaluationData, cv: int | None, random_state: object) -> Any:
+def _splitter(data: EvaluationData, cv: int | None, random_state: object) -> Any:
     """What makes a number of folds of whole groups, of every class, or of any rows."""
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-    alive = _alive(given, np.arange(len(given.y)))
+    alive = _alive(data, np.arange(len(data.y)))
     Integer(2, len(alive), none="five folds")("cv", cv)
-    if given.groups is not None:
-        return GroupKFold(group_folds(cv, given.groups[alive]))
+    if data.groups is not None:
+        return GroupKFold(group_folds(cv, data.groups[alive]))
     n_folds = min(N_FOLDS, len(alive)) if cv is None else int(cv)
     seed = _split_seed(random_state)
-    if given.problem.classes is None:
+    if data.problem.classes is None:
         return KFold(n_folds, shuffle=True, random_state=seed)
-    _check_enough(n_folds, Counter(given.y[alive].tolist()))
+    _check_enough(n_folds, Counter(data.y[alive].tolist()))
     return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
 
 
@@ -79,8 +79,8 @@ def _split_seed(random_state: object) -> int:
     return 0 if random_state is None else int(generator(random_state).integers(2**31))
 
 
-def _alive(given: EvaluationData, rows: Indices) -> Indices:
-    return rows if given.weights is None else rows[given.weights[rows] > 0]
+def _alive(data: EvaluationData, rows: Indices) -> Indices:
+    return rows if data.weights is None else rows[data.weights[rows] > 0]
 
 
 def _check_enough(cv: int, counts: Counter[Any]) -> None:
@@ -109,57 +109,57 @@ def _check_splits(splits: list[Split], y: npt.NDArray[Any], labelled: bool) -> N
             )
 
 
-def make_scorer(given: EvaluationData, estimator: Any, scoring: Any) -> HoldoutScorer:
+def make_scorer(data: EvaluationData, estimator: Any, scoring: Any) -> HoldoutScorer:
     """Check estimator and score, and take the defaults of the task."""
-    task = given.problem.task
-    several = task == "classification" and given.y.ndim == 2
-    made = read_estimator(estimator, task, several_labels=several, sparse=given.is_sparse)
+    task = data.problem.task
+    several = task == "classification" and data.y.ndim == 2
+    made = read_estimator(estimator, task, several_labels=several, sparse=data.is_sparse)
     if scoring is None:
         scoring = "accuracy" if task == "classification" else "r2"
-    return HoldoutScorer.of(made, scoring, weighted=given.weights is not None)
+    return HoldoutScorer.of(made, scoring, weighted=data.weights is not None)
 
 
-def make_baseline_scorer(given: EvaluationData, trial: HoldoutScorer) -> HoldoutScorer:
+def make_baseline_scorer(data: EvaluationData, scorer: HoldoutScorer) -> HoldoutScorer:
     """Return a trial that learns nothing of the columns: the commonest class, or the mean."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
-    classes = given.problem.task == "classification"
+    classes = data.problem.task == "classification"
     dummy = DummyClassifier(strategy="prior") if classes else DummyRegressor()
-    return replace(trial, estimator=dummy)
+    return replace(scorer, estimator=dummy)
 
 
 def score_columns(
-    trial: HoldoutScorer, given: EvaluationData, split: Split, columns: Indices
+    scorer: HoldoutScorer, data: EvaluationData, split: Split, columns: Indices
 ) -> float:
     """Train on the columns of the training rows, and score on those of the test rows."""
     train, test = split
-    x, z = given.values(train, columns), given.values(test, columns)
-    weights = None if given.weights is None else (given.weights[train], given.weights[test])
-    return trial.score(x, given.y[train], z, given.y[test], weights)
+    x, z = data.values(train, columns), data.values(test, columns)
+    weights = None if data.weights is None else (data.weights[train], data.weights[test])
+    return scorer.score(x, data.y[train], z, data.y[test], weights)
 
 
-def score_baseline(given: EvaluationData, trial: HoldoutScorer, splits: list[Split]) -> list[float]:
+def score_baseline(data: EvaluationData, scorer: HoldoutScorer, splits: list[Split]) -> list[float]:
     """Score without features; it costs nothing, and shows what is wrong with the score."""
-    dummy = make_baseline_scorer(given, trial)
+    dummy = make_baseline_scorer(data, scorer)
     first = np.zeros(1, dtype=np.intp)
     try:
-        return [score_columns(dummy, given, split, first) for split in splits]
+        return [score_columns(dummy, data, split, first) for split in splits]
     except InputError:
         raise
     except Exception as error:  # a score of one's own may raise anything
         raise InputError(
-            f"scoring {trial.scoring} cannot score this target: {type(error).__name__}: {error}"
+            f"scoring {scorer.scoring} cannot score this target: {type(error).__name__}: {error}"
         ) from error
 
 
-def check_sizes(given: EvaluationData, splits: list[Split]) -> None:
+def check_sizes(data: EvaluationData, splits: list[Split]) -> None:
     """Raise for a k that some training rows cannot serve, before others are searched."""
-    k: Any = given.asked.k
+    k: Any = data.config.k
     if isinstance(k, str):
         return
-    given.problem.check_k(k)
+    data.problem.check_k(k)
     for number, (train, _) in enumerate(splits, start=1):
-        usable = len(given.usable_in(train))
+        usable = len(data.usable_in(train))
         if k > usable:
             raise InputError(
                 f"k={k} is more than the {usable} columns that are not constant in the training "

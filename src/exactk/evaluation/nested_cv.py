@@ -273,7 +273,7 @@ def score_selection(
     Integer(0)("n_permutations", n_permutations)
     Seed()("random_state", random_state)
     chooser = _selector(selector, k, random_state, options)
-    given: EvaluationData
+    data: EvaluationData
     if isinstance(X, Problem):
         if y is not None or sample_weight is not None:
             raise InputError(
@@ -281,21 +281,21 @@ def score_selection(
             )
         if "ridge" not in options and chooser.ridge == TopKSelector().ridge:
             chooser.set_params(ridge=X.ridge)
-        given = ProblemData(X, chooser, groups)
+        data = ProblemData(X, chooser, groups)
     else:
-        given = ArrayData(X, y, sample_weight, chooser, groups)
-    splits = make_splits(given, cv, random_state)
-    trial = make_scorer(given, estimator, scoring)
-    check_sizes(given, splits)
-    baseline = score_baseline(given, trial, splits)
+        data = ArrayData(X, y, sample_weight, chooser, groups)
+    splits = make_splits(data, cv, random_state)
+    scorer = make_scorer(data, estimator, scoring)
+    check_sizes(data, splits)
+    baseline = score_baseline(data, scorer, splits)
     with show_count("folds", len(splits), verbose) as show:
-        whole = _choose(given, given.all_rows, "all rows")
+        whole = _choose(data, data.all_rows, "all rows")
         chosen, honest, naive = [], [], []
         for number, split in enumerate(splits, start=1):
-            found = _choose(given, split[0], f"the training rows of fold {number}")
+            found = _choose(data, split[0], f"the training rows of fold {number}")
             chosen.append(found)
-            honest.append(score_columns(trial, given, split, found.support))
-            naive.append(score_columns(trial, given, split, whole.support))
+            honest.append(score_columns(scorer, data, split, found.support))
+            naive.append(score_columns(scorer, data, split, whole.support))
             show(number)
     rows = [
         (number, len(train), len(test), found.k, found.names, *figures)
@@ -304,14 +304,14 @@ def score_selection(
         )
     ]
     in_all = [name for name in chosen[0].names if all(name in found.names for found in chosen)]
-    observed, null, message = permutation_null(given, whole, n_permutations, random_state, verbose)
+    observed, null, message = permutation_null(data, whole, n_permutations, random_state, verbose)
     return SelectionScore(
         folds=RecordsTable(FOLD_COLUMNS, rows), k=whole.k, features=whole.names,
         in_all_folds=tuple(in_all),
-        stability=stability_of([found.support for found in chosen], given.problem),
+        stability=stability_of([found.support for found in chosen], data.problem),
         observed=observed, null=null,
-        scoring=trial.scoring, estimator=estimator_name(trial.estimator), task=given.problem.task,
-        n_rows=given.problem.n_rows, n_features=given.n_columns, message=message, splits=splits,
+        scoring=scorer.scoring, estimator=estimator_name(scorer.estimator), task=data.problem.task,
+        n_rows=data.problem.n_rows, n_features=data.n_columns, message=message, splits=splits,
     )  # fmt: skip
 
 
@@ -336,8 +336,8 @@ def _selector(
     return chooser
 
 
-def _choose(given: EvaluationData, rows: npt.NDArray[np.intp], where: str) -> Selection:
+def _choose(data: EvaluationData, rows: npt.NDArray[np.intp], where: str) -> Selection:
     try:
-        return given.choose(rows)
+        return data.choose(rows)
     except InputError as error:
         raise InputError(f"selection on {where}: {error}") from error

@@ -182,7 +182,7 @@ def _group_codes(groups: Any, n_rows: int) -> Indices:
 
 
 def permutation_null(
-    given: EvaluationData, whole: Selection, n: int, random_state: Any, verbose: int
+    data: EvaluationData, whole: Selection, n: int, random_state: Any, verbose: int
 ) -> tuple[float, npt.NDArray[np.float64], str]:
     """Search the true target and permuted ones alike, with the k and the ridge of the true one.
 
@@ -195,16 +195,16 @@ def permutation_null(
     message : str
         That it was stopped, else empty.
     """
-    problem = given.problem.with_ridge(whole.ridge)
-    observed = _explained(problem, given, whole.k)
+    problem = data.problem.with_ridge(whole.ridge)
+    observed = _explained(problem, data, whole.k)
     if observed is None:
         raise KeyboardInterrupt
     null: list[float] = []
     message = ""
     with show_count("permutations", n, verbose) as show:
         try:
-            for other in permuted_problems(problem, n, random_state, groups=given.groups):
-                found = _explained(other, given, whole.k)
+            for other in permuted_problems(problem, n, random_state, groups=data.groups):
+                found = _explained(other, data, whole.k)
                 if found is None:
                     raise KeyboardInterrupt
                 null.append(found)
@@ -214,12 +214,12 @@ def permutation_null(
     return observed, np.array(null), message
 
 
-def _explained(problem: Problem, given: EvaluationData, k: int) -> float | None:
+def _explained(problem: Problem, data: EvaluationData, k: int) -> float | None:
     """The share that the search explains, ridge term taken off; None if the user stopped it."""
     with warnings.catch_warnings():
         # What is wrong with a search was said of the true target, not once more a hundred times.
         warnings.simplefilter("ignore")
-        result = solve(problem, k, given.asked.method, time_limit=given.asked.time_limit)
+        result = solve(problem, k, data.config.method, time_limit=data.config.time_limit)
     if result.status == Status.INTERRUPTED:
         return None
     return 1.0 - result.objective / result.total

@@ -1,7 +1,7 @@
 """The usual ways of scikit-learn to keep k columns, to be set beside the methods of exactk.
 
 A way more is a function of a `TrainingData` and k that returns k columns, and one entry in
-`RIVALS`.
+`BASELINES`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from exactk.errors import ExactkError
 from exactk.types import Floats, Indices
 from exactk.utils.monitor import Monitor
 
-__all__ = ["RIVALS", "OutOfTimeError", "Rival", "TrainingData"]
+__all__ = ["BASELINES", "Baseline", "OutOfTimeError", "TrainingData"]
 
 
 # Above so many columns (or 2k) a fifth of them goes at once, below one by one.
@@ -92,79 +92,79 @@ class TrainingData:
             raise OutOfTimeError("the time limit came before an answer")
 
 
-Rival = Callable[[TrainingData, int], Indices]
+Baseline = Callable[[TrainingData, int], Indices]
 
 
-def select_k_best(sheet: TrainingData, k: int) -> Indices:
+def select_k_best(training: TrainingData, k: int) -> Indices:
     """SelectKBest: the k columns with the largest F statistic, each by itself.
 
     With weights, or several outputs, by the share of variance that F grows with, weighted, and
     added up over the outputs.
     """
-    simple = sheet.has_classes or sheet.y.shape[1] == 1
-    if sheet.weights is not None or not simple:
-        return _largest(_explained_alone(sheet), k)
-    statistic = f_classif if sheet.has_classes else f_regression
-    y = sheet.y if sheet.has_classes else sheet.y[:, 0]
+    simple = training.has_classes or training.y.shape[1] == 1
+    if training.weights is not None or not simple:
+        return _largest(_explained_alone(training), k)
+    statistic = f_classif if training.has_classes else f_regression
+    y = training.y if training.has_classes else training.y[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Indices = SelectKBest(statistic, k=k).fit(sheet.x, y).get_support(indices=True)
+        found: Indices = SelectKBest(statistic, k=k).fit(training.x, y).get_support(indices=True)
     return found
 
 
-def select_rfe(sheet: TrainingData, k: int) -> Indices:
+def select_rfe(training: TrainingData, k: int) -> Indices:
     """RFE: a linear model on standardised columns, the one of least weight goes, and again.
 
     Logistic regression for classes, ridge regression for numbers and for several labels a row.
     """
-    x, left = sheet.standardised, np.arange(sheet.x.shape[1])
+    x, left = training.standardised, np.arange(training.x.shape[1])
     few = max(FEW_COLUMNS, 2 * k)
     while len(left) > few:
-        sheet.check_clock()
-        model, y = _linear(sheet)
-        weights = np.atleast_2d(model.fit(x[:, left], y, sample_weight=sheet.weights).coef_)
+        training.check_clock()
+        model, y = _linear(training)
+        weights = np.atleast_2d(model.fit(x[:, left], y, sample_weight=training.weights).coef_)
         kept = max(few, int(COARSE * len(left)))
         left = left[_largest((weights**2).sum(axis=0), kept)]
 
     def weights_in_time(model: Any) -> Any:
-        sheet.check_clock()
+        training.check_clock()
         return model.coef_
 
-    model, y = _linear(sheet)
+    model, y = _linear(training)
     step = max(1, ceil((len(left) - k) / MOST_FITS))
     rfe = RFE(model, n_features_to_select=k, step=step, importance_getter=weights_in_time)
-    weighted = {} if sheet.weights is None else {"sample_weight": sheet.weights}
+    weighted = {} if training.weights is None else {"sample_weight": training.weights}
     found: Indices = left[rfe.fit(x[:, left], y, **weighted).get_support(indices=True)]
     return found
 
 
-def _linear(sheet: TrainingData) -> tuple[Any, npt.NDArray[Any]]:
+def _linear(training: TrainingData) -> tuple[Any, npt.NDArray[Any]]:
     """A model with coefficients, and the target that it takes."""
-    if sheet.has_classes:
-        return LogisticRegression(max_iter=1000), sheet.y
-    return Ridge(), sheet.y if sheet.y.shape[1] > 1 else sheet.y[:, 0]
+    if training.has_classes:
+        return LogisticRegression(max_iter=1000), training.y
+    return Ridge(), training.y if training.y.shape[1] > 1 else training.y[:, 0]
 
 
-def select_l1(sheet: TrainingData, k: int) -> Indices:
+def select_l1(training: TrainingData, k: int) -> Indices:
     """L1 penalty: the strongest at which k columns remain, then the largest coefficients.
 
     Logistic regressions, one for each class or label, or the lasso; the multi-task lasso for
     several outputs. Columns are standardised, and coefficients of one column taken together.
     """
-    fit = _logistic_norms(sheet) if sheet.task == "classification" else _lasso_norms(sheet)
-    if k == sheet.x.shape[1]:
+    fit = _logistic_norms(training) if training.task == "classification" else _lasso_norms(training)
+    if k == training.x.shape[1]:
         return np.arange(k)
     weak = strong = 1.0
-    norms = np.zeros(sheet.x.shape[1])
+    norms = np.zeros(training.x.shape[1])
     for _ in range(HALVINGS):
         weak, strong = weak / 2.0, weak
-        sheet.check_clock()
+        training.check_clock()
         norms = fit(weak)
         if np.count_nonzero(norms) >= k:
             break
     for _ in range(REFINEMENTS):
         if np.count_nonzero(norms) <= k:
             break
-        sheet.check_clock()
+        training.check_clock()
         middle = np.sqrt(weak * strong)
         found = fit(middle)
         if np.count_nonzero(found) >= k:
@@ -172,16 +172,18 @@ def select_l1(sheet: TrainingData, k: int) -> Indices:
         else:
             strong = middle
     # Copies of a column that is in may never enter.
-    return _largest(norms, k, _explained_alone(sheet))
+    return _largest(norms, k, _explained_alone(training))
 
 
-def _logistic_norms(sheet: TrainingData) -> Callable[[float], Floats]:
+def _logistic_norms(training: TrainingData) -> Callable[[float], Floats]:
     """Norms of the coefficients of each column, by the penalty as a share of the strongest."""
-    x, w = sheet.standardised, sheet.counts
-    labels = sheet.y[:, None] == np.unique(sheet.y) if sheet.has_classes else sheet.y > 0
+    x, w = training.standardised, training.counts
+    labels = (
+        training.y[:, None] == np.unique(training.y) if training.has_classes else training.y > 0
+    )
     # One class after the other: the solver for all at once chooses nearly the same columns, and
     # takes many times as long on wide tables.
-    if sheet.has_classes and labels.shape[1] == 2:
+    if training.has_classes and labels.shape[1] == 2:
         labels = labels[:, :1]
     # Of a label that all rows have there is nothing to learn.
     labels = labels[:, labels.any(axis=0) & ~labels.all(axis=0)]
@@ -194,21 +196,21 @@ def _logistic_norms(sheet: TrainingData) -> Callable[[float], Floats]:
     def fit(share: float) -> Floats:
         model = LogisticRegression(
             C=1.0 / (share * strongest), solver="liblinear", max_iter=1000,
-            random_state=sheet.seed, **kind,
+            random_state=training.seed, **kind,
         )  # fmt: skip
         coefs = []
         for label in labels.T:
-            sheet.check_clock()
-            coefs.append(model.fit(x, label, sample_weight=sheet.weights).coef_[0])
+            training.check_clock()
+            coefs.append(model.fit(x, label, sample_weight=training.weights).coef_[0])
         return np.linalg.norm(coefs, axis=0)
 
     return fit
 
 
-def _lasso_norms(sheet: TrainingData) -> Callable[[float], Floats]:
+def _lasso_norms(training: TrainingData) -> Callable[[float], Floats]:
     """The same for numbers."""
-    root = np.sqrt(sheet.counts / sheet.counts.mean())[:, None]
-    x, y = np.asfortranarray(sheet.standardised * root), sheet.outputs() * root
+    root = np.sqrt(training.counts / training.counts.mean())[:, None]
+    x, y = np.asfortranarray(training.standardised * root), training.outputs() * root
     strongest = np.linalg.norm(x.T @ y, axis=1).max() / len(x)
     options = {"fit_intercept": False, "max_iter": 10_000, "warm_start": True}
     several = y.shape[1] > 1
@@ -222,13 +224,13 @@ def _lasso_norms(sheet: TrainingData) -> Callable[[float], Floats]:
     return fit
 
 
-def _explained_alone(sheet: TrainingData) -> Floats:
+def _explained_alone(training: TrainingData) -> Floats:
     """Share of variance that a column and each output or the classes have in common, summed."""
-    x, w = sheet.standardised, sheet.counts
-    if not sheet.has_classes:
-        common: Floats = x.T @ (w[:, None] * sheet.outputs()) / w.sum()
+    x, w = training.standardised, training.counts
+    if not training.has_classes:
+        common: Floats = x.T @ (w[:, None] * training.outputs()) / w.sum()
         return (common**2).sum(axis=1)
-    member = (sheet.y[:, None] == np.unique(sheet.y)) * w[:, None]
+    member = (training.y[:, None] == np.unique(training.y)) * w[:, None]
     sums: Floats = x.T @ member
     return (sums**2 / member.sum(axis=0)).sum(axis=1) / w.sum()
 
@@ -239,7 +241,7 @@ def _largest(values: Floats, k: int, then: Floats | None = None) -> Indices:
     return np.sort(order[:k])
 
 
-RIVALS: dict[str, Rival] = {
+BASELINES: dict[str, Baseline] = {
     "selectkbest": select_k_best,
     "rfe": select_rfe,
     "l1": select_l1,

@@ -49,7 +49,7 @@ _FIELDS: dict[str, Check] = {
     "format": _NAME,
     "version": _COUNT,
     "exactk_version": _NAME,
-    "task": Choice(words=("classification", "regression")),
+    "task": Choice(options=("classification", "regression")),
     "target": String(empty=True, none="not known"),
     "k": Integer(1),
     "method": _NAME,
@@ -57,7 +57,7 @@ _FIELDS: dict[str, Check] = {
     "ridge": Number("[0, inf)"),
     "objective": _NUMBER,
     "total": _NUMBER,
-    "status": Choice(words=tuple(status.value for status in Status)),
+    "status": Choice(options=tuple(status.value for status in Status)),
     "proven": Boolean(none="not tried"),
     "gap": Number("[0, inf)", none="not tried"),
     "n_features_in": Integer(1),
@@ -65,7 +65,7 @@ _FIELDS: dict[str, Check] = {
     "features": ListOf(Dictionary(), least=1),
     "order": ListOf(_NAME, least=1),
     "classes": Dictionary(none="numbers"),
-    "predicts": Choice(words=("class", "number", "exp"), none="nothing"),
+    "predicts": Choice(options=("class", "number", "exp"), none="nothing"),
     "fit": Dictionary(),
 }
 _FEATURE: dict[str, Check] = {
@@ -75,7 +75,7 @@ _FEATURE: dict[str, Check] = {
     "reference": String(empty=True, none="numbers"),
 }
 _CLASSES: dict[str, Check] = {
-    "kind": Choice(words=tuple(_KINDS)),
+    "kind": Choice(options=tuple(_KINDS)),
     "labels": ListOf(Unchecked(text="a label")),
 }
 _FIT: dict[str, Check] = {"intercept": ListOf(_NUMBER, least=1), "terms": ListOf(Dictionary())}

@@ -11,7 +11,6 @@ from scipy import sparse
 
 from exactk.data.categories import Category
 from exactk.data.frames import (
-    as_table,
     encode_like,
     frame_to_array,
     is_frame,
@@ -67,7 +66,7 @@ def find_positions(
 
 def take_features(choice: SavedSelection, table: Any) -> Any:
     """Return the chosen columns of a table, as a table of the same kind."""
-    X = as_table(table)
+    X = table
     if is_dask(X):
         if not hasattr(type(X), "columns"):
             return X[:, find_positions(choice, None, X.shape[1])]

@@ -148,26 +148,26 @@ class _Multinomial(LikelihoodCriterion):
         eta /= total
         return 2.0 * float((np.log(total) - taken) @ self.w), eta
 
-    def derivatives(self, seen: Floats) -> tuple[Floats, Floats]:
-        mean = self._among.T @ seen
+    def derivatives(self, means: Floats) -> tuple[Floats, Floats]:
+        mean = self._among.T @ means
         first, second = self.pairs
-        h = self._products @ seen
+        h = self._products @ means
         h -= mean[first] * mean[second]
         h *= self.w
         return (self.T - mean.T) * self.w[:, None], h
 
-    def force(self, seen: Floats) -> Floats:
-        return (self.T - seen.T @ self._among) * self.w[:, None]
+    def working_residuals(self, means: Floats) -> Floats:
+        return (self.T - means.T @ self._among) * self.w[:, None]
 
-    def mean_curvature(self, seen: Floats) -> Floats:
-        omega: Floats = self.w * (seen * (1.0 - seen)).sum(axis=0) / (self.n_classes - 1)
+    def mean_curvature(self, means: Floats) -> Floats:
+        omega: Floats = self.w * (means * (1.0 - means)).sum(axis=0) / (self.n_classes - 1)
         return omega
 
-    def hessian_product(self, seen: Floats, Z: Floats, theta: Floats) -> Floats:
+    def hessian_product(self, means: Floats, Z: Floats, theta: Floats) -> Floats:
         # Over classes, not contrasts: there h_i is diagonal but for one product.
         U = (self._among @ theta.T) @ Z
-        U *= seen
-        U -= seen * U.sum(axis=0)
+        U *= means
+        U -= means * U.sum(axis=0)
         U *= self.w
         return (Z @ U.T) @ self._among
 
@@ -199,15 +199,15 @@ class _Poisson(LikelihoodCriterion):
         rows = np.where(self._counted, self.T.T * (np.expm1(off) - off), mean)
         return 2.0 * float(rows.sum(axis=0) @ self.w), mean
 
-    def derivatives(self, seen: Floats) -> tuple[Floats, Floats]:
-        return self.force(seen), seen * self.w
+    def derivatives(self, means: Floats) -> tuple[Floats, Floats]:
+        return self.working_residuals(means), means * self.w
 
-    def force(self, seen: Floats) -> Floats:
-        return (self.T - seen.T) * self.w[:, None]
+    def working_residuals(self, means: Floats) -> Floats:
+        return (self.T - means.T) * self.w[:, None]
 
-    def mean_curvature(self, seen: Floats) -> Floats:
-        omega: Floats = self.w * seen.mean(axis=0)
+    def mean_curvature(self, means: Floats) -> Floats:
+        omega: Floats = self.w * means.mean(axis=0)
         return omega
 
-    def hessian_product(self, seen: Floats, Z: Floats, theta: Floats) -> Floats:
-        return Z @ ((seen * self.w).T * (Z.T @ theta))
+    def hessian_product(self, means: Floats, Z: Floats, theta: Floats) -> Floats:
+        return Z @ ((means * self.w).T * (Z.T @ theta))

@@ -68,19 +68,19 @@ class LikelihoodCriterion(Criterion):
         """Return the deviance of one F (n × r), and what `slope` needs to know of it."""
 
     @abstractmethod
-    def force(self, seen: Floats) -> Floats:
+    def working_residuals(self, means: Floats) -> Floats:
         """Return the force (n × r), weights included."""
 
     @abstractmethod
-    def derivatives(self, seen: Floats) -> tuple[Floats, Floats]:
+    def derivatives(self, means: Floats) -> tuple[Floats, Floats]:
         """Return the force (n × r) and the entries of h (pairs × n), weights included."""
 
     @abstractmethod
-    def mean_curvature(self, seen: Floats) -> Floats:
+    def mean_curvature(self, means: Floats) -> Floats:
         """Return the mean of h over the directions that count, for each row, weights included."""
 
     @abstractmethod
-    def hessian_product(self, seen: Floats, Z: Floats, theta: Floats) -> Floats:
+    def hessian_product(self, means: Floats, Z: Floats, theta: Floats) -> Floats:
         """Return half the Hessian, without a ridge, times coefficients (q × r)."""
 
     @property
@@ -100,10 +100,12 @@ class LikelihoodCriterion(Criterion):
         return self.is_small(theta) and 8 * len(self.pairs[0]) * len(self.T) <= MOST_ENTRIES
 
     def model(self, F: Floats) -> tuple[Floats, Floats]:  # noqa: D102
-        seen = self.forward(F)[1]
-        omega = self.mean_curvature(seen)
+        means = self.forward(F)[1]
+        omega = self.mean_curvature(means)
         # All rows may be so certain that none bends any more.
-        return self.force(seen), np.maximum(omega, LEAST_CURVATURE * float(omega.max()) or 1e-12)
+        return self.working_residuals(means), np.maximum(
+            omega, LEAST_CURVATURE * float(omega.max()) or 1e-12
+        )
 
     def curvature(self) -> float:  # noqa: D102
         F = np.broadcast_to(self.null()[0], self.T.shape)
@@ -150,19 +152,19 @@ class _NewtonFit:
         self.ridge[-1] = 0.0
         self.theta = theta
         self.F = Z.T @ theta
-        self.value, self.seen = self._see(theta, self.F)
+        self.value, self.means = self._evaluate(theta, self.F)
         if not self.value <= criterion.null_scale:
             # Where classes are separated second-order prices may lead anywhere.
             self.theta = np.zeros_like(theta)
             self.theta[-1] = criterion.centre()
             self.F = Z.T @ self.theta
-            self.value, self.seen = self._see(self.theta, self.F)
+            self.value, self.means = self._evaluate(self.theta, self.F)
         self._squares: Floats | None = None
         self._jitter = JITTER
 
-    def _see(self, theta: Floats, F: Floats) -> tuple[float, Floats]:
-        value, seen = self.criterion.forward(F)
-        return value + float(self.ridge @ (theta**2).sum(axis=1)), seen
+    def _evaluate(self, theta: Floats, F: Floats) -> tuple[float, Floats]:
+        value, means = self.criterion.forward(F)
+        return value + float(self.ridge @ (theta**2).sum(axis=1)), means
 
     def run(self, steps: int, tol: float, ceiling: float) -> tuple[bool, bool]:
         """Step until nothing is gained; return whether it ended so, and whether without end."""
@@ -170,12 +172,12 @@ class _NewtonFit:
         is_factored = self.criterion.fits_in_memory(self.theta)
         for _ in range(steps):
             if is_factored:
-                force, h = self.criterion.derivatives(self.seen)
-                gradient = self.Z @ force - self.ridge[:, None] * self.theta
+                working_residuals, h = self.criterion.derivatives(self.means)
+                gradient = self.Z @ working_residuals - self.ridge[:, None] * self.theta
                 step = self._solve(gradient, h)
             else:
-                force = self.criterion.force(self.seen)
-                gradient = self.Z @ force - self.ridge[:, None] * self.theta
+                working_residuals = self.criterion.working_residuals(self.means)
+                gradient = self.Z @ working_residuals - self.ridge[:, None] * self.theta
                 step = self._conjugate_gradients(gradient)
             # Half the gradient times the step: to second order what a full step gains.
             promise = float((gradient * step).sum())
@@ -211,9 +213,9 @@ class _NewtonFit:
         share = 1.0
         for _ in range(halvings):
             theta, F = self.theta + share * step, self.F + share * change
-            value, seen = self._see(theta, F)
+            value, means = self._evaluate(theta, F)
             if value <= self.value - 2.0 * ARMIJO * share * promise:
-                self.theta, self.F, self.value, self.seen = theta, F, value, seen
+                self.theta, self.F, self.value, self.means = theta, F, value, means
                 return float(share * np.abs(change).max())
             share *= 0.5
         return 0.0
@@ -239,7 +241,7 @@ class _NewtonFit:
     def _conjugate_gradients(self, gradient: Floats) -> Floats:
         """Solve with products alone, preconditioned by one system for all outputs."""
         Z, ridge, criterion = self.Z, self.ridge[:, None], self.criterion
-        A = (Z * criterion.mean_curvature(self.seen)) @ Z.T
+        A = (Z * criterion.mean_curvature(self.means)) @ Z.T
         diagonal = A.ravel()[:: len(A) + 1]
         largest = float(diagonal.max()) or 1.0
         diagonal += self.ridge + self._jitter * np.maximum(diagonal, 1e-3 * largest)
@@ -249,7 +251,7 @@ class _NewtonFit:
         p, size = y.copy(), float((left * y).sum())
         enough = FORCING**2 * size
         for _ in range(MOST_PRODUCTS):
-            Hp = criterion.hessian_product(self.seen, Z, p) + ridge * p
+            Hp = criterion.hessian_product(self.means, Z, p) + ridge * p
             along = float((p * Hp).sum())
             if not along > 0:
                 break

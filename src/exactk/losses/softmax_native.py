@@ -129,7 +129,7 @@ class CompiledSoftmax:
         for name, array in zip(("X", "w", "basis"), self._held, strict=True):
             setattr(self._fields, name, array.ctypes.data)
 
-    def serves(self, k: int) -> bool:
+    def can_fit(self, k: int) -> bool:
         """Whether fits on k columns are made here."""
         look, hessian, pairs = self._costs(k)
         small = (k + 1) * (self._fields.classes - 1) <= self._limits.unknowns

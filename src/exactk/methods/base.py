@@ -231,7 +231,7 @@ def initial_supports(init: object, problem: Problem, k: int) -> list[npt.NDArray
         if size != k:
             raise InputError(f"init has a support of {size} columns, k is {k}")
         # What is no candidate has no entry on the diagonal; a group may have it all the same.
-        alone = [p for p in support if p not in rules.together]
+        alone = [p for p in support if p not in rules.group_of]
         barred = np.array([p for p in alone if problem.diagonal[p] == 0], dtype=np.intp)
         if barred.size:
             raise InputError(

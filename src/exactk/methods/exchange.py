@@ -72,7 +72,7 @@ class Exchange(Method):
     a heuristic, most by what they gain alone or beside the best support.
 
     Under constraints (`Problem.with_constraints`) swaps are those that keep them. Columns that must
-    be in or out cost nothing. Groups, families, budgets and limits of correlation are searched by
+    be in or out cost nothing. Groups, quotas, budgets and limits of correlation are searched by
     whole units, with the block form of the same prices (`exactk.search.unit_pricing`).
 
     With another loss than the squared error (`Problem.with_loss`) swaps are priced by the quadratic

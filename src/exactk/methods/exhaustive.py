@@ -141,7 +141,7 @@ class Exhaustive(Method):
         settled = find_feasible(units, k)
         assert settled is not None  # `solve` has seen to it that the rules can be kept
         feasible = settled[0]
-        free = [u for u in np.flatnonzero(units.alive).tolist() if u not in units.included]
+        free = [u for u in np.flatnonzero(units.selectable).tolist() if u not in units.included]
         left = k - int(units.weights[units.included].sum())
         least = int(units.weights[free].min(initial=1))
         sizes = range(left // max(1, int(units.weights[free].max(initial=1))), left // least + 1)

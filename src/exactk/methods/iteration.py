@@ -84,9 +84,9 @@ class IterationLog:
         return self.trace[-1] if self.trace else inf
 
 
-def last_value(course: IterationLog) -> float:
+def last_value(log: IterationLog) -> float:
     """What decides between starts where a method says nothing else."""
-    return course.value
+    return log.value
 
 
 @dataclass(frozen=True)
@@ -155,38 +155,38 @@ def iterate(
     --------
     >>> values = iter([3.0, 2.0, float("nan")])
     >>> course = iterate((Step([0], value) for value in values), 9, Monitor())
-    >>> str(course.status), course.trace
+    >>> str(log.status), log.trace
     ('failed', [3.0, 2.0])
     """
-    course = IterationLog()
+    log = IterationLog()
     try:
         # Where an iterate overflows, the value of the step tells; NumPy need not.
         with np.errstate(all="ignore"):
             for step in steps:
                 if not isfinite(step.value):
-                    course.status = Status.FAILED
+                    log.status = Status.FAILED
                     break
-                course.support = [int(p) for p in step.support]
-                course.trace.append(float(step.value))
+                log.support = [int(p) for p in step.support]
+                log.trace.append(float(step.value))
                 monitor.show_step(step)
                 if show:
-                    monitor.report(len(course.trace), max_iter, step.value)
+                    monitor.report(len(log.trace), max_iter, step.value)
                 if step.converged:
-                    course.status = Status.CONVERGED
+                    log.status = Status.CONVERGED
                     break
-                if len(course.trace) >= max_iter:
-                    course.status = Status.MAX_ITER
+                if len(log.trace) >= max_iter:
+                    log.status = Status.MAX_ITER
                     break
                 if monitor.expired:
-                    course.status = Status.TIME_LIMIT
+                    log.status = Status.TIME_LIMIT
                     break
     except np.linalg.LinAlgError:
-        course.status = Status.FAILED
+        log.status = Status.FAILED
     except KeyboardInterrupt:
-        if not course.trace:
+        if not log.trace:
             raise
-        course.status = Status.INTERRUPTED
-    return course
+        log.status = Status.INTERRUPTED
+    return log
 
 
 def best_answer(
@@ -205,21 +205,21 @@ def best_answer(
     single = len(starts) == 1
     try:
         for number, start in enumerate(starts, start=1):
-            course = iterate(start.steps, max_iter, monitor, show=single)
-            if course.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
-                ended = course.status
+            log = iterate(start.steps, max_iter, monitor, show=single)
+            if log.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+                ended = log.status
             elif number < len(starts) and monitor.expired:
                 ended = Status.TIME_LIMIT
             # Its merit may take a while to find; nothing is compared with the first, and what
             # was cut short is not worth it.
-            alone = single or not course.trace or (ended is not None and not best.trace)
-            merit = course.value if alone else start.selection_score(course)
+            alone = single or not log.trace or (ended is not None and not best.trace)
+            merit = log.value if alone else start.selection_score(log)
             # A start that diverged loses to any that did not. Of those that come to the same end
             # the first is kept, whatever rounding says.
-            rank = (course.status == Status.FAILED, merit + SAME_END * abs(merit))
+            rank = (log.status == Status.FAILED, merit + SAME_END * abs(merit))
             if not best.trace or rank < best_rank:
                 rank = (rank[0], merit)
-                best, best_rank = course, rank
+                best, best_rank = log, rank
             if not single:
                 monitor.report(number, len(starts), best_rank[1])
             if ended is not None:

@@ -367,23 +367,23 @@ def choose_k(
     n_folds = 0 if splits is None else splits.n_folds
     path = search.path(problem, k_max, clock.share(n_folds + 2))
     if splits is None:
-        judged = by_criterion(problem, path, criterion)
+        scores = by_criterion(problem, path, criterion)
     else:
-        judged = by_folds(problem, path, k_max, splits, scorer, search, clock)
-    spread = judged.se_difference if rule == "paired" else judged.standard_errors
-    k = pick_size(judged.sizes, judged.signed, spread, rule)
+        scores = by_folds(problem, path, k_max, splits, scorer, search, clock)
+    spread = scores.se_difference if rule == "paired" else scores.standard_errors
+    k = pick_size(scores.sizes, scores.signed, spread, rule)
     result = search.refine_at(problem, path, k, clock.share(1))
     path = Path([result if other.k == k else other for other in path])
     if splits is None and search.improved:
-        judged = by_criterion(problem, path, criterion)
+        scores = by_criterion(problem, path, criterion)
     if splits is None:
         rule = "best"
     return AutoKResult(
         k=k, k_max=k_max, criterion=criterion, rule=rule, n_folds=n_folds, ridge=problem.ridge,
         scoring=None if scorer is None else scorer.name,
         status=Status.TIME_LIMIT if search.out_of_time else result.status,
-        path=path, result=result, table=_table(problem, path, judged, k),
-        message=_at_the_end(problem, judged, k_max),
+        path=path, result=result, table=_table(problem, path, scores, k),
+        message=_best_is_largest(problem, scores, k_max),
     )  # fmt: skip
 
 
@@ -430,8 +430,8 @@ def check_size_options(criterion: Any, rule: Any, k_max: Any, cv: Any) -> None:
     ...
     exactk.errors.InputError: rule must be 'one_se', 'paired' or 'best', not 1
     """
-    Choice(words=CHOICES)("criterion", criterion)
-    Choice(words=RULES)("rule", rule)
+    Choice(options=CHOICES)("criterion", criterion)
+    Choice(options=RULES)("rule", rule)
     Integer(1, none="a default")("k_max", k_max)
     check_cv(cv)
 
@@ -474,10 +474,10 @@ def largest_size(problem: Problem, k_max: int | None, splits: Splits | None = No
     return max(min(there, MOST_SIZES, (rows - 1) // 2), must)
 
 
-def _at_the_end(problem: Problem, judged: SizeScores, k_max: int) -> str:
+def _best_is_largest(problem: Problem, scores: SizeScores, k_max: int) -> str:
     """Say so where the best size is the largest that was tried, and more could have been."""
-    best = judged.sizes[int(np.argmin(judged.signed))]
-    if best < judged.sizes[-1] or best >= len(problem.candidates):
+    best = scores.sizes[int(np.argmin(scores.signed))]
+    if best < scores.sizes[-1] or best >= len(problem.candidates):
         return ""
     return (
         f"of the sizes tried the largest, k = {best}, is the best: a larger k_max than {k_max} may "
@@ -485,8 +485,8 @@ def _at_the_end(problem: Problem, judged: SizeScores, k_max: int) -> str:
     )
 
 
-def _table(problem: Problem, path: Path, judged: SizeScores, k: int) -> RecordsTable:
-    place = {size: i for i, size in enumerate(judged.sizes)}
+def _table(problem: Problem, path: Path, scores: SizeScores, k: int) -> RecordsTable:
+    place = {size: i for i, size in enumerate(scores.sizes)}
     column = _places(problem)
     rows, before = [], frozenset[str]()
     for result in path:
@@ -495,7 +495,7 @@ def _table(problem: Problem, path: Path, judged: SizeScores, k: int) -> RecordsT
         i = place[result.k]
         names = sorted(result.selected, key=column.__getitem__)
         added = [name for name in names if name not in before]
-        values = (judged.values[i], judged.means[i], judged.standard_errors[i])
+        values = (scores.values[i], scores.means[i], scores.standard_errors[i])
         chosen = (names, problem.table_columns(result.support), result.objective)
         removed = sorted(before.difference(names), key=column.__getitem__)
         rows.append((result.k, *chosen, *values, added, removed, result.k == k))
@@ -506,6 +506,6 @@ def _table(problem: Problem, path: Path, judged: SizeScores, k: int) -> RecordsT
 def _places(problem: Problem) -> dict[str, int]:
     """Where columns and groups stand in the user's table; a group where its first column does."""
     places = {name: j for j, name in enumerate(problem.original_names)}
-    for group in () if problem.rules is None else problem.rules.groups:
+    for group in () if problem.rules is None else problem.rules.feature_groups:
         places[group.name] = int(problem.input_columns[min(group.columns)])
     return places

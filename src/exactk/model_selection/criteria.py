@@ -10,7 +10,7 @@ import numpy as np
 
 from exactk.errors import InputError
 from exactk.losses.likelihood import Logistic, Poisson
-from exactk.params import Choice, Number
+from exactk.params import Choice
 from exactk.problem.problem import Problem
 from exactk.result import Result
 from exactk.types import Floats, Indices
@@ -60,31 +60,29 @@ class _Size:
         return self.values * (self.error if self.likelihood else log(self.error))
 
 
-def _bic(size: _Size, gamma: float) -> float:
+def _bic(size: _Size) -> float:
     return size.deviance + size.parameters * log(size.n)
 
 
-def _ebic(size: _Size, gamma: float) -> float:
-    return _bic(size, gamma) + 2.0 * gamma * size.log_models
+def _ebic(size: _Size) -> float:
+    return _bic(size) + 2.0 * size.log_models
 
 
-def _aicc(size: _Size, gamma: float) -> float:
+def _aicc(size: _Size) -> float:
     spare = size.values - size.parameters - 1.0
     if spare <= 0:
         return inf
     return size.deviance + 2.0 * size.parameters * size.values / spare
 
 
-_OF_LIKELIHOOD: dict[str, Callable[[_Size, float], float]] = {
+_OF_LIKELIHOOD: dict[str, Callable[[_Size], float]] = {
     "bic": _bic, "ebic": _ebic, "aicc": _aicc,
 }  # fmt: skip
 LIKELIHOOD_CRITERIA = tuple(_OF_LIKELIHOOD)
 CRITERIA = (*LIKELIHOOD_CRITERIA, "cp")
 
 
-def criterion_values(
-    problem: Problem, results: Sequence[Result], criterion: str, *, gamma: float = 1.0
-) -> Floats:
+def criterion_values(problem: Problem, results: Sequence[Result], criterion: str) -> Floats:
     """Return an information criterion of each fit; the smallest is the best.
 
     Errors are taken as Gaussian with one variance for all of the N = n·c′ numbers of the target:
@@ -95,10 +93,10 @@ def criterion_values(
 
     * ``"bic"``: N log(RSS/N) + p log n. It is log n and not log N because the information about a
       coefficient grows with the rows alone: each one belongs to one output (Schwarz 1978).
-    * ``"ebic"``: adds 2γ log C(d, k), for a search among many columns finds some that fit by
-      chance (Chen & Chen 2008); d candidates, k chosen, those that must be in not counted. For
-      k > d/2 the middle counts, C(d, d/2): the paper has k far below d, and there are fewer sets
-      of nearly all columns than of half of them.
+    * ``"ebic"``: adds 2 log C(d, k), for a search among many columns finds some that fit by
+      chance (Chen & Chen 2008, with γ = 1); d candidates, k chosen, those that must be in not
+      counted. For k > d/2 the middle counts, C(d, d/2): the paper has k far below d, and there
+      are fewer sets of nearly all columns than of half of them.
     * ``"aicc"``: N log(RSS/N) + 2pN/(N − p − 1), AIC corrected for few rows (Hurvich & Tsai 1989);
       infinite where p leaves no degree of freedom.
     * ``"cp"``: RSS/σ² − N + 2(p − 1), with σ² from least squares on all candidates (Mallows 1973).
@@ -115,8 +113,6 @@ def criterion_values(
     results : sequence of Result
         Fits on this problem, with its ridge.
     criterion : {"bic", "ebic", "aicc", "cp"}
-    gamma : float
-        How much "ebic" makes of the number of models; 0 is "bic".
 
     Returns
     -------
@@ -146,10 +142,9 @@ def criterion_values(
     5
     """
     check_criterion(problem, criterion)
-    Number("[0, inf)")("gamma", gamma)
     sizes = [_size(problem, result.support, result.residual) for result in results]
     if criterion != "cp":
-        return np.array([_OF_LIKELIHOOD[criterion](size, gamma) for size in sizes])
+        return np.array([_OF_LIKELIHOOD[criterion](size) for size in sizes])
     variance = _variance(problem)
     return np.array([s.values * (s.error / variance - 1.0) + 2.0 * s.coefficients for s in sizes])
 
@@ -237,7 +232,7 @@ def check_criterion(problem: Problem, criterion: str) -> None:
     >>> from sklearn.datasets import load_iris
     >>> check_criterion(Problem.from_arrays(*load_iris(return_X_y=True)), "cp")
     """
-    Choice(words=CRITERIA)("criterion", criterion)
+    Choice(options=CRITERIA)("criterion", criterion)
     allowed = CRITERIA if problem.loss.by_moments else LIKELIHOOD_CRITERIA
     if not problem.loss.by_moments and not isinstance(problem.loss, (Logistic, Poisson)):
         allowed = ()

@@ -420,7 +420,7 @@ def fold_by_fold(
         return
     for fold in range(n_folds):
         own, others = stream.reduce(
-            SplitReducer(names, problem.target_encoding, n_folds, seed, alone=fold)
+            SplitReducer(names, problem.target_encoding, n_folds, seed, only_fold=fold)
         )
         _check_spread(1 if others is None else 2)
         if own is not None and others is not None:

@@ -46,8 +46,8 @@ NEAREST = 5
 class Explanation:
     """Why these columns were chosen, and not others.
 
-    Prices are rises of the objective, which is the squared error and the ridge term; as `share`
-    they are parts of ‖HY‖², the objective of the empty set.
+    Prices are rises of the objective, which is the squared error and the ridge term; as
+    `loss_fraction` they are parts of ‖HY‖², the objective of the empty set.
 
     Attributes
     ----------
@@ -130,13 +130,14 @@ class Explanation:
         within = f"sets within {self.tolerance:.3g} of the objective"
         lines = [
             *_part("chosen, and how much worse the fit is without them", self.selected_features, {
-                "feature": "feature", "share": "dropped", "substitute": "best substitute",
-                "price_share": "substituted"}),
+                "feature": "feature", "loss_fraction": "dropped", "substitute": "best substitute",
+                "substitution_fraction": "substituted"}),
             *_part("asked about", self.why_not, {
-                "feature": "feature", "share": "regret", "added": "brings", "removed": "for"}),
+                "feature": "feature", "loss_fraction": "regret", "added": "brings",
+                "removed": "for"}),
             *(f"{escape_controls(row['feature'])}: {row['note']}" for row in self.why_not if
             row["note"]), *_part("nearest of the others", self.runners_up[:NEAREST], {
-                "feature": "feature", "share": "price", "instead_of": "for"}),
+                "feature": "feature", "loss_fraction": "price", "instead_of": "for"}),
             *_part(f"{within} ({len(self.alternatives)}; {near})", self.alternatives, {
                 "rank": "rank", "excess": "excess", "added": "added", "removed": "removed"}),
             *_part("pairs that stand in for each other", self.pairs, {
@@ -158,7 +159,7 @@ def _part(title: str, table: RecordsTable, columns: dict[str, str]) -> list[str]
 
 def _shown(name: str, value: Any) -> Any:
     """Shares as percent."""
-    if name in ("share", "price_share", "excess") and value == value:
+    if name in ("loss_fraction", "substitution_fraction", "excess") and value == value:
         return f"{value:.2%}"
     return f"{value:.2f}" if isinstance(value, float) and value == value else value
 
@@ -240,17 +241,17 @@ def explain(
     assert feasible is not None  # looked at when the members were found
     if why_not is None or isinstance(why_not, (str, int, np.integer)):
         why_not = [] if why_not is None else [why_not]
-    asked = [_asked(problem, column) for column in why_not]
+    questions = [_make_question(problem, column) for column in why_not]
     # A perfect fit may come out a rounding below zero.
     objective, total = max(blocks.objective, 0.0), problem.total
     own, outside = _swaps(blocks, feasible)
     pairs = _pairs(blocks)
     rows = [
         _regret(problem, units, blocks, feasible, one, objective, effort, random_state)
-        for one in asked
+        for one in questions
     ]
     blocks.load(members)
-    bound = objective * (1.0 + tolerance) + blocks.slack
+    bound = objective * (1.0 + tolerance) + blocks.tie_tolerance
     near = near_sets(blocks, feasible, members, bound, max_sets, monitor)
     return Explanation(
         selected=tuple(units.names[u] for u in members),
@@ -260,13 +261,23 @@ def explain(
         selected_features=own,
         runners_up=outside,
         why_not=RecordsTable(
-            ["feature", "columns", "regret", "share", "added", "removed", "features", "note"], rows
+            [
+                "feature",
+                "columns",
+                "regret",
+                "loss_fraction",
+                "added",
+                "removed",
+                "features",
+                "note",
+            ],
+            rows,
         ),
-        alternatives=_alternatives(units, members, near, objective, blocks.slack),
+        alternatives=_alternatives(units, members, near, objective, blocks.tie_tolerance),
         is_complete=near.is_complete,
         tolerance=float(tolerance),
         pairs=pairs,
-        message=_message(near, rows, objective, blocks.slack, monitor.expired, max_sets),
+        message=_message(near, rows, objective, blocks.tie_tolerance, monitor.expired, max_sets),
     )
 
 
@@ -310,7 +321,7 @@ def _swaps(blocks: UnitPricing, feasible: Feasible) -> tuple[RecordsTable, Recor
             best[better], instead_of[better] = falls[better], unit
             top = float(falls.max())
             if np.isfinite(top):
-                other = int(np.argmax(falls >= top - blocks.slack))
+                other = int(np.argmax(falls >= top - blocks.tie_tolerance))
                 substitute, price = units.names[other], -float(falls[other])
         columns = blocks.problem.table_columns(units.columns(unit))
         rows.append((
@@ -318,12 +329,21 @@ def _swaps(blocks: UnitPricing, feasible: Feasible) -> tuple[RecordsTable, Recor
             price / total, unit in fixed,
         ))  # fmt: skip
     own = RecordsTable(
-        ["feature", "columns", "loss", "share", "substitute", "price", "price_share", "included"],
+        [
+            "feature",
+            "columns",
+            "loss",
+            "loss_fraction",
+            "substitute",
+            "substitution_cost",
+            "substitution_fraction",
+            "included",
+        ],
         rows,
     )
     nearest_first = np.argsort(-best, kind="stable")[:MOST_OUTSIDE]
     outside = RecordsTable(
-        ["feature", "price", "share", "instead_of"],
+        ["feature", "substitution_cost", "loss_fraction", "instead_of"],
         [
             (units.names[u], -best[u], -best[u] / total, units.names[instead_of[u]])
             for u in nearest_first.tolist()
@@ -340,7 +360,7 @@ def _pairs(blocks: UnitPricing) -> RecordsTable:
     for i, first in enumerate(members):
         for j in range(i + 1, len(members)):
             both = blocks.loss_together([i, j])
-            overlap = 1.0 - (losses[i] + losses[j]) / both if both > blocks.slack else 0.0
+            overlap = 1.0 - (losses[i] + losses[j]) / both if both > blocks.tie_tolerance else 0.0
             if overlap >= INTERCHANGEABLE:
                 names = units.names[first], units.names[members[j]]
                 correlation = _correlation(problem, units, first, members[j])
@@ -368,11 +388,11 @@ class _Question:
     note: str = ""
 
 
-def _asked(problem: Problem, column: Any) -> _Question:
+def _make_question(problem: Problem, column: Any) -> _Question:
     """Find what is asked about among the groups and columns as the user knows them."""
     rules, originals = problem.rules or Rules(), problem.original_names
     columns = problem.find_columns([column], "why_not")
-    whole = rules.together.get(columns[0])
+    whole = rules.group_of.get(columns[0])
     if whole is not None:
         columns = whole.columns
     name = whole.name if whole is not None else originals[problem.input_columns[columns[0]]]
@@ -380,7 +400,7 @@ def _asked(problem: Problem, column: Any) -> _Question:
         return _Question(name, columns, "constant")
     if set(columns) & set(rules.exclude):
         return _Question(name, columns, "excluded by a constraint, which is lifted for this answer")
-    copied = np.flatnonzero(np.isin(problem.copies, columns))
+    copied = np.flatnonzero(np.isin(problem.duplicates, columns))
     if len(columns) == 1 and copied.size:
         return _Question(name, columns, f"a copy of {problem.name(problem.originals[copied[0]])!r}")
     return _Question(name, columns)
@@ -391,19 +411,20 @@ def _regret(
     units: Units,
     blocks: UnitPricing,
     feasible: Feasible,
-    asked: _Question,
+    question: _Question,
     objective: float,
     effort: float | None,
     random_state: object,
 ) -> tuple[Any, ...]:
     """The row of a feature that was asked about."""
-    columns = list(asked.columns)
+    columns = list(question.columns)
     of_table = problem.table_columns(columns)
     chosen = set(units.columns_of(blocks.members))
-    if asked.note == "constant":
-        return (asked.name, of_table, np.nan, np.nan, [], [], [], "constant: it cannot be chosen")
+    if question.note == "constant":
+        note = "constant: it cannot be chosen"
+        return (question.name, of_table, np.nan, np.nan, [], [], [], note)
     if chosen.issuperset(columns):
-        return (asked.name, of_table, 0.0, 0.0, [], [], [], "it is among the chosen")
+        return (question.name, of_table, 0.0, 0.0, [], [], [], "it is among the chosen")
     rules = problem.rules or Rules()
     with_it = replace(
         rules,
@@ -413,15 +434,15 @@ def _regret(
     try:
         found = _solved(problem.with_rules(with_it), feasible.k, effort, random_state)
     except InfeasibleError as error:
-        return (asked.name, of_table, np.nan, np.nan, [], [], [], str(error))
+        return (question.name, of_table, np.nan, np.nan, [], [], [], str(error))
     names = {int(p): units.names[u] for u in blocks.members for p in units.columns(u)}
     before = list(dict.fromkeys(names.values()))
     regret = found.objective - objective
     return (
-        asked.name, of_table, regret, regret / problem.total,
+        question.name, of_table, regret, regret / problem.total,
         [name for name in found.selected if name not in before],
         [name for name in before if name not in found.selected],
-        list(found.selected), asked.note,
+        list(found.selected), question.note,
     )  # fmt: skip
 
 

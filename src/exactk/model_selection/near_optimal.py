@@ -91,7 +91,7 @@ class _NodeLimit(Monitor):
 def _tree(feasible: Feasible, bound: float) -> Tree:
     """The tree of the sets that are asked for."""
     units = feasible.units
-    if units.rules.is_simple and not units.has_copies:
+    if units.rules.is_simple and not units.has_duplicates:
         # What is at the bound is to be found, whatever rounding makes of it.
         return make_tree(units.problem, feasible.k, bound + SLACK * units.problem.total)
     # Whether copies are kept apart goes with the set that is explained.
@@ -108,22 +108,22 @@ def _enumerated(
 ) -> tuple[dict[tuple[int, ...], float], bool]:
     """Sets within the bound, and whether these are all."""
     units, problem = blocks.units, blocks.problem
-    if len(units.columns_of(np.flatnonzero(units.alive).tolist())) > MOST_COLUMNS:
+    if len(units.columns_of(np.flatnonzero(units.selectable).tolist())) > MOST_COLUMNS:
         return {}, False
     tree = _tree(feasible, bound)
     ceiling = bound + min(2.0 * tree.tolerance, SLACK * problem.total)
     own = tuple(sorted(units.columns_of(start)))
-    drive = BestFirstSearch(problem, tree, [own], ceiling=ceiling, n_best=most + 1)
+    search = BestFirstSearch(problem, tree, [own], ceiling=ceiling, n_best=most + 1)
     left = MOST_SECONDS
     if monitor.time_limit is not None:
         left = max(min(left, monitor.time_limit - monitor.seconds), 0.0)
     # One thread: whether the list is complete must not hang on how many there are.
-    if drive.run(_NodeLimit(left), 1) == Status.INTERRUPTED:
+    if search.run(_NodeLimit(left), 1) == Status.INTERRUPTED:
         raise KeyboardInterrupt
     # The set itself is near, and its objective by another way may be a rounding above the bound.
-    near = [one for one in drive.sets if one.objective <= bound or one.columns == own]
+    near = [one for one in search.sets if one.objective <= bound or one.columns == own]
     found = {tuple(units.units_of(columns) or ()): objective for columns, objective in near}
-    return found, drive.is_closed and len(found) <= most
+    return found, search.is_closed and len(found) <= most
 
 
 def _swapped(

@@ -323,7 +323,7 @@ def stability(
         table=_table(features, order, frequencies, parts, len(supports), level, full, result),
         n_subsamples=len(supports),
         status=gathered.status,
-        message=_message(gathered, search.short, n_subsamples),
+        message=_message(gathered, search.n_truncated, n_subsamples),
         method=search.name,
         seconds=monitor.seconds,
     )
@@ -359,7 +359,7 @@ def check_enough(gathered: HalfSampleSupports) -> None:
     )
 
 
-def _message(gathered: HalfSampleSupports, short: int, n_subsamples: int) -> str:
+def _message(gathered: HalfSampleSupports, n_truncated: int, n_subsamples: int) -> str:
     done = len(gathered.supports)
     words = []
     if gathered.status == Status.TIME_LIMIT:
@@ -371,8 +371,10 @@ def _message(gathered: HalfSampleSupports, short: int, n_subsamples: int) -> str
             f"{gathered.unfit} half-samples were left out: their target is constant, or no columns "
             f"keep the constraints"
         )
-    if short:
-        words.append(f"in {short} of {done} half-samples fewer than k columns could be told apart")
+    if n_truncated:
+        words.append(
+            f"in {n_truncated} of {done} half-samples fewer than k columns could be told apart"
+        )
     return "; ".join(words)
 
 

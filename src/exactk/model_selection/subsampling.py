@@ -46,7 +46,7 @@ class HalfSampleSearch:
         self.needs_rows = kind.needs_rows
         if isinstance(method, str) and "effort" in kind.option_names():
             self.options.setdefault("effort", NO_EFFORT)
-        self.short = 0
+        self.n_truncated = 0
 
     def on_all_rows(self, problem: Problem, k: int) -> Result:
         """Choose on all rows."""
@@ -56,7 +56,7 @@ class HalfSampleSearch:
         """Choose on a half of the rows; None if the user has stopped it."""
         size = size_in(half, k)
         if size == 0:
-            self.short += 1
+            self.n_truncated += 1
             return [np.zeros(0, dtype=np.intp)]
         with warnings.catch_warnings():
             # Of a hundred half-samples; what matters of them is in the message.
@@ -65,7 +65,7 @@ class HalfSampleSearch:
         if result.status == Status.INTERRUPTED:
             return None
         support = _independent(half, result)
-        self.short += len(support) < len(result.support) or size < k
+        self.n_truncated += len(support) < len(result.support) or size < k
         return [support]
 
     def path_in_half(self, half: Problem, k_max: int) -> list[Indices] | None:

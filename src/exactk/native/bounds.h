@@ -211,7 +211,7 @@ static void note_gain(double *seen, double from, double bound) {
 
 /* A step for the diagonal of many columns takes long: no more time than all the rest. */
 static int affordable(Tree *tree, int64_t r) {
-    double *cost = tree->task->habits + 2 * DEPTHS, step = 1.0 * r * r * r;
+    double *cost = tree->task->bound_statistics + 2 * DEPTHS, step = 1.0 * r * r * r;
     if (r > MANY && cost[ON_DIAGONALS] + step > cost[IN_ALL] + (double)tree->task->spent) return 0;
     cost[ON_DIAGONALS] += 2 * step;
     return 1;

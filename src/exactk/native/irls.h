@@ -27,7 +27,7 @@ typedef double irls_loose __attribute__((vector_size(32), aligned(8), may_alias)
 
 enum { IRLS_RUNNING, IRLS_SETTLED, IRLS_LEFT };
 
-/* What fits have in common; the layout is known to `exactk.losses.reweighted_native`. */
+/* What fits have in common; the layout is known to `exactk.losses.reweighted`. */
 typedef struct {
     int64_t n, q, r;
     double power, zero;      /* of the loss, and the length below which a residual is none */

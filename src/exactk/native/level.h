@@ -27,7 +27,7 @@ typedef struct {
     int64_t *open_counts, *open_columns;
     double *open_delta, *open_weight;
     int64_t nodes, spent;
-    double *habits;             /* what bounds cost and brought, kept from call to call */
+    double *bound_statistics;             /* what bounds cost and brought, kept from call to call */
     /* Where columns nearly depend on each other there are no bounds, only m <= 3 columns to look
        for, and sets of which less than `doubt` is left of a column are written down. */
     int64_t bounds;
@@ -60,7 +60,7 @@ typedef struct {
 enum { DEPTHS = 64, TRIED = 0, GAINED = 1, ON_DIAGONALS = 0, IN_ALL = 1 };
 
 static double *habit(Tree *tree, int64_t m) {
-    return tree->task->habits + 2 * (m < DEPTHS ? m : DEPTHS - 1);
+    return tree->task->bound_statistics + 2 * (m < DEPTHS ? m : DEPTHS - 1);
 }
 
 /* Keep a set among the best; the threshold rises once there are n_best. */

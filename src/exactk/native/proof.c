@@ -7,7 +7,7 @@
    more than <U, MU> + the m largest s_j, s_j = |C_j − (MU)_j|²/Δ_j. U is made of weights z in
    [0, 1] with sum m, improved by alternation; Δ by Newton steps on
    Σ w_j log Δ_j + μ log det(E − Δ), and both are handed down. The last three columns are looked at
-   in closed form. See exactk/proof/relaxation.py for the same bound in NumPy. */
+   in closed form. See exactk/proof/bounds.py for the same bound in NumPy. */
 #include "bounds.h"
 #include "closed.h"
 
@@ -110,7 +110,7 @@ EXPORT int64_t exactk_proof_room(int64_t d, int64_t c, int64_t k, int64_t stride
 EXPORT int64_t exactk_proof_layout(void) { return (int64_t)sizeof(Task); }
 
 /* Numbers that a thread keeps from call to call. */
-EXPORT int64_t exactk_proof_habits(void) { return 2 * DEPTHS + 2; }
+EXPORT int64_t exactk_proof_statistics_size(void) { return 2 * DEPTHS + 2; }
 
 /* Look at the part that the task names, until it is finished or the budget is spent. */
 EXPORT void exactk_prove(Task *task) {
@@ -165,5 +165,5 @@ EXPORT void exactk_prove(Task *task) {
         take_in(&tree, root, root, j);
     }
     grow(&tree, root);
-    task->habits[2 * DEPTHS + IN_ALL] += (double)task->spent;
+    task->bound_statistics[2 * DEPTHS + IN_ALL] += (double)task->spent;
 }

@@ -55,8 +55,8 @@ class ExplainDisplay(Display):
         """Draw two bars for each feature, the most useful on top."""
         table = self.explanation.selected_features
         places = np.arange(len(table))
-        dropped = 100.0 * np.array(table["share"])
-        price = 100.0 * np.array(table["price_share"])
+        dropped = 100.0 * np.array(table["loss_fraction"])
+        price = 100.0 * np.array(table["substitution_fraction"])
         ax.barh(places - 0.2, dropped, height=0.38, color=COLOURS[0], label="dropped")
         ax.barh(places + 0.2, price, height=0.38, color=COLOURS[1], label="substituted")
         for place, value, name in zip(places, price, table["substitute"], strict=True):

@@ -60,7 +60,7 @@ class Rules:
     ----------
     include, exclude : tuple of int
         Columns that are always and never in, sorted; of a group all of its columns.
-    groups : tuple of Group
+    feature_groups : tuple of Group
         Disjoint.
     count : {"groups", "columns"}
         Whether a group counts as one of the k, or as its columns.
@@ -73,14 +73,14 @@ class Rules:
 
     Examples
     --------
-    >>> rules = Rules(include=(2,), groups=(Group("colour", (3, 4)),))
+    >>> rules = Rules(include=(2,), feature_groups=(Group("colour", (3, 4)),))
     >>> rules.is_simple, rules.size_of([2, 3, 4])
     (False, 2)
     """
 
     include: tuple[int, ...] = ()
     exclude: tuple[int, ...] = ()
-    groups: tuple[Group, ...] = ()
+    feature_groups: tuple[Group, ...] = ()
     count: Count = "groups"
     quotas: tuple[Quota, ...] = ()
     costs: tuple[float, ...] | None = field(default=None, repr=False)
@@ -91,30 +91,29 @@ class Rules:
     def is_simple(self) -> bool:
         """Whether they say no more than what is in and what is out."""
         return not (
-            self.groups
+            self.feature_groups
             or self.quotas
             or self.budget is not None
             or self.max_correlation is not None
         )
 
     @cached_property
-    def together(self) -> dict[int, Group]:
+    def group_of(self) -> dict[int, Group]:
         """The group of each column that has one."""
-        return {column: group for group in self.groups for column in group.columns}
+        return {column: group for group in self.feature_groups for column in group.columns}
 
     def size_of(self, support: Sequence[int] | Indices) -> int:
         """Return how many of the k these columns are; of a group all are there."""
-        if self.count == "columns" or not self.groups:
+        if self.count == "columns" or not self.feature_groups:
             return len(support)
-        whole = {self.together[int(p)].columns for p in support if int(p) in self.together}
-        alone = sum(1 for p in support if int(p) not in self.together)
+        whole = {self.group_of[int(p)].columns for p in support if int(p) in self.group_of}
+        alone = sum(1 for p in support if int(p) not in self.group_of)
         return alone + len(whole)
 
 
 # What may be asked for, by the names of `Problem.with_constraints`.
 CONSTRAINTS = (
-    "include", "exclude", "groups", "count", "families", "at_least", "at_most", "costs", "budget",
-    "max_correlation",
+    "include", "exclude", "feature_groups", "count", "quotas", "costs", "budget", "max_correlation",
 )  # fmt: skip
 # More cannot be added up without an overflow, whatever the currency.
 MOST_COST = 1e150
@@ -178,11 +177,9 @@ def make_rules(
     *,
     include: Any = None,
     exclude: Any = None,
-    groups: Any = None,
+    feature_groups: Any = None,
     count: Count = "groups",
-    families: Any = None,
-    at_least: Any = None,
-    at_most: Any = None,
+    quotas: Any = None,
     costs: Any = None,
     budget: float | None = None,
     max_correlation: float | None = None,
@@ -194,7 +191,7 @@ def make_rules(
     columns : Columns
     categories : sequence of Group
         Columns that a category was coded as, which stay together.
-    include, exclude, groups, count, families, at_least, at_most, costs, budget, max_correlation
+    include, exclude, feature_groups, count, quotas, costs, budget, max_correlation
         As in `Problem.with_constraints`.
 
     Raises
@@ -205,7 +202,7 @@ def make_rules(
     """
     if count not in ("groups", "columns"):
         raise InputError(f"count must be 'groups' or 'columns', not {count!r}")
-    together = _groups(columns, groups, categories)
+    together = _groups(columns, feature_groups, categories)
     for group in together:
         columns.add_group(group.name, group.columns)
     wanted = () if include is None else columns.find_all("include", include)
@@ -229,9 +226,9 @@ def make_rules(
     rules = Rules(
         include=wanted,
         exclude=barred,
-        groups=together,
+        feature_groups=together,
         count=count,
-        quotas=_families(columns, families, at_least, at_most, of_group),
+        quotas=_quotas(columns, quotas, of_group),
         costs=_costs(columns, costs, budget),
         budget=_number("budget", budget, 0.0, MOST_COST),
         max_correlation=_number("max_correlation", max_correlation, 0.0, 1.0),
@@ -255,13 +252,15 @@ def _groups(columns: Columns, groups: Any, categories: Sequence[Group]) -> tuple
     if groups is None:
         return tuple(categories)
     found = [
-        Group(name, columns.find_all(f"groups[{name!r}]", members))
+        Group(name, columns.find_all(f"feature_groups[{name!r}]", members))
         for name, members in _named_groups(groups, len(columns.names)).items()
     ]
     owner: dict[int, str] = {}
     for group in found:
         if not group.columns:
-            raise InputError(f"groups[{group.name!r}] is empty; name its columns or leave it out")
+            raise InputError(
+                f"feature_groups[{group.name!r}] is empty; name its columns or leave it out"
+            )
         for p in group.columns:
             if p in owner:
                 raise InputError(
@@ -273,15 +272,15 @@ def _groups(columns: Columns, groups: Any, categories: Sequence[Group]) -> tuple
     for group in found:
         if not own.get(group.name, set()) <= set(group.columns):
             raise InputError(
-                f"groups[{group.name!r}] has the name of a column that is not in it; give it "
-                f"another name"
+                f"feature_groups[{group.name!r}] has the name of a column that is not in it; give "
+                f"it another name"
             )
     for category in categories:
         inside = [owner[p] for p in category.columns if p in owner]
         if inside and len(inside) < len(category.columns):
             raise InputError(
-                f"groups[{inside[0]!r}] has some levels of {category.name!r} and not all; they "
-                f"enter together: name {category.name!r} itself"
+                f"feature_groups[{inside[0]!r}] has some levels of {category.name!r} and not all; "
+                f"they enter together: name {category.name!r} itself"
             )
         if not inside:
             found.append(category)
@@ -291,27 +290,31 @@ def _groups(columns: Columns, groups: Any, categories: Sequence[Group]) -> tuple
 def _named_groups(groups: Any, n_columns: int) -> dict[str, Any]:
     """Read a mapping of names, a list of lists, or one label for each column."""
     if isinstance(groups, Mapping):
-        return _by_text("groups", groups)
+        return _by_text("feature_groups", groups)
     if isinstance(groups, str) or not isinstance(groups, (Sequence, np.ndarray)):
         raise InputError(
-            f"groups must map names to lists of columns, or be a list of such lists, or one label "
-            f"for each column, not {type(groups).__name__}; groups of rows are an argument of fit"
+            f"feature_groups must map names to lists of columns, or be a list of such lists, or "
+            f"one label for each column, not {type(groups).__name__}"
         )
     items = list(groups)
     lists = [isinstance(item, (list, tuple, set, np.ndarray)) for item in items]
     if all(lists):
         return {f"group {n}": list(item) for n, item in enumerate(items)}
     if any(lists):
-        raise InputError("groups must be lists of columns, or labels, not a mixture of both")
+        raise InputError(
+            "feature_groups must be lists of columns, or labels, not a mixture of both"
+        )
     if len(items) != n_columns:
         raise InputError(
-            f"groups has {len(items)} labels, the table {n_columns} columns; give one for each, "
-            f"None for a column that stands alone"
+            f"feature_groups has {len(items)} labels, the table {n_columns} columns; give one for "
+            f"each, None for a column that stands alone"
         )
     named: dict[str, Any] = {}
     for j, label in enumerate(items):
         if label is not None and label != label:
-            raise InputError(f"groups: the label of column {j} is nan; None is a column alone")
+            raise InputError(
+                f"feature_groups: the label of column {j} is nan; None is a column alone"
+            )
         if label is not None:
             named.setdefault(str(label), []).append(j)
     return named
@@ -325,53 +328,41 @@ def _by_text(what: str, mapping: Mapping[Any, Any]) -> dict[str, Any]:
     return named
 
 
-def _families(
-    columns: Columns, families: Any, at_least: Any, at_most: Any, of_group: Mapping[int, Group]
-) -> tuple[Quota, ...]:
-    if families is None:
-        for name, bound in (("at_least", at_least), ("at_most", at_most)):
-            if bound is not None:
-                raise InputError(f"{name} counts members of families; give families as well")
+def _quotas(columns: Columns, quotas: Any, of_group: Mapping[int, Group]) -> tuple[Quota, ...]:
+    if quotas is None:
         return ()
-    if not isinstance(families, Mapping):
-        raise InputError(f"families must map names to lists of columns, not {families!r}")
-    if at_least is None and at_most is None:
-        raise InputError("families without at_least or at_most say nothing; give one of them")
-    families = _by_text("families", families)
-    names = list(families)
-    least, most = _bounds("at_least", at_least, names), _bounds("at_most", at_most, names)
-    found = []
-    for name, members in zip(names, families.values(), strict=True):
-        inside = columns.find_all(f"families[{name!r}]", members)
-        broken = _broken_group(of_group, inside)
-        if broken is not None:
-            raise InputError(
-                f"families[{name!r}] has only a part of the group {broken.name!r}, whose columns "
-                f"enter together; take all of it or nothing"
-            )
-        low, high = least.get(name, 0), most.get(name)
-        if high is not None and low > high:
-            raise InputError(
-                f"at_least={low} and at_most={high} contradict each other for the family {name!r}"
-            )
-        found.append(Quota(name, inside, low, high))
-    return tuple(found)
+    if not isinstance(quotas, Mapping):
+        raise InputError(f"quotas must map names to columns and bounds, not {quotas!r}")
+    return tuple(
+        _quota(columns, name, quota, of_group) for name, quota in _by_text("quotas", quotas).items()
+    )
 
 
-def _bounds(what: str, bound: Any, names: Sequence[str]) -> dict[str, int]:
-    """Read one number for every family, or a mapping of names to numbers."""
-    if bound is None:
-        return {}
-    given = dict.fromkeys(names, bound)
-    if isinstance(bound, Mapping):
-        given = _by_text(what, bound)
-    for name, value in given.items():
-        if name not in names:
-            raise InputError(f"{what}: there is no family {name!r}; there are {join_items(names)}")
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not whole or value < 0:
-            raise InputError(f"{what} for {name!r} must be a whole number from 0, not {value!r}")
-    return {name: int(value) for name, value in given.items()}
+def _quota(columns: Columns, name: str, quota: Any, of_group: Mapping[int, Group]) -> Quota:
+    what = f"quotas[{name!r}]"
+    keys = ("columns", "at_least", "at_most")
+    if not isinstance(quota, Mapping) or "columns" not in quota or not set(quota) <= {*keys}:
+        raise InputError(
+            f"{what} must have columns and at_least, at_most or both, such as "
+            f"{{'columns': ['a', 'b'], 'at_most': 1}}, not {quota!r}"
+        )
+    least, most = quota.get("at_least"), quota.get("at_most")
+    if least is None and most is None:
+        raise InputError(f"{what} has no bound; give at_least, at_most or both")
+    for bound in (least, most):
+        whole = isinstance(bound, (int, np.integer)) and not isinstance(bound, bool)
+        if bound is not None and not (whole and bound >= 0):
+            raise InputError(f"{what}: a bound must be a whole number from 0, not {bound!r}")
+    if least is not None and most is not None and least > most:
+        raise InputError(f"{what}: at_least={least} and at_most={most} contradict each other")
+    members = columns.find_all(what, quota["columns"])
+    broken = _broken_group(of_group, members)
+    if broken is not None:
+        raise InputError(
+            f"{what} has only a part of the group {broken.name!r}, whose columns enter together; "
+            f"take all of it or nothing"
+        )
+    return Quota(name, members, int(least or 0), None if most is None else int(most))
 
 
 def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | None:

@@ -32,7 +32,7 @@ def check_width(stream: Stream, memory_limit: int = STREAM_LIMIT) -> None:
     if needed > memory_limit:
         raise InputError(
             f"{stream.n_features:,} columns need {needed:,} bytes for their products, more "
-            f"than memory_limit ({memory_limit:,}): {stream.raise_limit}, name fewer "
+            f"than memory_limit ({memory_limit:,}): {stream.memory_hint}, name fewer "
             f"columns, or in Python load the table and use Problem.from_arrays, which reads wide "
             f"tables column by column"
         )

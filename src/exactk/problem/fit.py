@@ -262,14 +262,14 @@ class WithLoss:
         return np.where(np.isfinite(values), values, np.inf)
 
 
-def _note(settled: bool, endless: bool) -> str:
-    if endless:
+def _note(converged: bool, separated: bool) -> str:
+    if separated:
         return (
             "the classes (or counts of zero) are separated by these columns, so that no "
             "coefficients are the best: the loss falls to a limit while they grow without end; "
             "give a ridge, or a larger one"
         )
-    return "" if settled else "the fit on the chosen columns was not brought to its end"
+    return "" if converged else "the fit on the chosen columns was not brought to its end"
 
 
 def _scored(problem: Problem, wanted: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from exactk.data.targets import Task
 from exactk.errors import InputError
 from exactk.losses.base import Loss
 from exactk.losses.registry import task_of
-from exactk.streaming.anndata import CellStream
+from exactk.streaming.anndata import AnnDataStream
 
 if TYPE_CHECKING:
     from exactk.problem.problem import Problem
@@ -109,7 +109,7 @@ class FromAnnData:
             )
         wanted = task_of(loss, task)
         problem = made.from_stream(
-            CellStream(cells, wanted), task=wanted, ridge=ridge, scale=scale, verbose=verbose,
+            AnnDataStream(cells, wanted), task=wanted, ridge=ridge, scale=scale, verbose=verbose,
             **limit,
         )  # fmt: skip
         problem = problem.with_loss(loss)

@@ -99,7 +99,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         Columns that are not constant.
     candidates : ndarray of intp
         Usable columns that are not copies (up to shift, scale and sign) of an earlier one.
-    copies, originals : ndarray of intp
+    duplicates, originals : ndarray of intp
         Usable columns that are, and the candidate that each copies.
     total : float
         ‖HY‖², the objective of the empty set.
@@ -127,7 +127,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
     classes: npt.NDArray[Any] | None
     usable: Indices
     candidates: Indices
-    copies: Indices
+    duplicates: Indices
     originals: Indices
     total: float
     ridge: float
@@ -216,7 +216,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         if class_weight is not None:
             problem = replace(problem, base_weights=(weights,), class_weights=(class_weight,))
         groups = problem.category_groups
-        return problem.with_rules(Rules(groups=groups)) if groups else problem
+        return problem.with_rules(Rules(feature_groups=groups)) if groups else problem
 
     @classmethod
     def from_rows(
@@ -335,7 +335,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         size = np.zeros(len(x_scale))
         size[usable] = np.sqrt(scatter[usable])
         table = UnitColumns(held, rows, weights, read.x_mean, x_scale, size)
-        copies, originals = find_duplicates(
+        duplicates, originals = find_duplicates(
             cross, size, total, table.random_projection, table.pairwise_correlation
         )
         problem = cls(
@@ -344,8 +344,8 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             task=target.task,
             classes=target.classes,
             usable=usable,
-            candidates=np.setdiff1d(usable, copies) if copies.size else usable,
-            copies=copies,
+            candidates=np.setdiff1d(usable, duplicates) if duplicates.size else usable,
+            duplicates=duplicates,
             originals=originals,
             total=total,
             ridge=check_ridge(ridge),
@@ -362,7 +362,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             weights=weights,
             memory_limit=memory_limit,
         )
-        for array in (usable, problem.candidates, copies, originals, x_scale, cross, scatter):
+        for array in (usable, problem.candidates, duplicates, originals, x_scale, cross, scatter):
             array.setflags(write=False)
         problem.x_mean.setflags(write=False)
         problem.y_mean.setflags(write=False)
@@ -522,15 +522,11 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         return replace(self, rows=rows, target=target, weights=read.weights, stream=None)
 
     def gram_rows(self, indices: Any) -> Floats:
-        """Return columns of A, ridge included, as the rows of a new m × d array."""
+        """Return columns of A = XᵀHX, ridge included, as the rows of a new m × d array."""
         indices = np.asarray(indices, dtype=np.intp)
         out = self.gram.take(indices)
         out[np.arange(len(indices)), indices] += self.penalty
         return out
-
-    def gram_column(self, p: int) -> Floats:
-        """Return column p of A = XᵀHX with the ridge on its diagonal, of standardised columns."""
-        return self.gram_rows([p])[0]
 
     def objective(self, support: Any) -> float:
         """Return f(S), the least ``‖HY − HX_S W‖² + ridge·‖W‖²`` on these columns.
@@ -591,10 +587,10 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         live = np.flatnonzero(self.x_scale[S] > 0)
         if live.size == 0:
             return V, self.total, 0
-        V[live], objective, rank = self._fit_live(S[live])
+        V[live], objective, rank = self._fit_varying(S[live])
         return V, objective, rank
 
-    def _fit_live(self, S: Indices) -> tuple[Floats, float, int]:
+    def _fit_varying(self, S: Indices) -> tuple[Floats, float, int]:
         """From the Gram matrix where that is exact enough, else from the rows if it can be."""
         if self.rows is not None and len(S) > self.rows.n_rows:
             return wide_least_squares(*self.standardised(S), self.weights, self.penalty)

@@ -97,11 +97,9 @@ class WithConstraints:
         *,
         include: Any = None,
         exclude: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         count: Count = "groups",
-        families: Any = None,
-        at_least: Any = None,
-        at_most: Any = None,
+        quotas: Any = None,
         costs: Any = None,
         budget: float | None = None,
         max_correlation: float | None = None,
@@ -116,15 +114,15 @@ class WithConstraints:
         ----------
         include, exclude : list of str or int
             Columns, or groups by name, that are always and never in.
-        groups : mapping of str to list, list of lists, or one label for each column
+        feature_groups : mapping of str to list, list of lists, or one label for each column
             Columns that enter together: a pathway, the bands of an instrument. Categories of a
             frame are groups already.
         count : {"groups", "columns"}
             Whether a group is one of the k, or as many as it has columns.
-        families : mapping of str to list
-            Columns, or groups by name, whose chosen members are counted; they may overlap.
-        at_least, at_most : int or mapping of str to int
-            Bounds on the number chosen of every family, or of each by name; counted as k is.
+        quotas : mapping of str to mapping
+            How many of some columns may be chosen, counted as k is: ``{"acids": {"columns": ["ash",
+            "malic_acid"], "at_least": 1, "at_most": 1}}``. Columns may be groups by name, and
+            quotas may overlap.
         costs : mapping or sequence of float
             What each column (or group by name) costs.
         budget : float
@@ -155,13 +153,13 @@ class WithConstraints:
         problem = cast("Problem", self)
         columns = _columns(problem)
         rules = make_rules(
-            columns, problem.category_groups, include=include, exclude=exclude, groups=groups,
-            count=count, families=families, at_least=at_least, at_most=at_most, costs=costs,
-            budget=budget, max_correlation=max_correlation,
+            columns, problem.category_groups, include=include, exclude=exclude,
+            feature_groups=feature_groups, count=count, quotas=quotas, costs=costs, budget=budget,
+            max_correlation=max_correlation,
         )  # fmt: skip
         if rules is not None:
             constant = np.setdiff1d(rules.include, problem.usable)
-            alone = [p for p in constant if p not in rules.together]
+            alone = [p for p in constant if p not in rules.group_of]
             if alone:
                 names = [problem.original_names[j] for j in problem.table_columns(alone)]
                 raise InputError(
@@ -190,7 +188,7 @@ class WithConstraints:
         """
         problem = cast("Problem", self)
         known = _columns(problem)
-        for group in () if problem.rules is None else problem.rules.groups:
+        for group in () if problem.rules is None else problem.rules.feature_groups:
             known.add_group(group.name, group.columns)
         return known.find_all(what, columns)
 
@@ -211,7 +209,7 @@ class WithConstraints:
         problem = cast("Problem", self)
         if rules is None and problem.rules is None:
             return problem
-        candidates = np.setdiff1d(problem.usable, problem.copies)
+        candidates = np.setdiff1d(problem.usable, problem.duplicates)
         if rules is not None:
             candidates = _candidates(problem, candidates, rules)
         candidates.setflags(write=False)
@@ -229,11 +227,11 @@ def _candidates(problem: Problem, candidates: Indices, rules: Rules) -> Indices:
     wanted = np.asarray(rules.include, dtype=np.intp)
     candidates = np.setdiff1d(candidates, barred)
     stands_for = np.arange(problem.n_features)
-    stands_for[problem.copies] = problem.originals
+    stands_for[problem.duplicates] = problem.originals
     touched = np.intersect1d(stands_for[np.concatenate([barred, wanted])], problem.originals)
     # One of several copies is a candidate: one that must be in, or the first that may be.
     for original in touched:
-        alike = np.append(problem.copies[problem.originals == original], original)
+        alike = np.append(problem.duplicates[problem.originals == original], original)
         asked = np.intersect1d(alike, wanted)
         chosen = asked if asked.size else np.setdiff1d(alike, barred)[:1]
         candidates = np.union1d(np.setdiff1d(candidates, alike), chosen)

@@ -107,13 +107,13 @@ class Tree(Protocol):
         ...
 
     def explore(
-        self, part: Node, ceiling: float, n_best: int, stop: Stop, *, quick: bool
+        self, node: Node, ceiling: float, n_best: int, stop: Stop, *, quick: bool
     ) -> NodeResult:
         """Look for sets with an objective below the ceiling in a part, for a while.
 
         Parameters
         ----------
-        part : Part
+        node : Part
         ceiling : float
             Sets whose objective is not below it are of no interest.
         n_best : int
@@ -151,7 +151,7 @@ class BoundTree:
         return [Node(self._bound, None)]
 
     def explore(
-        self, part: Node, ceiling: float, n_best: int, stop: Stop, *, quick: bool
+        self, node: Node, ceiling: float, n_best: int, stop: Stop, *, quick: bool
     ) -> NodeResult:
         """Leave it at that."""
         return NodeResult(is_sure=False)
@@ -298,9 +298,9 @@ class BestFirstSearch:
         for _ in range(4):
             if not self._is_open or monitor.expired:
                 return
-            part = self._pop()
-            explored = self.tree.explore(part, self.ceiling, self.n_best, stop, quick=True)
-            self._merge(part, explored, monitor)
+            node = self._pop()
+            node_result = self.tree.explore(node, self.ceiling, self.n_best, stop, quick=True)
+            self._merge(node, node_result, monitor)
 
     def _together(self, monitor: Monitor, threads: int) -> None:
         """Explore several parts side by side."""
@@ -312,34 +312,34 @@ class BestFirstSearch:
                     if monitor.expired or self._is_enough:
                         stop[0] = 1
                     while not stop[0] and self._heap and len(running) < threads:
-                        part = self._pop()
+                        node = self._pop()
                         job = pool.submit(
-                            self.tree.explore, part, self.ceiling, self.n_best, stop,
+                            self.tree.explore, node, self.ceiling, self.n_best, stop,
                             quick=len(self._heap) + len(running) < threads - 1,
                         )  # fmt: skip
-                        running[job] = part
+                        running[job] = node
                     done, _ = wait(running, LOOK_EVERY, return_when=FIRST_COMPLETED)
                     for job in done:
-                        part = running.pop(job)
-                        self._merge(part, job.result(), monitor)
+                        node = running.pop(job)
+                        self._merge(node, job.result(), monitor)
             except BaseException:
                 # What was under way is waited for; what does not come back stays among the parts.
                 stop[0] = 1
-                for job, part in running.items():
+                for job, node in running.items():
                     if not job.cancel():
-                        self._merge(part, job.result(), monitor)
+                        self._merge(node, job.result(), monitor)
                 raise
 
     def _pop(self) -> Node:
-        part = self._heap[0][2]
-        self._out[id(part)] = part
+        node = self._heap[0][2]
+        self._out[id(node)] = node
         heapq.heappop(self._heap)
-        return part
+        return node
 
     def _push(self, parts: Sequence[Node]) -> None:
-        for part in parts:
-            if part.bound < self.ceiling:
-                heapq.heappush(self._heap, (part.bound, next(self._numbers), part))
+        for node in parts:
+            if node.bound < self.ceiling:
+                heapq.heappush(self._heap, (node.bound, next(self._numbers), node))
 
     def _prune(self) -> None:
         """Let go of parts that hold nothing of interest any more."""
@@ -348,16 +348,16 @@ class BestFirstSearch:
             heapq.heapify(kept)
             self._heap = kept
 
-    def _merge(self, part: Node, explored: NodeResult, monitor: Monitor) -> None:
-        self.nodes += explored.nodes
-        self.is_sure &= explored.is_sure
+    def _merge(self, node: Node, node_result: NodeResult, monitor: Monitor) -> None:
+        self.nodes += node_result.nodes
+        self.is_sure &= node_result.is_sure
         before = self.ceiling
-        self._take(explored.found)
-        self._push(explored.left)
+        self._take(node_result.found)
+        self._push(node_result.left)
         if self.ceiling < before:
             self._prune()
         # After a Ctrl-C a part may be there twice; it is done with whichever comes back first.
-        self._out.pop(id(part), None)
+        self._out.pop(id(node), None)
         self._note()
         gap = relative_gap(self.lower, self.upper)
         monitor.report(
@@ -366,7 +366,7 @@ class BestFirstSearch:
 
     def _note(self) -> None:
         """Raise the bound to that of the part that is worst off."""
-        parts = [part.bound for part in self._out.values()]
+        parts = [node.bound for node in self._out.values()]
         if self._heap:
             parts.append(self._heap[0][0])
         if self.is_sure:

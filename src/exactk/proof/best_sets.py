@@ -87,11 +87,11 @@ def best_sets(
     Number("[0, inf)", none="no limit")("within", within)
     clock = Monitor(terms.limit)
     share = terms.share(SEARCH_SHARE)
-    known = solve(problem, k, effort=1.0, time_limit=share, verbose=verbose)
+    incumbent = solve(problem, k, effort=1.0, time_limit=share, verbose=verbose)
     if n_best is None:
         n_best = FEW_SETS if within is None else MANY_SETS
-    ranking = _Ranking(problem, known, int(n_best), within)
-    if known.status == Status.INTERRUPTED:
+    ranking = _Ranking(problem, incumbent, int(n_best), within)
+    if incumbent.status == Status.INTERRUPTED:
         return ranking.listed(clock.seconds)
     with show_progress(f"best sets, k={k}", verbose) as show:
         left = None if terms.limit is None else max(terms.limit - clock.seconds, 0.0)
@@ -102,9 +102,11 @@ def best_sets(
 class _Ranking:
     """The list as it grows."""
 
-    def __init__(self, problem: Problem, known: Result, n_best: int, within: float | None) -> None:
-        self.problem, self.known, self.n_best, self.within = problem, known, n_best, within
-        self.drive: BestFirstSearch | None = None
+    def __init__(
+        self, problem: Problem, incumbent: Result, n_best: int, within: float | None
+    ) -> None:
+        self.problem, self.incumbent, self.n_best, self.within = problem, incumbent, n_best, within
+        self.search: BestFirstSearch | None = None
         self.status = Status.INTERRUPTED
         self.slack = TIE * problem.total
 
@@ -112,24 +114,24 @@ class _Ranking:
         try:
             starts = self._starts()
             # Sets at the ceiling are in; what a tree finds lies below it.
-            ceiling = self._most(self.known.objective) + self.slack
+            ceiling = self._most(self.incumbent.objective) + self.slack
             tree = make_tree(
                 self.problem,
-                self.known.k,
+                self.incumbent.k,
                 min(ceiling, self._last(starts)),
                 lambda: monitor.expired,
             )
             # One more than is listed tells whether there are others within the limit.
             wanted = self.n_best + (self.within is not None)
-            drive = BestFirstSearch(self.problem, tree, starts, ceiling=ceiling, n_best=wanted)
-            self.drive = drive
-            ended = drive.run(monitor, threads)
+            search = BestFirstSearch(self.problem, tree, starts, ceiling=ceiling, n_best=wanted)
+            self.search = search
+            ended = search.run(monitor, threads)
         except KeyboardInterrupt:
             return
         except UndecidedError:
             self.status = Status.CONVERGED
             return
-        if drive.is_closed:
+        if search.is_closed:
             self.status = Status.OPTIMAL
         elif ended != Status.INTERRUPTED:
             self.status = Status.TIME_LIMIT if monitor.expired else Status.CONVERGED
@@ -139,13 +141,13 @@ class _Ranking:
 
     def _last(self, starts: Sequence[Sequence[int]]) -> float:
         """Objective above which no set is among those wanted, as so many are known already."""
-        known = sorted(self.problem.objective(start) for start in starts)
-        return known[self.n_best] + self.slack if len(known) > self.n_best else inf
+        incumbent = sorted(self.problem.objective(start) for start in starts)
+        return incumbent[self.n_best] + self.slack if len(incumbent) > self.n_best else inf
 
     def _starts(self) -> list[list[int]]:
         """The best set found and those a swap away: the sooner the list is full, the better."""
         units = Units(self.problem)
-        support = self.known.support.tolist()
+        support = self.incumbent.support.tolist()
         members = units.units_of(support)
         feasible = None if members is None else count_scope(units, members)
         if members is None or feasible is None or self.n_best == 1:
@@ -163,15 +165,15 @@ class _Ranking:
         listed = [units.columns_of(one) for one in sets]
         if has_only_column_rules(self.problem):
             # Of copies one is a candidate, and lists have candidates alone.
-            listed = [one for one in listed if not np.isin(one, self.problem.copies).any()]
+            listed = [one for one in listed if not np.isin(one, self.problem.duplicates).any()]
         return [support, *listed]
 
     def listed(self, seconds: float) -> BestSets:
         """Return what is known by now."""
-        drive, problem = self.drive, self.problem
-        found: Sequence[FoundSet] = () if drive is None else drive.sets
+        search, problem = self.search, self.problem
+        found: Sequence[FoundSet] = () if search is None else search.sets
         if not found:
-            support = tuple(self.known.support.tolist())
+            support = tuple(self.incumbent.support.tolist())
             found = [FoundSet(support, problem.objective(support))]
         most = self._most(found[0].objective)
         kept = [one for one in found if one.objective <= most]
@@ -179,21 +181,21 @@ class _Ranking:
         kept = kept[: self.n_best]
         units = Units(problem)
         return BestSets(
-            k=self.known.k,
+            k=self.incumbent.k,
             n_best=self.n_best,
             within=None if self.within is None else float(self.within),
             sets=tuple(tuple(problem.table_columns(one.columns)) for one in kept),
             names=tuple(_names(units, one) for one in kept),
             objectives=tuple(one.objective for one in kept),
-            is_complete=drive is not None and drive.is_closed,
+            is_complete=search is not None and search.is_closed,
             has_more=has_more,
-            lower=0.0 if drive is None else drive.lower,
+            lower=0.0 if search is None else search.lower,
             status=self.status,
-            nodes=0 if drive is None else drive.nodes,
+            nodes=0 if search is None else search.nodes,
             seconds=seconds,
             ridge=problem.ridge,
-            tolerance=0.0 if drive is None else float(drive.tree.tolerance),
-            assumptions=assumptions_of(problem, None if drive is None else drive.tree),
+            tolerance=0.0 if search is None else float(search.tree.tolerance),
+            assumptions=assumptions_of(problem, None if search is None else search.tree),
         )
 
 

@@ -161,5 +161,5 @@ class _Scheduler:
         state = make_state(self.problem, fit[-1].k)
         risen = make_monotone(self.problem, state, [proof.best for proof in fit])
         for proof, support in zip(fit, risen, strict=True):
-            if support != proof.best and proof.drive is not None:
-                proof.drive.add_known([support])
+            if support != proof.best and proof.search is not None:
+                proof.search.add_known([support])

@@ -180,7 +180,7 @@ class Task(ctypes.Structure):
         *((name, _POINTER) for name in ("open_bound", "open_counts", "open_columns")),
         *((name, _POINTER) for name in ("open_delta", "open_weight")),
         *((name, _WHOLE) for name in ("nodes", "spent")),
-        ("habits", _POINTER),
+        ("bound_statistics", _POINTER),
         ("bounds", _WHOLE),
         ("doubt", _REAL),
         *((name, _WHOLE) for name in ("n_doubts", "most_doubts", "overflow")),
@@ -202,7 +202,7 @@ def library() -> Any:
         return None
     loaded.exactk_proof_room.argtypes = (_WHOLE,) * 5
     loaded.exactk_proof_room.restype = _WHOLE
-    loaded.exactk_proof_habits.restype = _WHOLE
+    loaded.exactk_proof_statistics_size.restype = _WHOLE
     loaded.exactk_prove.argtypes = (_POINTER,)
     loaded.exactk_prove.restype = None
     return loaded
@@ -231,7 +231,7 @@ class ColumnTree:
 
     Parameters
     ----------
-    setting : Setting
+    column_problem : Setting
     relaxed : Relaxed
         The columns that are left, with diagonal and weights for their bounds.
     E : ndarray of shape (r, r)
@@ -249,7 +249,7 @@ class ColumnTree:
 
     def __init__(
         self,
-        setting: ColumnProblem,
+        column_problem: ColumnProblem,
         relaxed: Relaxed,
         E: Floats,
         *,
@@ -257,57 +257,71 @@ class ColumnTree:
         margin: float = 0.0,
         doubt: float = 0.0,
     ) -> None:
-        if doubt > 0 and setting.m > 3:
-            raise ValueError(f"without bounds there are too many sets of {setting.m} columns")
-        self.setting, self.relaxed, self.tolerance = setting, relaxed, tolerance
+        if doubt > 0 and column_problem.m > 3:
+            raise ValueError(
+                f"without bounds there are too many sets of {column_problem.m} columns"
+            )
+        self.column_problem, self.relaxed, self.tolerance = column_problem, relaxed, tolerance
         self.margin, self.doubt = margin, doubt
-        d, c = len(E), setting.C.shape[1]
+        d, c = len(E), column_problem.C.shape[1]
         self._stride = (d + 7) // 8 * 8
         self._A, self._B = np.zeros((d, self._stride)), np.zeros((c, self._stride))
         self._A[:, :d] = E
-        self._B[:, :d] = setting.C[relaxed.columns].T
-        self._desks: list[_Workspace] = []
+        self._B[:, :d] = column_problem.C[relaxed.columns].T
+        self._workspaces: list[_Workspace] = []
         self._lock = Lock()
-        room = 8 * library().exactk_proof_room(d, c, setting.m, self._stride, int(doubt == 0))
-        self.threads = max(1, setting.problem.memory_limit // room)
+        room = 8 * library().exactk_proof_room(
+            d, c, column_problem.m, self._stride, int(doubt == 0)
+        )
+        self.threads = max(1, column_problem.problem.memory_limit // room)
         self._guessing = Lock()
         # Whether sets in doubt are priced by more than the Gram matrix.
-        self.has_rows = setting.problem.reads_rows(setting.m + len(setting.inside))
-        self._state = make_state(setting.problem, setting.m + len(setting.inside))
-        self._descent = Descent(setting.problem)
+        self.has_rows = column_problem.problem.reads_rows(
+            column_problem.m + len(column_problem.inside)
+        )
+        self._state = make_state(
+            column_problem.problem, column_problem.m + len(column_problem.inside)
+        )
+        self._descent = Descent(column_problem.problem)
 
     def root(self) -> list[Node]:
         """Return what the relaxation has left, as one part."""
         relaxed = self.relaxed
-        bound = self.setting.total - relaxed.explained
+        bound = self.column_problem.total - relaxed.explained
         everything = np.arange(len(relaxed.columns), dtype=np.int64)
         state = ColumnNode(everything[:0], everything, relaxed.delta, relaxed.weights)
         return [Node(max(bound, 0.0), state)]
 
     def explore(
-        self, part: Node, ceiling: float, n_best: int, stop: Stop, *, quick: bool
+        self, node: Node, ceiling: float, n_best: int, stop: Stop, *, quick: bool
     ) -> NodeResult:
         """Look at a part in C; other threads may do so at the same time."""
         with self._lock:
-            desk = self._desks.pop() if self._desks else _Workspace(self)
+            workspace = self._workspaces.pop() if self._workspaces else _Workspace(self)
         try:
-            explored = desk.explore(part, self._needed(ceiling, n_best), n_best, stop, quick=quick)
+            node_result = workspace.explore(
+                node, self._needed(ceiling, n_best), n_best, stop, quick=quick
+            )
         finally:
             with self._lock:
-                self._desks.append(desk)
-        if explored.left and not stop[0]:
-            explored.found += self._guess(min(explored.left, key=lambda left: left.bound), ceiling)
-        return explored
+                self._workspaces.append(workspace)
+        if node_result.left and not stop[0]:
+            node_result.found += self._guess(
+                min(node_result.left, key=lambda left: left.bound), ceiling
+            )
+        return node_result
 
     def release(self) -> None:
         """Let go of work space."""
-        self._desks.clear()
+        self._workspaces.clear()
 
-    def _guess(self, part: Node, ceiling: float) -> list[FoundSet]:
+    def _guess(self, node: Node, ceiling: float) -> list[FoundSet]:
         """The columns of most weight in a part, and where swaps lead from there, if that is new."""
-        branch, setting = part.state, self.setting
+        branch, column_problem = node.state, self.column_problem
         assert isinstance(branch, ColumnNode)
-        heaviest = np.argsort(-branch.weights, kind="stable")[: setting.m - len(branch.inside)]
+        heaviest = np.argsort(-branch.weights, kind="stable")[
+            : column_problem.m - len(branch.inside)
+        ]
         columns = list(self.columns_of(np.append(branch.inside, branch.free[heaviest])))
         # Columns of the table may be fetched on the way, which one thread does at a time.
         with self._guessing:
@@ -327,13 +341,13 @@ class ColumnTree:
         if ceiling == inf:
             return -inf
         exact = n_best == 1 and self.doubt == 0
-        slack = TIE * self.setting.problem.total if exact else -self.tolerance
-        return self.setting.total - ceiling + slack
+        slack = TIE * self.column_problem.problem.total if exact else -self.tolerance
+        return self.column_problem.total - ceiling + slack
 
     def columns_of(self, members: Whole) -> tuple[int, ...]:
         """Return the columns of the problem, those that must be in among them."""
-        chosen = self.setting.columns[self.relaxed.columns[members]]
-        return tuple(sorted([*self.setting.inside, *chosen.tolist()]))
+        chosen = self.column_problem.columns[self.relaxed.columns[members]]
+        return tuple(sorted([*self.column_problem.inside, *chosen.tolist()]))
 
 
 class _Workspace:
@@ -341,7 +355,7 @@ class _Workspace:
 
     def __init__(self, tree: ColumnTree) -> None:
         self.tree = tree
-        (d, stride), c, m = tree._A.shape, len(tree._B), tree.setting.m
+        (d, stride), c, m = tree._A.shape, len(tree._B), tree.column_problem.m
         bounds = int(tree.doubt == 0)
         self._arrays = {
             "work": np.empty(library().exactk_proof_room(d, c, m, stride, bounds)),
@@ -350,7 +364,7 @@ class _Workspace:
             "open_columns": np.empty((m + 2, m + d), dtype=np.int64),
             "open_delta": np.empty((m + 2, d)),
             "open_weight": np.empty((m + 2, d)),
-            "habits": np.zeros(library().exactk_proof_habits()),
+            "bound_statistics": np.zeros(library().exactk_proof_statistics_size()),
             "doubts": np.empty((0 if bounds else MOST_DOUBTS, m), dtype=np.int64),
         }
         self._task = Task(
@@ -362,13 +376,13 @@ class _Workspace:
             setattr(self._task, name, array.ctypes.data)
 
     def explore(
-        self, part: Node, needed: float, n_best: int, stop: Stop, *, quick: bool
+        self, node: Node, needed: float, n_best: int, stop: Stop, *, quick: bool
     ) -> NodeResult:
         tree, task = self.tree, self._task
-        state = part.state
+        state = node.state
         assert isinstance(state, ColumnNode)
         values = np.empty(n_best)
-        sets = np.empty((n_best, max(tree.setting.m, 1)), dtype=np.int64)
+        sets = np.empty((n_best, max(tree.column_problem.m, 1)), dtype=np.int64)
         task.n_in, task.n_free = len(state.inside), len(state.free)
         task.inside, task.free = state.inside.ctypes.data, state.free.ctypes.data
         task.delta, task.weight = state.delta.ctypes.data, state.weights.ctypes.data
@@ -377,7 +391,7 @@ class _Workspace:
         task.budget = QUICK_BUDGET if quick else BUDGET
         task.n_found = task.n_open = task.n_doubts = task.overflow = task.nodes = task.spent = 0
         library().exactk_prove(addressof(task))
-        m, total = tree.setting.m, tree.setting.total
+        m, total = tree.column_problem.m, tree.column_problem.total
         found = [
             FoundSet(tree.columns_of(sets[i, :m]), total - float(values[i]))
             for i in range(task.n_found)
@@ -386,15 +400,15 @@ class _Workspace:
         doubts = self._arrays["doubts"][: task.n_doubts]
         found += [FoundSet(tree.columns_of(members), 0.0) for members in doubts]
         sure = not task.overflow and (not len(doubts) or tree.has_rows)
-        return NodeResult(found, self._left(part.bound), task.nodes, is_sure=sure)
+        return NodeResult(found, self._left(node.bound), task.nodes, is_sure=sure)
 
     def _left(self, bound: float) -> list[Node]:
         """Return the parts that the call did not come to."""
-        m, arrays, parts = self.tree.setting.m, self._arrays, []
+        m, arrays, parts = self.tree.column_problem.m, self._arrays, []
         for i in range(self._task.n_open):
             n_in, n_free = arrays["open_counts"][i].tolist()
             columns = arrays["open_columns"][i]
-            own = self.tree.setting.total - float(arrays["open_bound"][i])
+            own = self.tree.column_problem.total - float(arrays["open_bound"][i])
             state = ColumnNode(
                 columns[:n_in].copy(),
                 columns[m : m + n_free].copy(),

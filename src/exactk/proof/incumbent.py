@@ -91,7 +91,7 @@ def units_of(problem: Problem, units: Units, columns: Indices) -> list[int]:
 def count_scope(units: Units, members: Sequence[int]) -> Feasible | None:
     """The sets of the same size that keep the rules, if this one does; copies apart if they are."""
     k = int(units.weights[list(members)].sum())
-    both = (Feasible(units, k), Feasible(units, k, apart=False))
+    both = (Feasible(units, k), Feasible(units, k, forbid_duplicates=False))
     return next((feasible for feasible in both if feasible.keeps(members)), None)
 
 

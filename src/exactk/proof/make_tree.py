@@ -77,28 +77,36 @@ def make_tree(
     -------
     Tree
     """
-    setting = (
+    column_problem = (
         make_column_problem(problem, k)
         if library() is not None and has_only_column_rules(problem)
         else None
     )
-    if setting is None or not 0 < setting.m <= len(setting.columns):
+    if column_problem is None or not 0 < column_problem.m <= len(column_problem.columns):
         return _units_or_nothing(problem, k)
-    setting, relaxed = _thinned(setting, ceiling, stop)
-    need, kept = setting.total - ceiling, relaxed.columns
+    column_problem, relaxed = _thinned(column_problem, ceiling, stop)
+    need, kept = column_problem.total - ceiling, relaxed.columns
     room = 8 * len(kept) ** 2
-    if len(kept) <= MOST_BOUNDED and room * (setting.m + 8) <= problem.memory_limit:
-        tree = _bounded(setting, relaxed, need, stop)
+    if len(kept) <= MOST_BOUNDED and room * (column_problem.m + 8) <= problem.memory_limit:
+        tree = _bounded(column_problem, relaxed, need, stop)
         if tree is not None:
             return tree
-    doubt = _doubt(setting, kept)
-    if setting.m <= MOST_LOOKED_AT and 5 * room <= problem.memory_limit and doubt < MOST_DOUBT:
+    doubt = _doubt(column_problem, kept)
+    if (
+        column_problem.m <= MOST_LOOKED_AT
+        and 5 * room <= problem.memory_limit
+        and doubt < MOST_DOUBT
+    ):
         return ColumnTree(
-            setting, relaxed, setting.block(kept), tolerance=NEAR * problem.total, doubt=doubt
+            column_problem,
+            relaxed,
+            column_problem.block(kept),
+            tolerance=NEAR * problem.total,
+            doubt=doubt,
         )
-    if len(setting.columns) <= MOST_UNITS:
+    if len(column_problem.columns) <= MOST_UNITS:
         return UnitTree(problem, k)
-    return BoundTree(problem, max(setting.total - relaxed.explained, 0.0))
+    return BoundTree(problem, max(column_problem.total - relaxed.explained, 0.0))
 
 
 def _units_or_nothing(problem: Problem, k: int) -> Tree:
@@ -108,48 +116,60 @@ def _units_or_nothing(problem: Problem, k: int) -> Tree:
 
 
 def _thinned(
-    setting: ColumnProblem, ceiling: float, stop: Callable[[], bool]
+    column_problem: ColumnProblem, ceiling: float, stop: Callable[[], bool]
 ) -> tuple[ColumnProblem, Relaxed]:
     """The columns that may matter: of few all, of many those that a quick bound leaves.
 
     Columns without which no set is below the ceiling are taken in, which makes the bound of the
     others much better, and so on.
     """
-    d = len(setting.columns)
-    if d <= WIDE or setting.problem.penalty * float((setting.root**2).min()) < LEAST_RIDGE:
-        return setting, Relaxed(np.arange(d), np.zeros(d), np.zeros(d), inf)
-    k, wide = setting.m + len(setting.inside), _WideBound(setting, ceiling, stop)
-    while setting.m > 1 and len(wide.relaxed.columns) > setting.m and not stop():
+    d = len(column_problem.columns)
+    if (
+        d <= WIDE
+        or column_problem.problem.penalty * float((column_problem.root**2).min()) < LEAST_RIDGE
+    ):
+        return column_problem, Relaxed(np.arange(d), np.zeros(d), np.zeros(d), inf)
+    k, wide = (
+        column_problem.m + len(column_problem.inside),
+        _WideBound(column_problem, ceiling, stop),
+    )
+    while column_problem.m > 1 and len(wide.relaxed.columns) > column_problem.m and not stop():
         needed = wide.needed()
-        inner = make_column_problem(setting.problem, k, needed) if needed else None
+        inner = make_column_problem(column_problem.problem, k, needed) if needed else None
         if inner is None:
             break
         # The earlier bound still holds, less what those that were taken in explain.
-        before = wide.relaxed.explained + setting.explained - inner.explained
-        setting, wide = inner, _WideBound(inner, ceiling, stop)
+        before = wide.relaxed.explained + column_problem.explained - inner.explained
+        column_problem, wide = inner, _WideBound(inner, ceiling, stop)
         explained = min(wide.relaxed.explained, before)
         wide.relaxed = replace(wide.relaxed, explained=explained)
-    return setting, wide.relaxed
+    return column_problem, wide.relaxed
 
 
 class _WideBound:
     """A quick bound of a wide table, with the diagonal that the ridge brings."""
 
-    def __init__(self, setting: ColumnProblem, ceiling: float, stop: Callable[[], bool]) -> None:
-        problem, m, d = setting.problem, setting.m, len(setting.columns)
-        self.setting, self.need, self._stop = setting, setting.total - ceiling, stop
+    def __init__(
+        self, column_problem: ColumnProblem, ceiling: float, stop: Callable[[], bool]
+    ) -> None:
+        problem, m, d = column_problem.problem, column_problem.m, len(column_problem.columns)
+        self.column_problem, self.need, self._stop = (
+            column_problem,
+            column_problem.total - ceiling,
+            stop,
+        )
         # Their rows of the Gram matrix are held, and copied when others join.
         most = max(problem.memory_limit // (32 * d), 3 * m)
         size = min(max(FIRST_WORKING, 3 * m), most)
-        first = np.argsort(-row_norms(setting.C), kind="stable")[:size]
-        self._working = WorkingColumns(setting.gram, first, m, most)
+        first = np.argsort(-row_norms(column_problem.C), kind="stable")[:size]
+        self._working = WorkingColumns(column_problem.gram, first, m, most)
         # Rounding may have taken a little of what the ridge put there.
-        noise = _noise(setting, np.arange(d)) + d * float(np.finfo(np.float64).eps)
-        self._delta = problem.penalty * setting.root**2 * (1.0 - 1e-9) - noise
+        noise = _noise(column_problem, np.arange(d)) + d * float(np.finfo(np.float64).eps)
+        self._delta = problem.penalty * column_problem.root**2 * (1.0 - 1e-9) - noise
         self.relaxed = self._bound()
 
     def _bound(self, barred: int | None = None) -> Relaxed:
-        C = self.setting.C
+        C = self.column_problem.C
         return relax_wide(self._working, C, self._delta, self.need, self._stop, barred)
 
     def needed(self) -> list[int]:
@@ -157,76 +177,82 @@ class _WideBound:
 
         Those of most weight are looked at; the list is empty where it has nothing new.
         """
-        setting, relaxed, missed = self.setting, self.relaxed, 0
-        wanted = () if setting.problem.rules is None else setting.problem.rules.include
-        known = [p for p in setting.inside if p not in wanted]
-        heaviest = relaxed.columns[np.argsort(-relaxed.weights, kind="stable")[: setting.m - 1]]
+        column_problem, relaxed, missed = self.column_problem, self.relaxed, 0
+        wanted = (
+            () if column_problem.problem.rules is None else column_problem.problem.rules.include
+        )
+        known = [p for p in column_problem.inside if p not in wanted]
+        heaviest = relaxed.columns[
+            np.argsort(-relaxed.weights, kind="stable")[: column_problem.m - 1]
+        ]
         found: list[int] = []
         for j in heaviest.tolist():
             if missed == MOST_MISSED or self._stop():
                 break
             if self._bound(barred=j).explained <= self.need:
-                found.append(int(setting.columns[j]))
+                found.append(int(column_problem.columns[j]))
             else:
                 missed += 1
         return [*known, *found] if found else []
 
 
-def _noise(setting: ColumnProblem, kept: npt.NDArray[np.intp]) -> float:
+def _noise(column_problem: ColumnProblem, kept: npt.NDArray[np.intp]) -> float:
     """How far entries of the Gram matrix of unit diagonal may be off by adding up the rows."""
-    problem = setting.problem
-    columns = np.append(setting.columns[kept], np.array(setting.inside, dtype=np.intp))
+    problem = column_problem.problem
+    columns = np.append(
+        column_problem.columns[kept], np.array(column_problem.inside, dtype=np.intp)
+    )
     lost = float((problem.rounding_factor_x[columns] ** 2).max(initial=1.0))
     return sum_rounding(problem.n_rows) * max(lost, problem.rounding_factor_y)
 
 
-def _doubt(setting: ColumnProblem, kept: npt.NDArray[np.intp]) -> float:
+def _doubt(column_problem: ColumnProblem, kept: npt.NDArray[np.intp]) -> float:
     """Share of a column below which the Gram matrix does not tell what it explains to `NEAR`."""
-    grown = setting.grown
-    if setting.inside:
+    grown = column_problem.grown
+    if column_problem.inside:
         # What those inside explain must be right, too.
-        grown = max(grown, 1.0 / max(setting.least_eigenvalue(kept[:0]), TIE))
-    return max(DOUBT, grown * _noise(setting, kept) / NEAR)
+        grown = max(grown, 1.0 / max(column_problem.least_eigenvalue(kept[:0]), TIE))
+    return max(DOUBT, grown * _noise(column_problem, kept) / NEAR)
 
 
-def _rounding(setting: ColumnProblem, kept: npt.NDArray[np.intp], least: float) -> float:
+def _rounding(column_problem: ColumnProblem, kept: npt.NDArray[np.intp], least: float) -> float:
     """How far what a set explains may be off, as a share of ‖HY‖².
 
     An error of the Gram matrix, from adding up the rows or from working with it here, enters with
     the coefficients on either side, and their squares are at most ‖HY‖² over its least eigenvalue:
     that of the columns with those inside, from which what is left was made.
     """
-    if setting.inside:
-        least = min(least, setting.least_eigenvalue(kept))
+    if column_problem.inside:
+        least = min(least, column_problem.least_eigenvalue(kept))
     eps = float(np.finfo(np.float64).eps)
-    return (len(kept) * eps + _noise(setting, kept)) / max(least, eps)
+    return (len(kept) * eps + _noise(column_problem, kept)) / max(least, eps)
 
 
 def _bounded(
-    setting: ColumnProblem, thinned: Relaxed, need: float, stop: Callable[[], bool]
+    column_problem: ColumnProblem, thinned: Relaxed, need: float, stop: Callable[[], bool]
 ) -> ColumnTree | None:
     """The tree with bounds, or None where columns depend on each other too nearly."""
     kept = thinned.columns
-    E = setting.block(kept)
+    E = column_problem.block(kept)
     least = float(np.linalg.eigvalsh(E)[0])
     if least < CONDITIONED:
         return None
-    rounding = _rounding(setting, kept, least)
+    rounding = _rounding(column_problem, kept, least)
     if rounding > WORST_ROUNDING:
         return None
     margin = min(4.0 * rounding, 0.01 * least)
-    C = setting.C[kept]
+    C = column_problem.C[kept]
     if len(kept) <= FEW_COLUMNS:
         with one_blas_thread():
-            relaxed = relax(E, C, setting.m, least, need, margin, stop)
+            relaxed = relax(E, C, column_problem.m, least, need, margin, stop)
     else:
-        relaxed = relax(E, C, setting.m, least, need, margin, stop)
+        relaxed = relax(E, C, column_problem.m, least, need, margin, stop)
     inner = relaxed.columns
     explained = min(relaxed.explained, thinned.explained)
     return ColumnTree(
-        setting,
+        column_problem,
         Relaxed(kept[inner], relaxed.delta, relaxed.weights, explained),
         E[np.ix_(inner, inner)],
-        tolerance=max(TIE, rounding) * setting.problem.total,
+        tolerance=max(TIE, rounding) * column_problem.problem.total,
         margin=margin,
     )

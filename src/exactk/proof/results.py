@@ -18,9 +18,9 @@ __all__ = [
     "BestSets",
     "Certificate",
     "CertifiedPath",
-    "at_least",
-    "at_most",
     "from_mapping",
+    "round_down",
+    "round_up",
 ]
 
 
@@ -122,7 +122,7 @@ class Certificate:
             these += " that keep the constraints"
         under = f"ridge {self.ridge:.3g}"
         if self.proven:
-            slack = at_most(max(self.upper - self.lower, self.tolerance), 1)
+            slack = round_up(max(self.upper - self.lower, self.tolerance), 1)
             have = "has" if self.k == 1 else "have"
             return (
                 f"Proven: no other {these} {have} a lower objective than {self.upper:.6g} "
@@ -132,9 +132,9 @@ class Certificate:
         if self.lower <= 0:
             return f"Not proven{end}: no bound on the best possible objective was found ({under})."
         return (
-            f"Not proven{end}: the best possible objective is at least {at_least(self.lower)}, at "
-            f"most {at_most(100 * self.gap, 2)} % below the {self.upper:.6g} of these {these} "
-            f"({under}; right to {at_most(self.tolerance, 1)})."
+            f"Not proven{end}: the best possible objective is at least {round_down(self.lower)}, "
+            f"at most {round_up(100 * self.gap, 2)} % below the {self.upper:.6g} of these {these} "
+            f"({under}; right to {round_up(self.tolerance, 1)})."
         )
 
     @property
@@ -198,23 +198,23 @@ def from_mapping(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-def at_least(value: float, digits: int = 6) -> str:
+def round_down(value: float, digits: int = 6) -> str:
     """Return a number rounded down: what is said of a bound is never more than is known.
 
     Examples
     --------
-    >>> at_least(60.123456789), at_least(2.9999999)
+    >>> round_down(60.123456789), round_down(2.9999999)
     ('60.1234', '2.99999')
     """
     return f"{_rounded(value, digits, floor):.{digits}g}"
 
 
-def at_most(value: float, digits: int = 6) -> str:
+def round_up(value: float, digits: int = 6) -> str:
     """Return a number rounded up.
 
     Examples
     --------
-    >>> at_most(3.14159, 2), at_most(0.0, 1)
+    >>> round_up(3.14159, 2), round_up(0.0, 1)
     ('3.2', '0')
     """
     return f"{_rounded(value, digits, ceil):.{digits}g}"
@@ -447,7 +447,7 @@ class BestSets:
                     f"Proven: these are the {len(self.sets)} best of all {these}; there are more."
                 )
         else:
-            bound = f"; none is below {at_least(self.lower)}" if self.lower > 0 else ""
+            bound = f"; none is below {round_down(self.lower)}" if self.lower > 0 else ""
             said = f"Not proven: other {these} may belong in this list of {len(self.sets)}{bound}."
         rest = f" Assumed: {'; '.join(self.assumptions)}." if self.assumptions else ""
         return said + rest

@@ -119,12 +119,12 @@ def known_result(problem: Problem, chosen: Any) -> Result:
 
 def assumptions_of(problem: Problem, tree: Tree | None) -> tuple[str, ...]:
     """Return what a proof of this problem takes for granted, that of its tree included."""
-    constrained = (problem.rules or Rules()) != Rules(groups=problem.category_groups)
+    constrained = (problem.rules or Rules()) != Rules(feature_groups=problem.category_groups)
     own = [CONSTRAINED] if constrained else []
     if tree is None:
         return tuple(own)
     # Trees of columns have candidates alone; one of units knows whether it needs copies.
-    if problem.copies.size and not isinstance(tree, UnitTree):
+    if problem.duplicates.size and not isinstance(tree, UnitTree):
         own.append(COPIES)
     return (*own, *tree.assumptions)
 
@@ -135,7 +135,7 @@ class Proof:
     Parameters
     ----------
     problem : Problem
-    known : Result
+    incumbent : Result
         Of this problem.
     gap : float
         A gap that is small enough.
@@ -145,36 +145,36 @@ class Proof:
     status : Status
     """
 
-    def __init__(self, problem: Problem, known: Result, gap: float) -> None:
-        self.problem, self.known, self.gap, self.k = problem, known, gap, known.k
-        self.drive: BestFirstSearch | None = None
+    def __init__(self, problem: Problem, incumbent: Result, gap: float) -> None:
+        self.problem, self.incumbent, self.gap, self.k = problem, incumbent, gap, incumbent.k
+        self.search: BestFirstSearch | None = None
         self.status = Status.TIME_LIMIT
-        self._objective = problem.objective(known.support)
+        self._objective = problem.objective(incumbent.support)
         # Any of several copies will do, but two of them are in no set that is bounded, unless they
         # make up the number where there is no other way.
         stands_for = np.arange(problem.n_features)
-        stands_for[problem.copies] = problem.originals
+        stands_for[problem.duplicates] = problem.originals
         needed = problem.penalty == 0 and self.k > len(problem.candidates)
-        alike = len(np.unique(stands_for[known.support])) < len(known.support)
+        alike = len(np.unique(stands_for[incumbent.support])) < len(incumbent.support)
         self._has_copies = alike and not needed
         # What a neighbour in size has shown.
         self._floor, self._floor_tolerance = 0.0, 0.0
 
-    def run(self, monitor: Monitor, threads: int, opening: Monitor | None = None) -> Status:
+    def run(self, monitor: Monitor, threads: int, first_turn: Monitor | None = None) -> Status:
         """Explore until nothing is left, the gap is small enough or the time is up.
 
         Parameters
         ----------
         monitor : Monitor
         threads : int
-        opening : Monitor or None
+        first_turn : Monitor or None
             The clock for the first bound, which is made once; None is `monitor`.
         """
         try:
-            if self.drive is None:
-                self._free_bound(opening or monitor, threads)
-                self.drive = self._begin(opening or monitor)
-            self.status = self.drive.run(monitor, threads)
+            if self.search is None:
+                self._free_bound(first_turn or monitor, threads)
+                self.search = self._begin(first_turn or monitor)
+            self.status = self.search.run(monitor, threads)
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
         except UndecidedError:
@@ -186,9 +186,11 @@ class Proof:
         # Sets that tie with the known one may be left out, but not the known one itself.
         ceiling = self._objective + TIE * self.problem.total
         tree = make_tree(self.problem, self.k, ceiling, lambda: clock.expired)
-        drive = BestFirstSearch(self.problem, tree, [self.known.support.tolist()], gap=self.gap)
-        drive.add_known(lower=self._floor)
-        return drive
+        search = BestFirstSearch(
+            self.problem, tree, [self.incumbent.support.tolist()], gap=self.gap
+        )
+        search.add_known(lower=self._floor)
+        return search
 
     def _free_bound(self, clock: Monitor, threads: int) -> None:
         """Take over the bound without the rules that only the tree in NumPy keeps.
@@ -196,7 +198,7 @@ class Proof:
         Whoever keeps more rules is no better, and without them bounds are far better.
         """
         rules = self.problem.rules
-        if rules is None or rules.groups or has_only_column_rules(self.problem):
+        if rules is None or rules.feature_groups or has_only_column_rules(self.problem):
             return
         free = self.problem.with_rules(Rules(include=rules.include, exclude=rules.exclude))
         if not has_only_column_rules(free):
@@ -204,17 +206,17 @@ class Proof:
         ceiling = self._objective + TIE * free.total
         left = None if clock.time_limit is None else clock.time_limit - clock.seconds
         limited = Monitor(MOST_FREE if left is None else max(FREE_SHARE * left, 0.0))
-        drive = BestFirstSearch(
+        search = BestFirstSearch(
             free, make_tree(free, self.k, ceiling, lambda: limited.expired), ceiling=ceiling
         )
-        drive.run(limited, threads)
-        self.add_bound(drive.lower, drive.tree.tolerance)
-        if drive.status == Status.INTERRUPTED:
+        search.run(limited, threads)
+        self.add_bound(search.lower, search.tree.tolerance)
+        if search.status == Status.INTERRUPTED:
             raise KeyboardInterrupt
 
     @property
     def _tree(self) -> Tree | None:
-        return None if self.drive is None else self.drive.tree
+        return None if self.search is None else self.search.tree
 
     @property
     def is_open(self) -> bool:
@@ -224,14 +226,14 @@ class Proof:
     @property
     def best(self) -> tuple[int, ...]:
         """The columns of the best set known, sorted."""
-        if self.drive is not None and self.improved:
-            return self.drive.sets[0].columns
-        return tuple(self.known.support.tolist())
+        if self.search is not None and self.improved:
+            return self.search.sets[0].columns
+        return tuple(self.incumbent.support.tolist())
 
     @property
     def improved(self) -> bool:
         """Whether a better set than the one given was found; by rounding none is better."""
-        least = inf if self.drive is None else self.drive.upper
+        least = inf if self.search is None else self.search.upper
         return least < self._objective - TIE * self.problem.total
 
     @property
@@ -242,12 +244,12 @@ class Proof:
     @property
     def upper(self) -> float:
         """Objective of the best set known."""
-        return self.drive.upper if self.drive is not None and self.improved else self._objective
+        return self.search.upper if self.search is not None and self.improved else self._objective
 
     @property
     def lower(self) -> float:
         """No set is better than this."""
-        lower = self._floor if self.drive is None else max(self.drive.lower, self._floor)
+        lower = self._floor if self.search is None else max(self.search.lower, self._floor)
         return 0.0 if self._is_outside else min(lower, self.upper)
 
     @property
@@ -259,19 +261,19 @@ class Proof:
     @property
     def proven(self) -> bool:
         """Whether the best set known is the best there is."""
-        if self.drive is None:
+        if self.search is None:
             return False
         slack = max(PROVEN * self.upper, self.tolerance)
         if self._is_outside:
             return False
-        return self.drive.is_proven or self.upper - self.lower <= slack
+        return self.search.is_proven or self.upper - self.lower <= slack
 
     def add_bound(self, lower: float, tolerance: float) -> None:
         """Take over a bound that was found elsewhere."""
         if lower > self._floor:
             self._floor, self._floor_tolerance = lower, tolerance
-            if self.drive is not None:
-                self.drive.add_known(lower=lower)
+            if self.search is not None:
+                self.search.add_known(lower=lower)
 
     def certificate(self, seconds: float) -> Certificate:
         """Return what is known by now.
@@ -290,7 +292,7 @@ class Proof:
             gap=relative_gap(lower, upper),
             proven=proven,
             status=ended,
-            nodes=0 if self.drive is None else self.drive.nodes,
+            nodes=0 if self.search is None else self.search.nodes,
             seconds=seconds,
             ridge=self.problem.ridge,
             tolerance=self.tolerance,
@@ -300,11 +302,13 @@ class Proof:
         )
 
     def _result(self, proven: bool, seconds: float) -> Result:
-        known, status = self.known, Status.OPTIMAL if proven else self.status
+        incumbent, status = self.incumbent, Status.OPTIMAL if proven else self.status
         if self.improved:
-            answer = Answer(self.best, status, known.n_iter, known.trace, scores=known.scores)
-            return grade(self.problem, self.k, answer, BY_PROOF, known.seconds + seconds)
+            answer = Answer(
+                self.best, status, incumbent.n_iter, incumbent.trace, scores=incumbent.scores
+            )
+            return grade(self.problem, self.k, answer, BY_PROOF, incumbent.seconds + seconds)
         # That columns depend on each other stays true when they are proven the best.
-        if known.status == Status.RANK_DEFICIENT or not (proven or known.method == GIVEN):
-            return known
-        return replace(known, status=status, message="" if proven else known.message)
+        if incumbent.status == Status.RANK_DEFICIENT or not (proven or incumbent.method == GIVEN):
+            return incumbent
+        return replace(incumbent, status=status, message="" if proven else incumbent.message)

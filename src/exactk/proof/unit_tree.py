@@ -52,7 +52,7 @@ class Propagation:
         self._budget = feasible.budget * (1 + ROUNDING)
         self._has_budget = bool(np.isfinite(feasible.budget))
         self._ruled = (
-            self._has_budget or len(feasible.low) > 0 or feasible.clashes.is_active
+            self._has_budget or len(feasible.low) > 0 or feasible.correlation_conflicts.is_active
         )  # fmt: skip
 
     def left(self, inside: Sequence[int]) -> int:
@@ -209,7 +209,7 @@ class UnitTree:
                 spare = spare[: self.k - len(columns)]
                 self._only = tuple(sorted([*columns.tolist(), *spare.tolist()]))
                 self._is_empty = len(self._only) < self.k
-            self.feasible = Feasible(units, self.k, apart=False)
+            self.feasible = Feasible(units, self.k, forbid_duplicates=False)
             free = np.flatnonzero(np.isin(units.singles, columns))
         else:
             if feasible is None:
@@ -217,17 +217,18 @@ class UnitTree:
                 self._is_empty = settled is None
                 feasible = Feasible(units, self.k) if settled is None else settled[0]
             self.feasible = feasible
-            free = np.setdiff1d(np.flatnonzero(units.alive), units.included)
+            free = np.setdiff1d(np.flatnonzero(units.selectable), units.included)
         self.narrow = Propagation(self.feasible)
         return free.astype(np.intp)
 
     def _keeps_apart(self) -> bool:
         """Whether copies of a column are not chosen together: with a ridge that may be better."""
         if self._has_candidates:
-            return bool(self.problem.copies.size)
-        units, clashes = self.units, self.feasible.clashes
-        return units.has_copies and any(
-            bool((clashes.of(u) & units.copies_of(u)).any()) for u in range(len(units.singles))
+            return bool(self.problem.duplicates.size)
+        units, correlation_conflicts = self.units, self.feasible.correlation_conflicts
+        return units.has_duplicates and any(
+            bool((correlation_conflicts.of(u) & units.duplicates_of(u)).any())
+            for u in range(len(units.singles))
         )
 
     def _live(self, unit: int) -> Indices:

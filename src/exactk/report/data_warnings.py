@@ -122,10 +122,10 @@ def _columns(problem: Problem) -> Iterable[DataWarning]:
             f"{_count(constant.size, 'column')} {has} one value only and cannot be chosen: "
             f"{join_items([names[j] for j in constant], SHOWN)}.",
         )
-    if problem.copies.size:
+    if problem.duplicates.size:
         pairs = [
             f"{names[copy]!r} of {names[original]!r}"
-            for copy, original in zip(problem.copies, problem.originals, strict=True)
+            for copy, original in zip(problem.duplicates, problem.originals, strict=True)
         ]
         yield DataWarning(
             "duplicated",

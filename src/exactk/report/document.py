@@ -13,7 +13,7 @@ from exactk.errors import InputError
 from exactk.report.markup import Markup, tag
 from exactk.utils.atomic_write import replace_text
 
-__all__ = ["document", "write_document"]
+__all__ = ["document", "side_bar", "write_document"]
 
 
 def document(title: str, *body: object) -> str:
@@ -46,6 +46,27 @@ def write_document(text: str, path: Path) -> Path:
             f"the report {str(path)!r} cannot be written: {error.strerror}; give another place"
         ) from error
     return path
+
+
+def side_bar(links: list[Markup], what: str) -> Markup:
+    """Return the bar beside a page: links to its parts, and the button for the dark theme.
+
+    Parameters
+    ----------
+    links : list of Markup
+        Items of a list.
+    what : str
+        What they lead to, for screen readers.
+    """
+    theme = tag(
+        "button", "Dark", type="button", id="theme", class_="theme", aria_label="Dark theme"
+    )
+    return tag(
+        "aside",
+        tag("nav", tag("ul", *links), aria_label=what),
+        tag("form", theme, id="controls", class_="controls", aria_label="Appearance"),
+        class_="side",
+    )
 
 
 @cache

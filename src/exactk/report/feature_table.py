@@ -63,7 +63,13 @@ def feature_rows(
                 "columns": problem.table_columns(columns),
                 **{
                     part: _plain(own.get(part))
-                    for part in ("loss", "share", "substitute", "price", "price_share")
+                    for part in (
+                        "loss",
+                        "loss_fraction",
+                        "substitute",
+                        "substitution_cost",
+                        "substitution_fraction",
+                    )
                 },
                 "included": not must.isdisjoint(columns),
                 **{part: _plain(often.get(part)) for part in ("frequency", "low", "high", "part")},
@@ -84,7 +90,7 @@ def near_part(explanation: Explanation) -> dict[str, Any]:
             for row in explanation.alternatives
         ],
         "outside": [
-            {name: row[name] for name in ("feature", "share", "instead_of")}
+            {name: row[name] for name in ("feature", "loss_fraction", "instead_of")}
             for row in explanation.runners_up[:NEAREST]
         ],
         "pairs": explanation.pairs.to_dicts(),
@@ -118,7 +124,7 @@ def drop_losses(problem: Problem, result: Result) -> Losses:
     for name in result.selected:
         rest = np.setdiff1d(result.support, problem.find_columns([name]))
         loss = problem.objective(rest) - result.objective
-        rows[name] = {"loss": loss, "share": loss / result.total}
+        rows[name] = {"loss": loss, "loss_fraction": loss / result.total}
     return rows
 
 

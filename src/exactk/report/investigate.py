@@ -6,7 +6,7 @@ and the page says so. The page is drawn from the record alone, which is plain JS
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -49,8 +49,8 @@ from exactk.report.selection_report import SelectionReport
 from exactk.report.serialize import (
     certificate_to_dict,
     frequency_map_to_dict,
-    question_to_dict,
     selection_to_dict,
+    settings_to_dict,
 )
 from exactk.report.settings import (
     PartRunner,
@@ -59,16 +59,15 @@ from exactk.report.settings import (
 )
 from exactk.report.validation import (
     check_against,
-    plain_description,
     validate_settings,
 )
 from exactk.result import Result, Status
 from exactk.solve import solve
 
-__all__ = ["RIVALS", "investigate"]
+__all__ = ["BASELINES", "investigate"]
 
 # What people use when they do not use this.
-RIVALS = ("selectkbest", "rfe", "l1")
+BASELINES = ("selectkbest", "rfe", "l1")
 # Sizes beyond the one that was asked for, so that one sees what more would bring.
 LEAST_SIZES = 10
 # Seconds that the map of frequencies may take where no time limit is given: one of fewer halves is
@@ -90,7 +89,7 @@ def investigate(
     rule: str = "one_se",
     cv: Any = None,
     groups: Any = None,
-    methods: Sequence[Any] = RIVALS,
+    methods: Sequence[Any] = BASELINES,
     estimator: Any = None,
     scoring: Any = None,
     certify: float = 60.0,
@@ -101,7 +100,6 @@ def investigate(
     random_state: int | None = None,
     verbose: int = 0,
     target: str | None = None,
-    about: Mapping[str, Any] | None = None,
     sample_weight: Any = None,
     task: Any = "auto",
     **options: Any,
@@ -151,9 +149,6 @@ def investigate(
         1 shows progress.
     target : str or None
         What to call the target; None is the name of y, if it has one.
-    about : mapping or None
-        What the page says of where the table came from: ``table``, ``command``, ``code``,
-        ``constraints``, ``checksum``.
     sample_weight, task
         As in `Problem.from_arrays`.
     **options
@@ -183,34 +178,33 @@ def investigate(
     number: Any = None if k == "auto" else k
     if ridge is None:
         ridge = X.ridge if isinstance(X, Problem) else "auto"
-    asked = validate_settings(
+    settings = validate_settings(
         Settings(
             number, k_max, criterion, rule, cv, groups, method, dict(options), ridge, certify,
             n_subsamples, n_permutations, methods, estimator, scoring, random_state, verbose,
         ),
         effort, time_limit,
     )  # fmt: skip
-    said = plain_description(about)
     named = _name_of(y) if target is None else str(target)
-    problem = _problem(X, y, sample_weight, task, asked)
-    work = PartRunner(Clock(time_limit), PARTS)
-    result, choice, certificate = _choice(problem, asked, work)
+    problem = _problem(X, y, sample_weight, task, settings)
+    runner = PartRunner(Clock(time_limit), PARTS)
+    result, choice, certificate = _choice(problem, settings, runner)
     problem = problem.with_ridge(result.ridge)
-    found = _parts(problem, result, choice, certificate, asked, work)
+    found = _parts(problem, result, choice, certificate, settings, runner)
     record = {
         "format": "exactk-selection-report",
         "version": 1,
         "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "versions": versions(),
-        "asked": question_to_dict(problem, asked, result, named, said),
-        "choice": selection_to_dict(result, problem),
+        "settings": settings_to_dict(problem, settings, result, named),
+        "selection": selection_to_dict(result, problem),
         **found,
         "warnings": [
-            remark.to_dict() for remark in work.retry_once(lambda: find_warnings(problem, result))
+            remark.to_dict() for remark in runner.retry_once(lambda: find_warnings(problem, result))
         ],
-        "missing_parts": work.absent,
+        "missing_parts": runner.missing_parts,
     }
-    return SelectionReport(result, record, work.stopped)
+    return SelectionReport(result, record, runner.stopped)
 
 
 def _name_of(y: Any) -> str:
@@ -220,7 +214,7 @@ def _name_of(y: Any) -> str:
     return "y" if name is None else str(name)
 
 
-def _problem(X: Any, y: Any, sample_weight: Any, task: Any, asked: Settings) -> Problem:
+def _problem(X: Any, y: Any, sample_weight: Any, task: Any, settings: Settings) -> Problem:
     """The problem, its rows in memory where they fit."""
     if isinstance(X, Problem):
         if y is not None or sample_weight is not None or task != "auto":
@@ -235,67 +229,67 @@ def _problem(X: Any, y: Any, sample_weight: Any, task: Any, asked: Settings) -> 
     if problem.stream is not None:
         # Where they do not fit, what needs rows says so, part by part.
         with suppress(InputError):
-            problem = problem.in_memory(verbose=asked.verbose)
-    check_against(asked, problem)
+            problem = problem.in_memory(verbose=settings.verbose)
+    check_against(settings, problem)
     return problem
 
 
 def _choice(
-    problem: Problem, asked: Settings, work: PartRunner
+    problem: Problem, settings: Settings, runner: PartRunner
 ) -> tuple[Result, AutoKResult | None, Certificate | None]:
     """The features, how many by choice or by demand, proven if that can be done in time."""
     choice = None
-    if asked.k is None:
-        choice = _sizes(problem, asked, asked.k_max, work, asked.ridge)
+    if settings.k is None:
+        choice = _sizes(problem, settings, settings.k_max, runner, settings.ridge)
         result = choice.result
     else:
-        ridge = find_ridge(asked.ridge, problem, asked.k, random_state=asked.random_state)
+        ridge = find_ridge(settings.ridge, problem, settings.k, random_state=settings.random_state)
         result = solve(
-            problem.with_ridge(ridge), asked.k, asked.method, time_limit=work.seconds(),
-            verbose=asked.verbose, **asked.options,
+            problem.with_ridge(ridge), settings.k, settings.method, time_limit=runner.seconds(),
+            verbose=settings.verbose, **settings.options,
         )  # fmt: skip
-    work.left -= 1
+    runner.left -= 1
     problem = problem.with_ridge(result.ridge)
     if result.status == Status.INTERRUPTED:
         # Whoever stops a search may want what it has found, but nothing more.
-        work.stopped = True
-    certificate = work.run_part("certificate", lambda: _proof(problem, result, asked, work))
-    if certificate is not None and asked.minimises:
+        runner.stopped = True
+    certificate = runner.run_part("certificate", lambda: _proof(problem, result, settings, runner))
+    if certificate is not None and settings.minimises:
         # What others choose by is not the objective: theirs stays, and the page says what is lower.
         result = certificate.result
     return result, choice, certificate
 
 
 def _proof(
-    problem: Problem, result: Result, asked: Settings, work: PartRunner
+    problem: Problem, result: Result, settings: Settings, runner: PartRunner
 ) -> Certificate | None:
-    if asked.certify == 0:
+    if settings.certify == 0:
         raise InputError("a proof was not asked for")
-    share = work.seconds()
-    limit = asked.certify if share is None else min(share, asked.certify)
+    share = runner.seconds()
+    limit = settings.certify if share is None else min(share, settings.certify)
     return prove(
-        problem, result, time_limit=None if np.isinf(limit) else limit, verbose=asked.verbose
+        problem, result, time_limit=None if np.isinf(limit) else limit, verbose=settings.verbose
     )
 
 
 def _sizes(
     problem: Problem,
-    asked: Settings,
+    settings: Settings,
     k_max: int | None,
-    work: PartRunner,
+    runner: PartRunner,
     ridge: str | float | None = None,
 ) -> AutoKResult:
     return choose_k(
-        problem, k_max, criterion=asked.criterion, method=asked.method, **asked.by_folds,
-        ridge=ridge, time_limit=work.seconds(), verbose=asked.verbose,
-        **{"random_state": asked.random_state, **asked.fast_options(problem)},
+        problem, k_max, criterion=settings.criterion, method=settings.method, **settings.by_folds,
+        ridge=ridge, time_limit=runner.seconds(), verbose=settings.verbose,
+        **{"random_state": settings.random_state, **settings.fast_options(problem)},
     )  # fmt: skip
 
 
-def _shown_sizes(problem: Problem, asked: Settings, result: Result) -> int:
+def _shown_sizes(problem: Problem, settings: Settings, result: Result) -> int:
     """The largest size of the figures: some more than were chosen."""
-    usual = largest_size(problem, asked.k_max)
-    if asked.k is None or asked.k_max is not None:
+    usual = largest_size(problem, settings.k_max)
+    if settings.k is None or settings.k_max is not None:
         return usual
     return max(min(usual, max(2 * result.k, LEAST_SIZES)), result.k)
 
@@ -305,71 +299,75 @@ def _parts(
     result: Result,
     choice: AutoKResult | None,
     certificate: Certificate | None,
-    asked: Settings,
-    work: PartRunner,
+    settings: Settings,
+    runner: PartRunner,
 ) -> dict[str, Any]:
     """Everything that can be asked of the choice."""
-    seed, k_max = asked.random_state, _shown_sizes(problem, asked, result)
-    why = work.run_part(
-        "explanation", lambda: explain_by_moments(problem, result, seed, work.seconds())
+    seed, k_max = settings.random_state, _shown_sizes(problem, settings, result)
+    why = runner.run_part(
+        "explanation", lambda: explain_by_moments(problem, result, seed, runner.seconds())
     )
-    stable = work.run_part("stability", lambda: _stability(problem, result, asked, work))
+    stable = runner.run_part("stability", lambda: _stability(problem, result, settings, runner))
     if choice is None:
-        choice = work.run_part("sizes", lambda: _sizes(problem, asked, k_max, work))
-    score = work.run_part("score", lambda: score_part(problem, asked, work))
+        choice = runner.run_part("sizes", lambda: _sizes(problem, settings, k_max, runner))
+    score = runner.run_part("score", lambda: score_part(problem, settings, runner))
     splits = None if score is None else score.splits
-    scored = work.run_part(
-        "scores", lambda: scored_sizes(problem, k_max, asked, work.seconds(), splits)
+    scored = runner.run_part(
+        "scores", lambda: scored_sizes(problem, k_max, settings, runner.seconds(), splits)
     )
-    mapped = work.run_part("frequencies", lambda: _frequencies(problem, k_max, asked, work))
-    compared = work.run_part("comparison", lambda: _comparison(problem, result, asked, work))
+    mapped = runner.run_part("frequencies", lambda: _frequencies(problem, k_max, settings, runner))
+    compared = runner.run_part("comparison", lambda: _comparison(problem, result, settings, runner))
     losses = (
-        work.run_part("losses", lambda: drop_losses(problem, result))
+        runner.run_part("losses", lambda: drop_losses(problem, result))
         if why is None
         else from_explanation(why)
     )
     return {
-        "features": work.retry_once(lambda: feature_rows(problem, result, losses or {}, stable)),
-        "coefficients": work.retry_once(
+        "features": runner.retry_once(lambda: feature_rows(problem, result, losses or {}, stable)),
+        "coefficients": runner.retry_once(
             lambda: figure_data.coefficients(problem, result.support, result.coef)
         ),
         "near": None if why is None else near_part(why),
         "certificate": None if certificate is None else certificate_to_dict(certificate, result),
         "stability": None
         if stable is None
-        else stability_part(stable, usual_effort(problem, asked.method)),
+        else stability_part(stable, usual_effort(problem, settings.method)),
         "sizes": None if choice is None else sizes_part(choice, scored, result),
         "frequencies": None if mapped is None else frequency_map_to_dict(mapped),
         "score": None if score is None else score.to_dict(),
         "comparison": None if compared is None else compared.to_dict(),
-        "correlations": work.retry_once(lambda: figure_data.correlations(problem, result.order)),
-        "means": work.retry_once(lambda: figure_data.group_means(problem, result.order)),
+        "correlations": runner.retry_once(lambda: figure_data.correlations(problem, result.order)),
+        "means": runner.retry_once(lambda: figure_data.group_means(problem, result.order)),
     }
 
 
-def _stability(problem: Problem, result: Result, asked: Settings, work: PartRunner) -> Any:
-    if asked.n_subsamples == 0:
+def _stability(problem: Problem, result: Result, settings: Settings, runner: PartRunner) -> Any:
+    if settings.n_subsamples == 0:
         raise InputError("half-samples were not asked for")
     return stability(
-        problem, result.k, n_subsamples=asked.n_subsamples, method=asked.method,
-        groups=asked.groups, random_state=asked.random_state, time_limit=work.seconds(),
-        verbose=asked.verbose, **asked.half_options,
+        problem, result.k, n_subsamples=settings.n_subsamples, method=settings.method,
+        groups=settings.groups, random_state=settings.random_state, time_limit=runner.seconds(),
+        verbose=settings.verbose, **settings.half_options,
     )  # fmt: skip
 
 
-def _frequencies(problem: Problem, k_max: int, asked: Settings, work: PartRunner) -> Frequencies:
-    if asked.n_subsamples == 0:
+def _frequencies(
+    problem: Problem, k_max: int, settings: Settings, runner: PartRunner
+) -> Frequencies:
+    if settings.n_subsamples == 0:
         raise InputError("half-samples were not asked for")
-    share = work.seconds()
+    share = runner.seconds()
     return frequencies_by_size(
-        problem, k_max, n_subsamples=max(asked.n_subsamples // 2, 2), method=asked.method,
-        groups=asked.groups, random_state=asked.random_state,
-        time_limit=PATIENCE if share is None else min(share, PATIENCE), verbose=asked.verbose,
-        **asked.half_options,
+        problem, k_max, n_subsamples=max(settings.n_subsamples // 2, 2), method=settings.method,
+        groups=settings.groups, random_state=settings.random_state,
+        time_limit=PATIENCE if share is None else min(share, PATIENCE), verbose=settings.verbose,
+        **settings.half_options,
     )  # fmt: skip
 
 
-def _comparison(problem: Problem, result: Result, asked: Settings, work: PartRunner) -> Comparison:
-    if not asked.methods:
+def _comparison(
+    problem: Problem, result: Result, settings: Settings, runner: PartRunner
+) -> Comparison:
+    if not settings.methods:
         raise InputError("a comparison was not asked for")
-    return comparison_part(problem, result, asked, work)
+    return comparison_part(problem, result, settings, runner)

@@ -20,26 +20,26 @@ PATIENCE = 5.0
 
 
 def scored_sizes(
-    problem: Problem, k_max: int, asked: Settings, seconds: float | None, splits: Any = None
+    problem: Problem, k_max: int, settings: Settings, seconds: float | None, splits: Any = None
 ) -> AutoKResult:
     """Return the score on rows held out at every size, on the folds of the score if there is one.
 
     Figures of one page that tell of the same size should come from the same rows.
     """
-    scoring = asked.scoring
-    if scoring is None and asked.estimator is None:
+    scoring = settings.scoring
+    if scoring is None and settings.estimator is None:
         scoring = "accuracy" if problem.task == "classification" else "r2"
     return choose_k(
-        problem.in_memory(), k_max, method=asked.method, cv=splits or asked.cv,
-        groups=None if splits else asked.groups, rule=asked.rule, scoring=scoring,
-        estimator=asked.estimator, verbose=asked.verbose, time_limit=seconds,
-        **{"random_state": asked.random_state, **asked.options, **_light(asked)},
+        problem.in_memory(), k_max, method=settings.method, cv=splits or settings.cv,
+        groups=None if splits else settings.groups, rule=settings.rule, scoring=scoring,
+        estimator=settings.estimator, verbose=settings.verbose, time_limit=seconds,
+        **{"random_state": settings.random_state, **settings.options, **_light(settings)},
     )  # fmt: skip
 
 
-def _light(asked: Settings) -> dict[str, Any]:
+def _light(settings: Settings) -> dict[str, Any]:
     """Search all rows without effort: the columns of this path are not shown."""
-    return {"effort": 0.0} if asked.method == "exchange" else {}
+    return {"effort": 0.0} if settings.method == "exchange" else {}
 
 
 def sizes_part(choice: AutoKResult, scored: AutoKResult | None, result: Result) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def sizes_part(choice: AutoKResult, scored: AutoKResult | None, result: Result) 
                 "features": features,
                 "added": [name for name in features if name not in before],
                 "removed": [name for name in before if name not in features],
-                "asked": here,
+                "requested": here,
             }
         )
         before = features
@@ -83,36 +83,37 @@ def sizes_part(choice: AutoKResult, scored: AutoKResult | None, result: Result) 
     }
 
 
-def score_part(problem: Problem, asked: Settings, work: PartRunner) -> SelectionScore:
+def score_part(problem: Problem, settings: Settings, runner: PartRunner) -> SelectionScore:
     """Return what selection and estimator are worth on rows that neither has seen."""
     # A selection for all rows, one a fold, and one for each shuffled target.
-    pieces = asked.n_permutations + 7
-    seconds = work.seconds(pieces)
-    if seconds is None and asked.k is None and asked.is_expensive(problem):
+    pieces = settings.n_permutations + 7
+    seconds = runner.seconds(pieces)
+    if seconds is None and settings.k is None and settings.is_expensive(problem):
         seconds = PATIENCE
     selector = TopKSelector(
-        "auto" if asked.k is None else asked.k, method=asked.own_method(problem), k_max=asked.k_max,
-        criterion=asked.criterion, rule=asked.rule, cv=asked.inner_folds,
+        "auto" if settings.k is None else settings.k, method=settings.own_method(problem),
+        k_max=settings.k_max,
+        criterion=settings.criterion, rule=settings.rule, cv=settings.inner_folds,
         time_limit=seconds,
     )  # fmt: skip
     return score_selection(
-        problem, selector=selector, ridge=asked.ridge, estimator=asked.estimator,
-        scoring=asked.scoring, cv=asked.cv, groups=asked.groups,
-        n_permutations=asked.n_permutations, random_state=asked.random_state,
-        verbose=asked.verbose,
+        problem, selector=selector, ridge=settings.ridge, estimator=settings.estimator,
+        scoring=settings.scoring, cv=settings.cv, groups=settings.groups,
+        n_permutations=settings.n_permutations, random_state=settings.random_state,
+        verbose=settings.verbose,
     )  # fmt: skip
 
 
 def comparison_part(
-    problem: Problem, result: Result, asked: Settings, work: PartRunner
+    problem: Problem, result: Result, settings: Settings, runner: PartRunner
 ) -> Comparison:
     """Return the same number of features by other methods, on the same folds."""
-    methods = [asked.own_method(problem), *asked.methods]
+    methods = [settings.own_method(problem), *settings.methods]
     return compare(
-        problem, k=result.k, methods=methods, ridge=asked.ridge,
-        estimator=asked.estimator, scoring=asked.scoring,
-        cv=asked.cv, groups=asked.groups, random_state=asked.random_state, verbose=asked.verbose,
-        time_limit=work.seconds(6 * len(methods)),
+        problem, k=result.k, methods=methods, ridge=settings.ridge,
+        estimator=settings.estimator, scoring=settings.scoring,
+        cv=settings.cv, groups=settings.groups, random_state=settings.random_state,
+        verbose=settings.verbose, time_limit=runner.seconds(6 * len(methods)),
     )  # fmt: skip
 
 

@@ -18,7 +18,15 @@ from exactk.utils.records_table import RecordsTable, notebook_html
 __all__ = ["SelectionReport"]
 
 # What a notebook shows of each feature.
-SHOWN = ("rank", "feature", "share", "substitute", "price_share", "frequency", "part")
+SHOWN = (
+    "rank",
+    "feature",
+    "loss_fraction",
+    "substitute",
+    "substitution_fraction",
+    "frequency",
+    "part",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +41,7 @@ class SelectionReport:
         Everything as plain values, fit for JSON, of which the page is drawn: what was asked,
         ``features``, ``sizes``, ``stability``, ``frequencies``, ``correlations``, ``means``,
         ``score``, ``comparison``, ``certificate``, ``remarks``. A part that could not be had is
-        None, and ``absent`` says why.
+        None, and ``missing_parts`` says why.
     interrupted : bool
         Whether the user stopped it before all parts were there.
 
@@ -59,7 +67,7 @@ class SelectionReport:
 
     def __repr__(self) -> str:
         """Return one line."""
-        asked, chosen = self.record["asked"], self.result.selected
+        asked, chosen = self.record["settings"], self.result.selected
         return (
             f"SelectionReport({len(chosen)} of {asked['n_features']} features for "
             f"{asked['target']!r}: "

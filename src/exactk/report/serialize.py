@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from exactk.errors import join_items
@@ -17,9 +17,9 @@ from exactk.result import Result
 __all__ = [
     "certificate_to_dict",
     "frequency_map_to_dict",
-    "question_to_dict",
     "rules_to_dict",
     "selection_to_dict",
+    "settings_to_dict",
 ]
 
 # Features of the map of frequencies over sizes.
@@ -75,11 +75,11 @@ def _outputs(result: Result, problem: Problem) -> list[str]:
     return [f"output {i}" for i in range(problem.n_outputs)] if several else ["coefficient"]
 
 
-def _parameters(asked: Settings) -> dict[str, Any]:
+def _parameters(settings: Settings) -> dict[str, Any]:
     """What was said of the method; an object says all."""
-    if isinstance(asked.method, str):
-        return asked.options
-    return {**asked.method.get_params(), **asked.options}
+    if isinstance(settings.method, str):
+        return settings.options
+    return {**settings.method.get_params(), **settings.options}
 
 
 def rules_to_dict(problem: Problem) -> dict[str, str]:
@@ -102,8 +102,10 @@ def rules_to_dict(problem: Problem) -> dict[str, str]:
         return join_items(found, MOST_NAMES)
 
     coded = {group.name for group in problem.category_groups}
-    groups = [f"{one.name}: {names(one.columns)}" for one in rules.groups if one.name not in coded]
-    families = [
+    groups = [
+        f"{one.name}: {names(one.columns)}" for one in rules.feature_groups if one.name not in coded
+    ]
+    quotas = [
         f"{one.at_least} to {'any number' if one.at_most is None else one.at_most} of {one.name}: "
         f"{names(one.columns)}"
         for one in rules.quotas
@@ -111,20 +113,19 @@ def rules_to_dict(problem: Problem) -> dict[str, str]:
     said = {
         "include": names(rules.include),
         "exclude": names(rules.exclude),
-        "groups": "; ".join(groups),
-        "families": "; ".join(families),
+        "feature_groups": "; ".join(groups),
+        "quotas": "; ".join(quotas),
         "budget": "" if rules.budget is None else f"{rules.budget:g}",
         "max_correlation": "" if rules.max_correlation is None else f"{rules.max_correlation:g}",
     }
     return {name: text for name, text in said.items() if text}
 
 
-def question_to_dict(
+def settings_to_dict(
     problem: Problem,
-    asked: Settings,
+    settings: Settings,
     result: Result,
     target: str,
-    about: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return what was asked for, and of which table."""
     counts = class_rows(problem)
@@ -133,9 +134,7 @@ def question_to_dict(
         "command": None,
         "code": None,
         "checksum": None,
-        **about,
-        # By the words of who set them, where these are known.
-        "constraints": about.get("constraints") or rules_to_dict(problem),
+        "constraints": rules_to_dict(problem),
         "target": target,
         "task": problem.task,
         "loss": problem.loss.name,
@@ -152,21 +151,21 @@ def question_to_dict(
             {"label": str(label), "rows": float(count)}
             for label, count in zip(problem.classes, counts, strict=True)
         ],
-        "k": asked.k,
-        "k_max": asked.k_max,
+        "k": settings.k,
+        "k_max": settings.k_max,
         "method": result.method,
         "options": {
             name: value if isinstance(value, (int, str)) else _plain_or_text(value)
-            for name, value in _parameters(asked).items()
+            for name, value in _parameters(settings).items()
             if value is not None
         },
         "ridge": result.ridge,
-        "ridge_rule": asked.ridge if isinstance(asked.ridge, str) else float(asked.ridge),
+        "ridge_rule": settings.ridge if isinstance(settings.ridge, str) else float(settings.ridge),
         "in_memory": problem.rows is not None,
         "rows_compared": rows_are_compared(problem),
         "weighted": problem.row_weights is not None,
-        "grouped": asked.groups is not None,
-        "seed": asked.random_state,
+        "grouped": settings.groups is not None,
+        "seed": settings.random_state,
     }
 
 

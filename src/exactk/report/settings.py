@@ -129,7 +129,7 @@ class PartRunner:
     clock : Clock
     left : int
         Parts still to do, among which the time is shared out.
-    absent : dict of str to str
+    missing_parts : dict of str to str
         Why a part is not there.
     stopped : bool
         Whether the user has stopped it.
@@ -137,7 +137,7 @@ class PartRunner:
 
     clock: Clock
     left: int
-    absent: dict[str, str] = field(default_factory=dict)
+    missing_parts: dict[str, str] = field(default_factory=dict)
     stopped: bool = False
 
     def seconds(self, parts: int = 1) -> float | None:
@@ -149,20 +149,20 @@ class PartRunner:
         """Do one part; None where it cannot be had, or the user has had enough."""
         found = None
         if self.stopped:
-            self.absent[part] = "stopped by the user before it was begun"
+            self.missing_parts[part] = "stopped by the user before it was begun"
         elif self.clock.is_over:
-            self.absent[part] = "the time limit came before it was begun"
+            self.missing_parts[part] = "the time limit came before it was begun"
         else:
             try:
                 found = call()
                 self.stopped = _ended_early(found)
             except KeyboardInterrupt:
                 self.stopped = True
-                self.absent[part] = "stopped by the user"
+                self.missing_parts[part] = "stopped by the user"
             except InputError as error:
-                self.absent[part] = str(error)
+                self.missing_parts[part] = str(error)
             except Exception as error:  # an estimator or a score of the user's may raise anything
-                self.absent[part] = f"{type(error).__name__}: {error}"
+                self.missing_parts[part] = f"{type(error).__name__}: {error}"
         self.left -= 1
         return found
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from os import PathLike, fspath
 from typing import Any
 
 from exactk.errors import InputError
@@ -20,94 +19,73 @@ from exactk.problem.problem import Problem
 from exactk.report.settings import Settings
 from exactk.solve import check_time_limit
 
-__all__ = ["check_against", "check_baselines", "plain_description", "validate_settings"]
+__all__ = ["check_against", "check_baselines", "validate_settings"]
 
 
-def validate_settings(asked: Settings, effort: float | None, time_limit: float | None) -> Settings:
+def validate_settings(
+    settings: Settings, effort: float | None, time_limit: float | None
+) -> Settings:
     """Return the settings as plain values, effort and seed among the options, all of them checked.
 
     Parameters
     ----------
-    asked : Settings
+    settings : Settings
         As they were given.
     effort : float or None
     time_limit : float or None
     """
-    _check_numbers(asked)
+    _check_numbers(settings)
     check_time_limit(time_limit)
-    rivals = check_baselines(asked.method, asked.methods)
-    kind, options = read_method(asked.method, effort, asked.random_state, asked.options)
-    if isinstance(asked.method, str) and time_limit and "effort" in kind.option_names():
+    baselines = check_baselines(settings.method, settings.methods)
+    kind, options = read_method(settings.method, effort, settings.random_state, settings.options)
+    if isinstance(settings.method, str) and time_limit and "effort" in kind.option_names():
         # None would be "until the time is up", and others are to have theirs.
         options.setdefault("effort", 1.0)
-    check_options(asked.method_name, kind.option_names(), options)
+    check_options(settings.method_name, kind.option_names(), options)
     found = replace(
-        asked, k=_int(asked.k), k_max=_int(asked.k_max), random_state=_int(asked.random_state),
-        cv=_folds(asked.cv), methods=rivals, options=options,
+        settings, k=_int(settings.k), k_max=_int(settings.k_max),
+        random_state=_int(settings.random_state),
+        cv=_folds(settings.cv), methods=baselines, options=options,
     )  # fmt: skip
     found.own_method().check()
     return found
 
 
-def check_against(asked: Settings, problem: Problem) -> None:
+def check_against(settings: Settings, problem: Problem) -> None:
     """Raise for settings that this problem cannot have.
 
     Parameters
     ----------
-    asked : Settings
+    settings : Settings
     problem : Problem
     """
-    if asked.k is not None:
-        problem.check_k(asked.k)
-    largest_size(problem, asked.k_max)
-    if asked.groups is not None and problem.rows is not None:
-        row_groups(asked.groups, problem.rows.n_rows)
-    if asked.cv is not None and is_number(asked.cv):
-        Integer(2, problem.n_rows, none="five folds")("cv", asked.cv)
+    if settings.k is not None:
+        problem.check_k(settings.k)
+    largest_size(problem, settings.k_max)
+    if settings.groups is not None and problem.rows is not None:
+        row_groups(settings.groups, problem.rows.n_rows)
+    if settings.cv is not None and is_number(settings.cv):
+        Integer(2, problem.n_rows, none="five folds")("cv", settings.cv)
     # What the default cannot do is said in its place on the page.
     several = problem.task == "classification" and problem.classes is None
-    by_name = asked.estimator is not None and several
-    made = read_estimator(asked.estimator, problem.task, several_labels=by_name)
-    if asked.scoring is not None:
-        read_scoring(asked.scoring, made)
+    by_name = settings.estimator is not None and several
+    made = read_estimator(settings.estimator, problem.task, several_labels=by_name)
+    if settings.scoring is not None:
+        read_scoring(settings.scoring, made)
 
 
-def plain_description(about: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what is said of the table as plain text, constraints by name.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> plain_description({"table": Path("wine.csv"), "constraints": {"include": ["hue"]}})
-    {'table': 'wine.csv', 'constraints': {'include': "['hue']"}}
-    """
-    if about is None:
-        return {}
-    if not isinstance(about, Mapping):
-        raise InputError(f"about must be a mapping, such as {{'table': 'wine.csv'}}, not {about!r}")
-    rules = about.get("constraints") or {}
-    if not isinstance(rules, Mapping):
-        raise InputError(f"about['constraints'] must be a mapping of name to rule, not {rules!r}")
-    said = {
-        name: None if value is None else _text(value)
-        for name, value in about.items()
-        if name != "constraints"
-    }
-    return {**said, "constraints": {str(name): _text(rule) for name, rule in rules.items()}}
-
-
-def _check_numbers(asked: Settings) -> None:
-    Integer(1, none="chosen")("k", asked.k)
-    check_size_options(asked.criterion, asked.rule, asked.k_max, asked.cv)
-    if asked.k is not None and asked.k_max is not None and asked.k_max < asked.k:
-        raise InputError(f"k_max={asked.k_max} is less than k={asked.k}; ask for more sizes")
-    Number("[0, inf]")("certify", asked.certify)
-    Integer(0)("n_subsamples", asked.n_subsamples)
-    if asked.n_subsamples == 1:
+def _check_numbers(settings: Settings) -> None:
+    Integer(1, none="chosen")("k", settings.k)
+    check_size_options(settings.criterion, settings.rule, settings.k_max, settings.cv)
+    if settings.k is not None and settings.k_max is not None and settings.k_max < settings.k:
+        raise InputError(f"k_max={settings.k_max} is less than k={settings.k}; ask for more sizes")
+    Number("[0, inf]")("certify", settings.certify)
+    Integer(0)("n_subsamples", settings.n_subsamples)
+    if settings.n_subsamples == 1:
         raise InputError("n_subsamples must be 0 or at least 2, not 1")
-    Integer(0)("n_permutations", asked.n_permutations)
+    Integer(0)("n_permutations", settings.n_permutations)
     # Many parts are made of the same seed, which a generator would not give them twice.
-    Integer(0, none="a fixed seed")("random_state", asked.random_state)
+    Integer(0, none="a fixed seed")("random_state", settings.random_state)
 
 
 def check_baselines(method: Any, methods: Any) -> tuple[Any, ...]:
@@ -145,7 +123,3 @@ def _folds(cv: Any) -> Any:
 
 def _int(value: int | None) -> int | None:
     return None if value is None else int(value)
-
-
-def _text(value: Any) -> str:
-    return fspath(value) if isinstance(value, PathLike) else str(value)

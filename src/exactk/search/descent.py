@@ -60,7 +60,7 @@ def entry_order(problem: Problem, support: Indices) -> Indices:
     return S[greedy_order(M, k, TIE * problem.total)]
 
 
-def greedy_order(M: Floats, k: int, slack: float) -> Indices:
+def greedy_order(M: Floats, k: int, tie_tolerance: float) -> Indices:
     """Return the order in which greedy selection takes all of k columns.
 
     Parameters
@@ -68,7 +68,7 @@ def greedy_order(M: Floats, k: int, slack: float) -> Indices:
     M : ndarray of shape (k + c, k)
         A of these columns, and B transposed below it; changed in place.
     k : int
-    slack : float
+    tie_tolerance : float
         Gains closer than this are ties; zero or more.
     """
     D = M[:k].diagonal().copy()
@@ -81,7 +81,7 @@ def greedy_order(M: Floats, k: int, slack: float) -> Indices:
         # Of columns that nearly depend on each other some numbers may be none.
         gains[~np.isfinite(gains)] = 0.0
         gains[~left] = -np.inf
-        j = int((gains >= gains.max() - slack).argmax())
+        j = int((gains >= gains.max() - tie_tolerance).argmax())
         order.append(j)
         left[j] = False
         if D[j] > floor[j]:
@@ -143,7 +143,7 @@ class Descent:
                 # that turns out to have gained nothing is one of rounding: it goes no further.
                 if not state.refresh():
                     return False
-                gained = state.objective < reached - state.slack
+                gained = state.objective < reached - state.tie_tolerance
                 reached = min(reached, state.objective)
                 if outcome == Outcome.PAUSED and stop():
                     return False

@@ -60,32 +60,34 @@ class Feasible:
     ----------
     units : Units
     k : int
-    apart : bool
+    forbid_duplicates : bool
         Whether copies of a column are kept apart: of several, one is chosen.
     seconds : float
         Most time for one integer program.
     """
 
     def __init__(
-        self, units: Units, k: int, *, apart: bool = True, seconds: float = SECONDS
+        self, units: Units, k: int, *, forbid_duplicates: bool = True, seconds: float = SECONDS
     ) -> None:
         rules = units.rules
         self.units, self.k, self.seconds = units, k, seconds
         self.weights, self.costs = units.weights, units.costs
         self.budget = np.inf if rules.budget is None else rules.budget * (1 + ROUNDING) + 1e-300
-        self.clashes = CorrelationConflicts(units, rules.max_correlation, apart=apart)
+        self.correlation_conflicts = CorrelationConflicts(
+            units, rules.max_correlation, forbid_duplicates=forbid_duplicates
+        )
         # More than k is as good as k + 1, and numbers of any length are short then.
-        self.low = np.array([min(f.at_least, k + 1) for f in rules.quotas], dtype=np.int64)
-        most = [k if f.at_most is None else min(f.at_most, k) for f in rules.quotas]
+        self.low = np.array([min(q.at_least, k + 1) for q in rules.quotas], dtype=np.int64)
+        most = [k if q.at_most is None else min(q.at_most, k) for q in rules.quotas]
         self.high = np.array(most, dtype=np.int64)
         self.shares = np.zeros((len(rules.quotas), len(units)), dtype=np.int64)
-        for f, family in enumerate(rules.quotas):
+        for f, quota in enumerate(rules.quotas):
             inside = np.zeros(units.problem.n_features, dtype=bool)
-            inside[list(family.columns)] = True
+            inside[list(quota.columns)] = True
             self.shares[f] = np.where(units.spread(inside), self.weights, 0)
-        alive = units.alive
+        alive = units.selectable
         self._plain = (
-            not self.clashes.is_active
+            not self.correlation_conflicts.is_active
             and rules.budget is None
             and bool((self.weights[alive] == 1).all())
             and bool(((self.shares > 0).sum(axis=0) <= 1).all())
@@ -98,7 +100,7 @@ class Feasible:
             int(self.weights[which].sum()),
             float(self.costs[which].sum()),
             self.shares[:, which].sum(axis=1),
-            self.clashes.count(which),
+            self.correlation_conflicts.count(which),
         )
 
     def keeps(self, chosen: Sequence[int]) -> bool:
@@ -111,26 +113,26 @@ class Feasible:
             and (at.counts <= self.high).all()
             and not at.conflicts[list(chosen)].any()
             and set(self.units.included) <= set(chosen)
-            and self.units.alive[list(chosen)].all()
+            and self.units.selectable[list(chosen)].all()
         )
 
     def swaps(self, chosen: Sequence[int], at: _Totals, out: int) -> Bools:
         """Return which units may come in for `out`, a unit of a set that keeps all rules."""
         left = at.counts - self.shares[:, out]
-        fits = self.units.alive & (self.weights == self.weights[out])
+        fits = self.units.selectable & (self.weights == self.weights[out])
         fits &= at.cost - self.costs[out] + self.costs <= self.budget
         for f in range(len(self.low)):
             count = left[f] + self.shares[f]
             fits &= (count >= self.low[f]) & (count <= self.high[f])
-        if self.clashes.is_active:
-            fits &= at.conflicts - self.clashes.of(out) == 0
+        if self.correlation_conflicts.is_active:
+            fits &= at.conflicts - self.correlation_conflicts.of(out) == 0
         fits[list(chosen)] = False
         return fits
 
     def additions(self, chosen: Sequence[int]) -> Bools:
         """Return which units may be added as far as the set itself goes, not its completion."""
         at = self.totals(chosen)
-        fits = self.units.alive & (at.size + self.weights <= self.k)
+        fits = self.units.selectable & (at.size + self.weights <= self.k)
         fits &= at.cost + self.costs <= self.budget
         fits &= (at.counts[:, None] + self.shares <= self.high[:, None]).all(axis=0)
         fits &= at.conflicts == 0
@@ -145,7 +147,7 @@ class Feasible:
     @property
     def is_closed(self) -> bool:
         """Whether what is left of a set that keeps the rules keeps those of its size."""
-        return bool((self.low == 0).all() and (self.weights[self.units.alive] == 1).all())
+        return bool((self.low == 0).all() and (self.weights[self.units.selectable] == 1).all())
 
     def completable(self, chosen: Sequence[int]) -> bool:
         """Whether a set can be completed to one that keeps all rules, as far as can be told."""
@@ -155,7 +157,7 @@ class Feasible:
             except UndecidedError:
                 return False
         at = self.totals(chosen)
-        free = self.units.alive.copy()
+        free = self.units.selectable.copy()
         free[list(chosen)] = False
         there = (self.shares[:, free] > 0).sum(axis=1)
         need = np.maximum(self.low - at.counts, 0)
@@ -169,14 +171,14 @@ class Feasible:
     def completed(self, chosen: Sequence[int]) -> list[int] | None:
         """Return any set that contains `chosen` and keeps all rules; None if there is none."""
         found = self._filled(chosen, -self.costs)
-        if found is None and self.clashes.is_active:
-            found = self._filled_apart(chosen)
+        if found is None and self.correlation_conflicts.is_active:
+            found = self._filled_at_random(chosen)
         return found or self.complete(chosen, np.zeros(len(self.units)))
 
     def _filled(self, chosen: Sequence[int], values: Floats) -> list[int] | None:
         """Add the unit of highest value that fits, again and again; None where that fails.
 
-        What families lack comes first. Far cheaper than the integer program, which has the last
+        What quotas lack comes first. Far cheaper than the integer program, which has the last
         word where this finds nothing.
         """
         filled = list(chosen)
@@ -187,11 +189,11 @@ class Feasible:
             filled.append(int(np.argmax(np.where(fits, values, -np.inf))))
         return filled
 
-    def _filled_apart(self, chosen: Sequence[int]) -> list[int] | None:
+    def _filled_at_random(self, chosen: Sequence[int]) -> list[int] | None:
         """The same, and of what fits first what clashes least with the rest; several tries."""
         if len(self.units) > MOST_PAIRED:
             return None
-        pairs, rng = self.clashes.pairs(), np.random.default_rng(0)
+        pairs, rng = self.correlation_conflicts.pairs(), np.random.default_rng(0)
         until = time.perf_counter() + min(TRY_SECONDS, self.seconds)
         for _ in range(TRIES):
             filled = list(chosen)
@@ -210,7 +212,7 @@ class Feasible:
         return None
 
     def _wanted(self, chosen: Sequence[int]) -> Bools:
-        """Units that may be added; where families lack members, of those."""
+        """Units that may be added; where quotas lack members, of those."""
         fits = self.additions(chosen)
         lacking = self.shares[:, list(chosen)].sum(axis=1) < self.low
         if lacking.any():
@@ -232,7 +234,7 @@ class Feasible:
         from scipy.sparse import csr_array, vstack
 
         n, until = len(self.units), time.perf_counter() + self.seconds
-        low, high = np.zeros(n), self.units.alive.astype(float)
+        low, high = np.zeros(n), self.units.selectable.astype(float)
         low[list(chosen)] = low[self.units.included] = 1.0
         if n == 0 or (low > high).any():
             return None
@@ -292,9 +294,9 @@ class Feasible:
         """Return sets of units, of which at most one may be in, that a solution has two of."""
         cuts = []
         for i, unit in enumerate(solution):
-            if not self.clashes.is_active:
+            if not self.correlation_conflicts.is_active:
                 break
-            clash = self.clashes.of(unit)
+            clash = self.correlation_conflicts.of(unit)
             pairs = [(unit, other) for other in solution[i + 1 :] if clash[other]]
-            cuts += [self.clashes.clique(*pair) for pair in pairs]
+            cuts += [self.correlation_conflicts.clique(*pair) for pair in pairs]
         return cuts

@@ -35,8 +35,8 @@ def find_feasible(
         None was found in time.
     """
     undecided: UndecidedError | None = None
-    for apart in (True, False):
-        feasible = Feasible(units, k, apart=apart, seconds=seconds)
+    for forbid_duplicates in (True, False):
+        feasible = Feasible(units, k, forbid_duplicates=forbid_duplicates, seconds=seconds)
         if feasible.is_plain and not feasible.completable(units.included):
             witness = None
         else:
@@ -46,7 +46,7 @@ def find_feasible(
                 undecided, witness = error, None
         if witness is not None:
             return feasible, witness
-        if not units.has_copies:
+        if not units.has_duplicates:
             break
     if undecided is not None:
         raise undecided
@@ -149,14 +149,14 @@ def _parts(problem: Problem) -> list[_Part]:
         parts.append(_Part(f"max_correlation={rules.max_correlation:g}", "max_correlation"))
     if rules.budget is not None:
         parts.append(_Part(f"budget={rules.budget:g}", "budget"))
-    for family in rules.quotas:
+    for quota in rules.quotas:
         # Each bound by itself: the one may be in the way and the other not.
-        if family.at_most is not None:
-            text = f"at most {family.at_most} of {family.name!r}"
-            parts.append(_Part(text, "quotas", (family.name, {"at_most": None})))
-        if family.at_least:
-            text = f"at least {family.at_least} of {family.name!r}"
-            parts.append(_Part(text, "quotas", (family.name, {"at_least": 0})))
+        if quota.at_most is not None:
+            text = f"at most {quota.at_most} of {quota.name!r}"
+            parts.append(_Part(text, "quotas", (quota.name, {"at_most": None})))
+        if quota.at_least:
+            text = f"at least {quota.at_least} of {quota.name!r}"
+            parts.append(_Part(text, "quotas", (quota.name, {"at_least": 0})))
     for unit in units.included:
         columns = set(units.columns(unit).tolist())
         parts.append(_Part(f"include {units.names[unit]!r}", "include", columns))

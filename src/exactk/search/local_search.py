@@ -117,7 +117,7 @@ class LocalSearch:
         patience = effort * min(MOVES_PER_SQUARE * self.k**2, MOST_MOVES)
         first = last_gain = self.state.moves
         # Below the slack the fit is perfect and a further gain would be one of rounding.
-        while not self.monitor.expired and self.objective > self.state.slack:
+        while not self.monitor.expired and self.objective > self.state.tie_tolerance:
             spent = self.state.moves
             if spent - last_gain >= patience or spent - first >= MOST_PATIENCES * patience:
                 return
@@ -155,7 +155,7 @@ class LocalSearch:
         self.elite[key] = objective
         if len(self.elite) > ELITE:
             del self.elite[max(self.elite, key=lambda key: self.elite[key])]
-        if objective < self.objective - self.state.slack:
+        if objective < self.objective - self.state.tie_tolerance:
             self.best, self.objective = key, objective
             self.trace.append(objective)
 

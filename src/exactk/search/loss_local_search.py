@@ -79,7 +79,7 @@ class LossLocalSearch:
         self, table: LossTable, k: int, rng: np.random.Generator, monitor: Monitor
     ) -> None:
         self.table, self.k, self.rng, self.monitor = table, k, rng, monitor
-        self.slack = TIE * max(abs(table.problem.null_model[1]), np.finfo(float).tiny)
+        self.tie_tolerance = TIE * max(abs(table.problem.null_model[1]), np.finfo(float).tiny)
         self.best: Support | None = None
         self.trace: list[float] = []
         self.swaps = 0
@@ -212,7 +212,7 @@ class LossLocalSearch:
         prices = model.swaps()
         priced[:, columns] = prices > -inf
         slots, at = np.divmod(_highest(prices, most), len(columns))
-        ceiling, values = support.value - self.slack, np.zeros(0)
+        ceiling, values = support.value - self.tie_tolerance, np.zeros(0)
         given_up_above = inf if thorough and self._few_swaps else ceiling
 
         def best_of(chosen: Indices) -> Support | None:
@@ -268,7 +268,7 @@ class LossLocalSearch:
         return None
 
     def _best_of(self, support: Support, trials: Sequence[_Trial]) -> Support | None:
-        ceiling = support.value - self.slack
+        ceiling = support.value - self.tie_tolerance
         fits = self.table.fits(
             [members for members, _ in trials], np.array([theta for _, theta in trials]),
             steps=TRIAL_STEPS, tol=TRIAL_TOLERANCE, ceiling=inf if self._few_swaps else ceiling,
@@ -316,7 +316,7 @@ class LossLocalSearch:
         return self.fitted(support.members, support.theta) if grown else support
 
     def _offer(self, support: Support) -> None:
-        if self.best is None or support.value < self.best.value - self.slack:
+        if self.best is None or support.value < self.best.value - self.tie_tolerance:
             self.best = support
             self.trace.append(support.value)
 
@@ -371,7 +371,10 @@ class LossLocalSearch:
                 self._perturb(self.best)
             else:
                 self.search_model(self.best)
-            rounds, since = rounds + 1, 0 if self.best.value < before - self.slack else since + 1
+            rounds, since = (
+                rounds + 1,
+                0 if self.best.value < before - self.tie_tolerance else since + 1,
+            )
             end = min(rounds + patience - since, MOST_PATIENCES * patience)
             self.monitor.report(rounds, None if end == inf else ceil(end), self.best.value)
 

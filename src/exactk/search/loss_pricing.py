@@ -115,7 +115,7 @@ class LossTable:
     def compiled(self, k: int) -> CompiledSoftmax | None:
         """Return what fits k columns in C, or None where NumPy does."""
         compiled = self._compiled
-        return compiled if compiled is not None and compiled.serves(k) else None
+        return compiled if compiled is not None and compiled.can_fit(k) else None
 
     def __len__(self) -> int:
         """Return how many columns there are."""
@@ -273,6 +273,6 @@ def entry_order_by_loss(problem: Problem, support: Indices, theta: Floats | None
     B = model.A @ model.V
     explained = float(np.einsum("ij,ij->", model.V, B))
     # Of columns that nearly depend on each other it may be anything.
-    slack = TIE * max(explained, 0.0) if np.isfinite(explained) else 0.0
-    order: Indices = S[greedy_order(np.vstack([model.A, B.T]), len(S), slack)]
+    tie_tolerance = TIE * max(explained, 0.0) if np.isfinite(explained) else 0.0
+    order: Indices = S[greedy_order(np.vstack([model.A, B.T]), len(S), tie_tolerance)]
     return order

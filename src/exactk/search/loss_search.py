@@ -42,7 +42,7 @@ NEARLY = 1e-10
 def requires_rows(problem: Problem) -> bool:
     """Whether a problem is searched here: by a loss that needs rows, column by column.
 
-    Under rules about groups, families, costs or correlations `exactk.search.unit_search` searches
+    Under rules about groups, quotas, costs or correlations `exactk.search.unit_search` searches
     by units, whatever the loss.
     """
     return not problem.loss.by_moments and (problem.rules is None or problem.rules.is_simple)

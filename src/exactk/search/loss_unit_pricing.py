@@ -39,7 +39,7 @@ class LossUnitPricing(UnitPricing):
     def __init__(self, units: Units) -> None:
         self.table = LossTable(units.problem, np.arange(units.problem.n_features))
         super().__init__(units)
-        self.slack = TIE * abs(units.problem.null_model[1])
+        self.tie_tolerance = TIE * abs(units.problem.null_model[1])
 
     def load(self, members: Sequence[int]) -> None:
         """Hold these units: fit the loss on their columns, and take its model there."""
@@ -74,12 +74,12 @@ class LossUnitPricing(UnitPricing):
         for _, i, unit in sorted(priced)[:most]:
             after = [*self.members[:i], *self.members[i + 1 :], unit]
             gain = self.objective - self._fitted(after)
-            if gain > (self.slack if best is None else best.gain):
+            if gain > (self.tie_tolerance if best is None else best.gain):
                 best = UnitMove(gain, self.members[i], unit)
         return best
 
     def _fitted(self, units: Sequence[int]) -> float:
-        S = [int(p) for unit in units for p in self.live(unit)]
+        S = [int(p) for unit in units for p in self.varying_columns(unit)]
         fits = self.table.fits([S], steps=STEPS, tol=TOLERANCE, ceiling=self.objective)
         return float(fits.values[0])
 

@@ -42,15 +42,15 @@ class _Fields(ctypes.Structure):
     """Mirror of the struct in `native/search.c`."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("d", "c", "room", "size")),
-        *((name, ctypes.c_double) for name in ("slack", "total", "objective")),
+        *((name, ctypes.c_int64) for name in ("d", "c", "capacity", "size")),
+        *((name, ctypes.c_double) for name in ("tie_tolerance", "total", "objective")),
         *((name, _POINTER) for name in ("diagonal", "floor", "cross", "S", "AS", "G", "V", "C")),
         *((name, _POINTER) for name in ("D", "row", "bound", "small", "lanes", "square")),
         ("gain", ctypes.c_double),
         ("slot", ctypes.c_int64),
         ("column", ctypes.c_int64),
         ("penalty", ctypes.c_double),
-        *((name, _POINTER) for name in ("columns", "marks", "known")),
+        *((name, _POINTER) for name in ("columns", "zobrist_keys", "known")),
         ("n_known", ctypes.c_int64),
         ("swaps", ctypes.c_int64),
         ("fixed", ctypes.c_int64),
@@ -84,17 +84,17 @@ def library() -> Any:
 class NativeState(State):
     """A `State` whose moves run in C."""
 
-    def __init__(self, problem: Problem, room: int) -> None:
-        super().__init__(problem, room)
+    def __init__(self, problem: Problem, capacity: int) -> None:
+        super().__init__(problem, capacity)
         self._library = library()
         d, c = problem.n_features, problem.n_outputs
         self._work = {
-            "row": np.empty(d), "bound": np.empty(d), "small": np.empty(2 * room + c),
-            "lanes": np.empty((2 * room + c) * LANES), "square": np.empty((room, room)),
+            "row": np.empty(d), "bound": np.empty(d), "small": np.empty(2 * capacity + c),
+            "lanes": np.empty((2 * capacity + c) * LANES), "square": np.empty((capacity, capacity)),
         }  # fmt: skip
         fields = _Fields(
-            d=d, c=c, room=room, size=0,
-            slack=self.slack, total=problem.total, objective=self.objective,
+            d=d, c=c, capacity=capacity, size=0,
+            tie_tolerance=self.tie_tolerance, total=problem.total, objective=self.objective,
             penalty=problem.penalty,
         )  # fmt: skip
         arrays = {
@@ -145,10 +145,14 @@ class NativeState(State):
         return Move(self._fields.gain, self._fields.slot, self._fields.column)
 
     def descend(  # noqa: D102
-        self, marks: Marks, known: Marks, limit: int, stop: Callable[[], bool] = lambda: False
+        self,
+        zobrist_keys: Marks,
+        known: Marks,
+        limit: int,
+        stop: Callable[[], bool] = lambda: False,
     ) -> Outcome:
         fields = self._fields
-        fields.marks, fields.known = marks.ctypes.data, known.ctypes.data
+        fields.zobrist_keys, fields.known = zobrist_keys.ctypes.data, known.ctypes.data
         fields.n_known = len(known)
         while limit > 0:
             fields.columns = self.problem.gram.addresses().ctypes.data
@@ -183,6 +187,6 @@ def has_only_column_rules(problem: Problem) -> bool:
     return state.load(rules.include)
 
 
-def make_state(problem: Problem, room: int) -> State:
+def make_state(problem: Problem, capacity: int) -> State:
     """Return a state whose moves are compiled if they can be."""
-    return State(problem, room) if library() is None else NativeState(problem, room)
+    return State(problem, capacity) if library() is None else NativeState(problem, capacity)

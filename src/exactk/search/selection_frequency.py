@@ -58,7 +58,7 @@ class Features:
         if rules is not None and not rules.is_simple:
             # Copies among them: rules that cost or count columns may tell them apart.
             units = Units(problem)
-            sets = [units.columns(u) for u in range(len(units)) if units.alive[u]]
+            sets = [units.columns(u) for u in range(len(units)) if units.selectable[u]]
             for feature, columns in enumerate(sets):
                 of_column[columns] = feature
             return cls(problem, of_column, np.array([s.min() for s in sets], dtype=np.intp))
@@ -75,8 +75,8 @@ class Features:
     def name(self, feature: int) -> str:
         """Return the name of the column, or of the group."""
         column, rules = int(self.first[feature]), self.problem.rules
-        if rules is not None and column in rules.together:
-            return rules.together[column].name
+        if rules is not None and column in rules.group_of:
+            return rules.group_of[column].name
         return self._names[self.problem.input_columns[column]]
 
     @cached_property
@@ -113,7 +113,7 @@ class Features:
     def scores(self, frequencies: Floats) -> Floats:
         """Return the frequency of each column, a copy's being that of its original, else nan."""
         problem, scores = self.problem, self.spread(frequencies, np.nan)
-        scores[problem.copies] = np.fmax(scores[problem.copies], scores[problem.originals])
+        scores[problem.duplicates] = np.fmax(scores[problem.duplicates], scores[problem.originals])
         return scores
 
     def spread(self, values: Floats, rest: float = 0.0) -> Floats:

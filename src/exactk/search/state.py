@@ -59,12 +59,12 @@ class Outcome(IntEnum):
 
 
 class State:
-    """A support of up to `room` columns, with what prices its moves (NumPy).
+    """A support of up to `capacity` columns, with what prices its moves (NumPy).
 
     Parameters
     ----------
     problem : Problem
-    room : int
+    capacity : int
         Most columns that it will hold.
 
     Attributes
@@ -81,21 +81,21 @@ class State:
         Columns that the problem's rules want in: always held, in the first slots, never let go.
     """
 
-    def __init__(self, problem: Problem, room: int) -> None:
+    def __init__(self, problem: Problem, capacity: int) -> None:
         d, c = problem.n_features, problem.n_outputs
         self.problem = problem
         self.diagonal = problem.diagonal
         self.floor = DEPENDENT * self.diagonal
-        self.slack = TIE * problem.total
+        self.tie_tolerance = TIE * problem.total
         self.size = 0
         self.moves = 0
         self.swaps = 0
         self.objective = problem.total
         self._penalty = problem.penalty
-        self._S = np.zeros(room, dtype=np.int64)
-        self._AS = np.empty((room, d))
-        self._G = np.zeros((room, room))
-        self._V = np.zeros((room, c))
+        self._S = np.zeros(capacity, dtype=np.int64)
+        self._AS = np.empty((capacity, d))
+        self._G = np.zeros((capacity, capacity))
+        self._V = np.zeros((capacity, c))
         self.C = problem.cross.copy()
         self.D = self.diagonal.copy()
         self.fixed = [] if problem.rules is None else list(problem.rules.include)
@@ -241,14 +241,14 @@ class State:
     def best_addition(self) -> Move | None:
         """The addition that lowers the objective most; None if no column is independent."""
         gains = self.gains()
-        column = int(np.argmax(gains >= gains.max() - self.slack))
+        column = int(np.argmax(gains >= gains.max() - self.tie_tolerance))
         return Move(float(gains[column]), -1, column) if gains[column] >= 0 else None
 
     def best_drop(self) -> int:
         """The slot whose member costs least to drop; of ties that with the lowest column."""
         losses = self.losses()
         losses[: len(self.fixed)] = np.inf
-        slots = np.flatnonzero(losses <= losses.min() + self.slack)
+        slots = np.flatnonzero(losses <= losses.min() + self.tie_tolerance)
         return int(slots[np.argmin(self._S[slots])])
 
     def best_swap(self) -> Move | None:
@@ -261,15 +261,15 @@ class State:
         if len(columns) > 2 * FIRST_PRICED:
             top = np.argpartition(gains, -FIRST_PRICED)[-FIRST_PRICED:]
             so_far = self._price(columns[top], losses).max()
-            columns = columns[gains > max(so_far, 0.0) - self.slack]
+            columns = columns[gains > max(so_far, 0.0) - self.tie_tolerance]
         if len(columns) == 0:
             return None
         gain = self._price(columns, losses)
         best = float(gain.max())
-        if not best > self.slack:
+        if not best > self.tie_tolerance:
             return None
-        at = int(np.argmax(gain.max(axis=0) >= best - self.slack))
-        slots = np.flatnonzero(gain[:, at] >= best - self.slack)
+        at = int(np.argmax(gain.max(axis=0) >= best - self.tie_tolerance))
+        slots = np.flatnonzero(gain[:, at] >= best - self.tie_tolerance)
         slot = int(slots[np.argmin(S[slots])])
         return Move(float(gain[slot, at]), slot, int(columns[at]))
 
@@ -302,13 +302,17 @@ class State:
         return out
 
     def descend(
-        self, marks: Marks, known: Marks, limit: int, stop: Callable[[], bool] = lambda: False
+        self,
+        zobrist_keys: Marks,
+        known: Marks,
+        limit: int,
+        stop: Callable[[], bool] = lambda: False,
     ) -> Outcome:
         """Take the steepest swap until none lowers the objective.
 
         Parameters
         ----------
-        marks : ndarray of uint64
+        zobrist_keys : ndarray of uint64
             A random number for each column; those of a support add up to its key.
         known : ndarray of uint64
             Keys of ends that are known: no need to arrive there.
@@ -324,7 +328,7 @@ class State:
         """
         ends = set(known.tolist())
         for _ in range(limit):
-            if int(marks[self._S[: self.size]].sum()) in ends:
+            if int(zobrist_keys[self._S[: self.size]].sum()) in ends:
                 return Outcome.KNOWN
             move = self.best_swap()
             if move is None:

@@ -140,7 +140,7 @@ def _by_class(places: Indices, target: Target) -> list[Indices]:
 
 def _row_keys(problem: Problem, rows: DesignMatrix, target: Target) -> Floats:
     """Return for each row its share in ‖B‖², of the columns that have most of it."""
-    columns = np.setdiff1d(problem.usable, problem.copies)
+    columns = np.setdiff1d(problem.usable, problem.duplicates)
     if columns.size == 0:
         raise InputError("every column is constant: there is nothing to draw half-samples for")
     alone = (problem.cross[:, columns] ** 2).sum(axis=0) / problem.scatter[columns]

@@ -69,25 +69,25 @@ class UnitPricing:
         self._diagonal = np.zeros(problem.n_features)
         self._diagonal[problem.usable] = problem.scatter[problem.usable] + problem.penalty
         self._floor = DEPENDENT * self._diagonal
-        self.slack = TIE * problem.total
+        self.tie_tolerance = TIE * problem.total
         self.members: list[int] = []
         self._alike = list(self._sorted_by_size())
         self.load([])
 
-    def live(self, unit: int) -> Indices:
+    def varying_columns(self, unit: int) -> Indices:
         """Return the columns of a unit that are not constant."""
         columns = self.units.columns(unit)
         return columns[self._diagonal[columns] > 0]
 
     def _sorted_by_size(self) -> Iterator[_SameSizeGroups]:
         first = len(self.units.singles)
-        live = {u: self.live(u) for u in range(first, len(self.units))}
-        for size in sorted({len(columns) for columns in live.values()} - {0}):
-            which = [u for u, columns in live.items() if len(columns) == size]
-            inner = [self.problem.gram.block(live[u]) for u in which]
+        varying_columns = {u: self.varying_columns(u) for u in range(first, len(self.units))}
+        for size in sorted({len(columns) for columns in varying_columns.values()} - {0}):
+            which = [u for u, columns in varying_columns.items() if len(columns) == size]
+            inner = [self.problem.gram.block(varying_columns[u]) for u in which]
             yield _SameSizeGroups(
                 np.array(which, dtype=np.intp),
-                np.array([live[u] for u in which], dtype=np.intp),
+                np.array([varying_columns[u] for u in which], dtype=np.intp),
                 np.array(inner) + self.problem.penalty * np.eye(size),
             )
 
@@ -108,7 +108,7 @@ class UnitPricing:
     def _hold(self, members: Sequence[int]) -> Indices:
         """Note which units are held and where their columns are; return those."""
         self.members = list(members)
-        parts = [self.live(u) for u in self.members]
+        parts = [self.varying_columns(u) for u in self.members]
         bounds = np.cumsum([0, *(len(part) for part in parts)])
         self._slots = [slice(a, b) for a, b in pairwise(bounds)]
         return np.concatenate([*parts, np.zeros(0, dtype=np.intp)]).astype(np.intp)
@@ -192,11 +192,11 @@ class UnitPricing:
         for i, fits in enumerate(allowed):
             if fits is None or not fits.any():
                 continue
-            above = self.slack if best is None else best.gain
-            gains = self.swap_gains(i, fits, above - self.slack)
+            above = self.tie_tolerance if best is None else best.gain
+            gains = self.swap_gains(i, fits, above - self.tie_tolerance)
             top = float(gains.max())
-            if top > above + (0.0 if best is None else self.slack):
-                unit = int(np.argmax(gains >= top - self.slack))
+            if top > above + (0.0 if best is None else self.tie_tolerance):
+                unit = int(np.argmax(gains >= top - self.tie_tolerance))
                 best = UnitMove(float(gains[unit]), self.members[i], unit)
         return best
 

@@ -68,31 +68,33 @@ def grow_units(blocks: UnitPricing, feasible: Feasible, start: Sequence[int]) ->
             return chosen
         gains = np.where(feasible.additions(chosen), blocks.gains(), -inf)
         if not feasible.is_plain:
-            ahead = _next_unplain(feasible, chosen, gains, blocks.slack)
+            ahead = _next_unplain(feasible, chosen, gains, blocks.tie_tolerance)
         else:
-            ahead = [_next_plain(feasible, chosen, gains, blocks.slack)]
+            ahead = [_next_plain(feasible, chosen, gains, blocks.tie_tolerance)]
         chosen += ahead
 
 
-def _ordered(gains: Floats, slack: float) -> list[int]:
+def _ordered(gains: Floats, tie_tolerance: float) -> list[int]:
     """Units by gain, the highest first; of ties the lowest."""
     top = float(gains.max())
     if top == -inf:
         return []
-    first = int(np.argmax(gains >= top - slack))
+    first = int(np.argmax(gains >= top - tie_tolerance))
     order = np.argsort(-gains, kind="stable")
     found: list[int] = order[gains[order] > -inf].tolist()
     return [first, *(u for u in found if u != first)]
 
 
-def _next_plain(feasible: Feasible, chosen: list[int], gains: Floats, slack: float) -> int:
+def _next_plain(feasible: Feasible, chosen: list[int], gains: Floats, tie_tolerance: float) -> int:
     """The best unit after which the set can still be completed."""
-    return next(u for u in _ordered(gains, slack) if feasible.completable([*chosen, u]))
+    return next(u for u in _ordered(gains, tie_tolerance) if feasible.completable([*chosen, u]))
 
 
-def _next_unplain(feasible: Feasible, chosen: list[int], gains: Floats, slack: float) -> list[int]:
+def _next_unplain(
+    feasible: Feasible, chosen: list[int], gains: Floats, tie_tolerance: float
+) -> list[int]:
     """As above; after a few tries all that is missing at once, by value of single additions."""
-    for unit in _ordered(gains, slack)[:TRIES]:
+    for unit in _ordered(gains, tie_tolerance)[:TRIES]:
         if feasible.completable([*chosen, unit]):
             return [unit]
     values = np.where(np.isfinite(gains), gains, 0.0)
@@ -215,7 +217,7 @@ class UnitSearch:
         objective = self.blocks.objective
         if objective < self.objective and self.blocks.is_deficient:
             objective = self.problem.objective(self.units.columns_of(chosen))
-        if objective < self.objective - self.blocks.slack:
+        if objective < self.objective - self.blocks.tie_tolerance:
             self.best, self.objective = list(chosen), objective
             self.trace.append(objective)
 
@@ -226,7 +228,7 @@ class UnitSearch:
             # A move is then priced by some dozen fits, not by a formula.
             patience *= FITTED_SHARE
         first = last_gain = self.moves
-        while not self.monitor.expired and self.objective > self.blocks.slack:
+        while not self.monitor.expired and self.objective > self.blocks.tie_tolerance:
             spent = self.moves
             if spent - last_gain >= patience or spent - first >= MOST_PATIENCES * patience:
                 return
@@ -254,7 +256,7 @@ class UnitSearch:
         fits[list(out)] = False
         gains = np.where(fits, self.blocks.gains(), -inf)
         # One of the best few, drawn: the same part must not always lead the same way.
-        for unit in self.rng.permutation(_ordered(gains, self.blocks.slack)[:TRIES]):
+        for unit in self.rng.permutation(_ordered(gains, self.blocks.tie_tolerance)[:TRIES]):
             if fits[unit] and self.feasible.completable([*keep, int(unit)]):
                 self.grow_from([*keep, int(unit)])
                 return
@@ -295,7 +297,7 @@ def unit_entry_order(problem: Problem, support: Sequence[int]) -> list[int]:
     while left:
         blocks.load(order)
         gains = blocks.gains()[left]
-        order.append(left.pop(int(np.argmax(gains >= gains.max() - blocks.slack))))
+        order.append(left.pop(int(np.argmax(gains >= gains.max() - blocks.tie_tolerance))))
     return units.columns_of(order)
 
 

@@ -46,11 +46,11 @@ class Units:
     def __init__(self, problem: Problem) -> None:
         rules = problem.rules or Rules()
         self.problem, self.rules = problem, rules
-        barred, grouped = set(rules.exclude), np.array(sorted(rules.together), dtype=np.intp)
-        kept = [group for group in rules.groups if not barred.issuperset(group.columns)]
+        barred, grouped = set(rules.exclude), np.array(sorted(rules.group_of), dtype=np.intp)
+        kept = [group for group in rules.feature_groups if not barred.issuperset(group.columns)]
         self._group_names = [group.name for group in kept]
         self._stands_for = np.arange(problem.n_features)
-        self._stands_for[problem.copies] = problem.originals
+        self._stands_for[problem.duplicates] = problem.originals
         self.groups = [np.array(sorted(group.columns), dtype=np.intp) for group in kept]
         self.singles = self._single_columns(grouped)
         sizes = [len(columns) if rules.count == "columns" else 1 for columns in self.groups]
@@ -60,9 +60,9 @@ class Units:
         wanted = self.spread(_flags(problem, rules.include))
         self.included: list[int] = np.flatnonzero(wanted).tolist()
         # Groups of constant columns, or of copies of another's, are there for those who insist.
-        self.alive = self.spread(_flags(problem, problem.usable))
-        self.alive[self._copied_groups()] = False
-        self.alive[self.included] = True
+        self.selectable = self.spread(_flags(problem, problem.usable))
+        self.selectable[self._duplicated_groups()] = False
+        self.selectable[self.included] = True
 
     @cached_property
     def names(self) -> list[str]:
@@ -77,12 +77,12 @@ class Units:
         return np.setdiff1d(singles, [*grouped, *rules.exclude])
 
     @cached_property
-    def has_copies(self) -> bool:
+    def has_duplicates(self) -> bool:
         """Whether some of the single columns are copies of each other."""
         same = self._stands_for[self.singles]
         return len(np.unique(same)) < len(same)
 
-    def copies_of(self, unit: int) -> Bools:
+    def duplicates_of(self, unit: int) -> Bools:
         """Return which single columns are copies of this one; of those that must be in, none."""
         out = np.zeros(len(self), dtype=bool)
         if unit < len(self.singles):
@@ -92,7 +92,7 @@ class Units:
                 out[self.included] = False
         return out
 
-    def _copied_groups(self) -> list[int]:
+    def _duplicated_groups(self) -> list[int]:
         """Return the groups whose columns are copies of those of an earlier one, all of them."""
         first: dict[frozenset[int], int] = {}
         copied = []
@@ -143,7 +143,7 @@ class CorrelationConflicts:
     units : Units
     limit : float or None
         The largest absolute correlation that two chosen columns may have; None is no limit.
-    apart : bool
+    forbid_duplicates : bool
         Whether copies of a column clash with each other, unless both must be in: with a ridge two
         of them share the shrinkage and look better than one.
 
@@ -153,10 +153,12 @@ class CorrelationConflicts:
         Whether any units may clash.
     """
 
-    def __init__(self, units: Units, limit: float | None, *, apart: bool = True) -> None:
+    def __init__(
+        self, units: Units, limit: float | None, *, forbid_duplicates: bool = True
+    ) -> None:
         self.units, self.limit = units, limit
-        self._apart = apart and units.has_copies
-        self.is_active = limit is not None or self._apart
+        self._forbids_duplicates = forbid_duplicates and units.has_duplicates
+        self.is_active = limit is not None or self._forbids_duplicates
         self._rows: dict[int, Bools] = {}
         self._pairs: Bools | None = None
         problem = units.problem
@@ -170,8 +172,8 @@ class CorrelationConflicts:
             return self._none
         if unit not in self._rows:
             row = self._none.copy() if self.limit is None else self._correlated(unit, self.limit)
-            if self._apart:
-                row |= self.units.copies_of(unit)
+            if self._forbids_duplicates:
+                row |= self.units.duplicates_of(unit)
             row[unit] = False
             self._rows[unit] = row
         return self._rows[unit]

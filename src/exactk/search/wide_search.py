@@ -98,13 +98,13 @@ class WideSearch:
             # As in `LocalSearch`: a gain gives new patience, and that has an end.
             left, most = effort if self.objective < before else left - share, most - share
             # No more effort, or a perfect fit, which nothing can better.
-            ended = min(left, most) <= 0 or self.objective <= self.state.slack
+            ended = min(left, most) <= 0 or self.objective <= self.state.tie_tolerance
             if ended and not lacking:
                 return Status.CONVERGED
         return Status.TIME_LIMIT
 
     def _offer(self, support: Sequence[int], objective: float) -> None:
-        if objective < self.objective - self.state.slack:
+        if objective < self.objective - self.state.tie_tolerance:
             self.best, self.objective = tuple(sorted(support)), objective
             self.trace.append(objective)
 
@@ -145,7 +145,7 @@ class WideSearch:
         self._moves, self.swaps = small.moves, self.swaps + small.swaps
         self._elite = {tuple(working.to_global(key)): f for key, f in search.elite.items()}
         # What was best in between is part of the trace.
-        least = self.objective - self.state.slack
+        least = self.objective - self.state.tie_tolerance
         self.trace += [objective for objective in search.trace[:-1] if objective < least]
         self._offer(working.to_global(search.best), search.objective)
         return status
@@ -239,7 +239,7 @@ class WidePathSearch:
 
     def _offer(self, support: Sequence[int], objective: float) -> None:
         i = len(support) - self.first
-        if objective < self.objectives[i] - self.state.slack:
+        if objective < self.objectives[i] - self.state.tie_tolerance:
             self.bests[i], self.objectives[i] = tuple(sorted(support)), objective
             self.traces[i].append(objective)
 

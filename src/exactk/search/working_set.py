@@ -76,7 +76,7 @@ def subproblem(problem: Problem, columns: Indices) -> Problem:
         given_names=None,
         usable=everyone,
         candidates=everyone,
-        copies=nobody,
+        duplicates=nobody,
         originals=nobody,
         # The ridge is relative to the mean of the scatter; what it adds must stay what it was.
         ridge=problem.penalty / float(scatter.mean()),

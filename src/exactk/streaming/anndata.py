@@ -21,16 +21,16 @@ from exactk.streaming.base import (
     Part,
     Reducer,
     Stream,
-    fold_part,
+    reduce_partition,
     unwrap,
 )
 from exactk.streaming.partitions import kind_of
 from exactk.types import Floats
 
-__all__ = ["CellStream"]
+__all__ = ["AnnDataStream"]
 
 
-class CellStream(Stream):
+class AnnDataStream(Stream):
     """Cells × genes, read in blocks of cells; the target and the weights are in memory.
 
     Parameters
@@ -45,15 +45,15 @@ class CellStream(Stream):
     Examples
     --------
     >>> import anndata, numpy as np
-    >>> from exactk.data.anndata import read_anndata
-    >>> stream = CellStream(read_anndata(anndata.AnnData(np.eye(4)), ["T", "B", "T", "B"]))
+    >>> from exactk.data.anndata import take_apart
+    >>> stream = AnnDataStream(take_apart(anndata.AnnData(np.eye(4)), ["T", "B", "T", "B"]))
     >>> stream.feature_names, stream.n_rows, stream.y_kind
     (('0', '1', '2', '3'), 4, 'text')
     """
 
     hint = "from_anndata"
     # Labels are what `obs` says they are: they are never read again as text.
-    widen = False
+    promote = False
 
     def __init__(self, cells: AnnDataParts, task: str = "auto", source: str = "adata") -> None:
         y = np.asarray(cells.y)
@@ -81,12 +81,12 @@ class CellStream(Stream):
         self._X, self._y, self._weights, self._source = X, y, cells.weights, source
 
     @property
-    def raise_limit(self) -> str:
+    def memory_hint(self) -> str:
         """How to give it more memory, for messages."""
-        return f"{super().raise_limit}, read the cells into memory with adata.to_memory()"
+        return f"{super().memory_hint}, read the cells into memory with adata.to_memory()"
 
-    def reduce(self, fold: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
-        whole = fold_part(fold, self._blocks(on_rows))
+    def reduce(self, reducer: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
+        whole = reduce_partition(reducer, self._blocks(on_rows))
         return unwrap(whole)
 
     def _blocks(self, on_rows: OnRows | None) -> Iterator[Block]:
@@ -95,8 +95,8 @@ class CellStream(Stream):
         for start in range(0, self.n_rows, step):
             rows = slice(start, min(start + step, self.n_rows))
             weights = None if self._weights is None else self._weights[rows]
-            place = Location(self._source, 0, start)
-            yield Block(self._features(rows), self._target(rows), weights, place)
+            location = Location(self._source, 0, start)
+            yield Block(self._features(rows), self._target(rows), weights, location)
             if on_rows is not None:
                 on_rows(rows.stop, self.n_rows)
 

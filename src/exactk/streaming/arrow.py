@@ -207,19 +207,21 @@ def _kind_of_targets(schema: pa.Schema, targets: Sequence[str], task: str) -> st
     return kinds[0]
 
 
-def blocks_of(batches: Iterable[pa.RecordBatch], layout: Roles, place: Location) -> Iterator[Block]:
+def blocks_of(
+    batches: Iterable[pa.RecordBatch], roles: Roles, location: Location
+) -> Iterator[Block]:
     """Make blocks of a useful size of the batches of one part of a table, whatever their sizes.
 
     Parameters
     ----------
     batches : iterable of pyarrow.RecordBatch
-    layout : Roles
-    place : Location
+    roles : Roles
+    location : Location
         Of the first row.
     """
-    first = place.first_row
-    for group in cut(batches, repeat(rows_per_block(len(layout.features)))):
-        block = to_block(group, layout, Location(place.source, place.part, first))
+    first = location.first_row
+    for group in cut(batches, repeat(rows_per_block(len(roles.features)))):
+        block = to_block(group, roles, Location(location.source, location.part, first))
         first += len(block.X)
         yield block
 
@@ -252,7 +254,7 @@ def cut(batches: Iterable[pa.RecordBatch], sizes: Iterable[int]) -> Iterator[lis
 
 
 def to_block(
-    batches: pa.RecordBatch | Sequence[pa.RecordBatch], layout: Roles, place: Location
+    batches: pa.RecordBatch | Sequence[pa.RecordBatch], roles: Roles, location: Location
 ) -> Block:
     """Make one block of one or several batches.
 
@@ -260,8 +262,8 @@ def to_block(
     ----------
     batches : pyarrow.RecordBatch or sequence of them
         With the same columns, at least those of the layout, in any order.
-    layout : Roles
-    place : Location
+    roles : Roles
+    location : Location
         Of the first row.
 
     Raises
@@ -278,24 +280,24 @@ def to_block(
     ([[1.0, 1.0], [2.0, 0.0]], [0, 1], ['u', 'v'])
     """
     pieces = list(batches) if isinstance(batches, Sequence) else [batches]
-    X = np.empty((sum(piece.num_rows for piece in pieces), len(layout.features)), order="F")
-    fill([X], pieces, range(X.shape[1]), layout, place)
-    return finish_block(X, pieces, layout, place)
+    X = np.empty((sum(piece.num_rows for piece in pieces), len(roles.features)), order="F")
+    fill([X], pieces, range(X.shape[1]), roles, location)
+    return finish_block(X, pieces, roles, location)
 
 
 def fill(
     blocks: Sequence[Floats],
     pieces: Sequence[pa.RecordBatch],
     columns: Iterable[int],
-    layout: Roles,
-    place: Location,
+    roles: Roles,
+    location: Location,
 ) -> None:
     """Copy some of the features into their columns of the blocks that the rows go to, in turn."""
     spans = _spans([len(X) for X in blocks], [piece.num_rows for piece in pieces])
     missing: list[MissingError] = []
     for j in columns:
         try:
-            _spread(blocks, j, pieces, spans, layout.features[j], place)
+            _spread(blocks, j, pieces, spans, roles.features[j], location)
         except MissingError as error:
             missing.append(error)
     if missing:
@@ -308,12 +310,12 @@ def _spread(
     pieces: Sequence[pa.RecordBatch],
     spans: Sequence[Sequence[tuple[int, slice, slice]]],
     name: str,
-    place: Location,
+    location: Location,
 ) -> None:
     """Copy one feature into its column of several blocks."""
     start = 0
     for piece, parts in zip(pieces, spans, strict=True):
-        values = _numbers(piece.column(name), name, place, start)
+        values = _numbers(piece.column(name), name, location, start)
         for number, there, here in parts:
             blocks[number][there, j] = values[here]
         start += piece.num_rows
@@ -336,72 +338,72 @@ def _spans(blocks: Sequence[int], pieces: Sequence[int]) -> list[list[tuple[int,
 
 
 def finish_block(
-    X: Floats, pieces: Sequence[pa.RecordBatch], layout: Roles, place: Location
+    X: Floats, pieces: Sequence[pa.RecordBatch], roles: Roles, location: Location
 ) -> Block:
     """Put the target and the weights of the same rows beside the features."""
     weights = None
-    if layout.weights is not None:
+    if roles.weights is not None:
         weights = np.empty(len(X))
-        _fill(weights, pieces, layout.weights, place)
-    return Block(X, _target(pieces, layout, place, len(X)), weights, place)
+        _fill(weights, pieces, roles.weights, location)
+    return Block(X, _target(pieces, roles, location, len(X)), weights, location)
 
 
-def _fill(out: Floats, pieces: Sequence[pa.RecordBatch], name: str, place: Location) -> None:
+def _fill(out: Floats, pieces: Sequence[pa.RecordBatch], name: str, location: Location) -> None:
     """Copy one column of numbers."""
     start = 0
     for piece in pieces:
         stop = start + piece.num_rows
-        out[start:stop] = _numbers(piece.column(name), name, place, start)
+        out[start:stop] = _numbers(piece.column(name), name, location, start)
         start = stop
 
 
-def _numbers(column: Any, name: str, place: Location, start: int) -> npt.NDArray[Any]:
+def _numbers(column: Any, name: str, location: Location, start: int) -> npt.NDArray[Any]:
     column = decode_column(column)
     if not is_number(column.type):
         raise InputError(
-            f"column {name!r} of {place.source} is {column.type}; it must hold numbers"
+            f"column {name!r} of {location.source} is {column.type}; it must hold numbers"
         )
-    _refuse_nulls(column, name, place, start)
+    _refuse_nulls(column, name, location, start)
     values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values
 
 
-def _refuse_nulls(column: Any, name: str, place: Location, start: int) -> None:
+def _refuse_nulls(column: Any, name: str, location: Location, start: int) -> None:
     if column.null_count:
         row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
         error = MissingError(
-            f"column {name!r} is missing in {place.rows(row, row + 1)}; fill it in, drop those "
+            f"column {name!r} is missing in {location.rows(row, row + 1)}; fill it in, drop those "
             f"rows, or leave the column out"
         )
-        error.row = place.first_row + row
+        error.row = location.first_row + row
         raise error
 
 
 def _target(
-    pieces: Sequence[pa.RecordBatch], layout: Roles, place: Location, n_rows: int
+    pieces: Sequence[pa.RecordBatch], roles: Roles, location: Location, n_rows: int
 ) -> npt.NDArray[Any] | EncodedLabels:
-    if layout.y_kind == "text":
-        return _labels(pieces, layout.targets[0], place)
-    if layout.y_kind == "float":
-        values = np.empty((n_rows, len(layout.targets)), order="F")
-        for j, name in enumerate(layout.targets):
-            _fill(values[:, j], pieces, name, place)
-        return values[:, 0] if len(layout.targets) == 1 else values
-    (name,) = layout.targets
+    if roles.y_kind == "text":
+        return _labels(pieces, roles.targets[0], location)
+    if roles.y_kind == "float":
+        values = np.empty((n_rows, len(roles.targets)), order="F")
+        for j, name in enumerate(roles.targets):
+            _fill(values[:, j], pieces, name, location)
+        return values[:, 0] if len(roles.targets) == 1 else values
+    (name,) = roles.targets
     start, parts = 0, []
     for piece in pieces:
         kind = piece.schema.field(name).type
-        if target_kind(kind) != layout.y_kind:
+        if target_kind(kind) != roles.y_kind:
             raise InputError(
-                f"target column {name!r} of {place.source} is {kind}, and was taken for "
-                f"{layout.y_kind}"
+                f"target column {name!r} of {location.source} is {kind}, and was taken for "
+                f"{roles.y_kind}"
             )
-        parts.append(_numbers(piece.column(name), name, place, start))
+        parts.append(_numbers(piece.column(name), name, location, start))
         start += piece.num_rows
     return np.concatenate(parts)
 
 
-def _labels(pieces: Sequence[pa.RecordBatch], name: str, place: Location) -> EncodedLabels:
+def _labels(pieces: Sequence[pa.RecordBatch], name: str, location: Location) -> EncodedLabels:
     """Codes and labels of a column of text; only labels that occur are listed."""
     import pyarrow as pa
 
@@ -411,12 +413,13 @@ def _labels(pieces: Sequence[pa.RecordBatch], name: str, place: Location) -> Enc
         column = piece.column(name)
         if not is_text(plain_type(column.type)):
             raise InputError(
-                f"target column {name!r} of {place.source} is {column.type}, and was taken for text"
+                f"target column {name!r} of {location.source} is {column.type}, and was "
+                "taken for text"
             )
         # A null may also stand in the dictionary, where it is not counted.
         if not pa.types.is_dictionary(column.type) or column.dictionary.null_count:
             column = decode_column(column)
-        _refuse_nulls(column, name, place, start)
+        _refuse_nulls(column, name, location, start)
         if pa.types.is_string_view(column.type):
             column = column.cast(pa.large_string())
         if not pa.types.is_dictionary(column.type):

@@ -26,8 +26,8 @@ __all__ = [
     "PartitionError",
     "Reducer",
     "Stream",
-    "fold_part",
-    "merge_parts",
+    "merge_partitions",
+    "reduce_partition",
     "unwrap",
 ]
 
@@ -88,13 +88,13 @@ class Block:
     y : ndarray of shape (n,) or (n, c), or EncodedLabels
         Numbers, or labels.
     weights : ndarray of shape (n,) or None
-    place : Location
+    location : Location
     """
 
     X: Floats
     y: npt.NDArray[Any] | EncodedLabels
     weights: Floats | None
-    place: Location
+    location: Location
 
 
 class Reducer(ABC, Generic[State, Part]):
@@ -134,7 +134,7 @@ class PartitionError:
     """Bad input found by a worker, on its way home: a cluster would retry what is raised."""
 
     error: InputError
-    place: tuple[int, int]
+    location: tuple[int, int]
 
 
 class Stream(ABC):
@@ -168,17 +168,17 @@ class Stream(ABC):
         return len(self.feature_names)
 
     @property
-    def raise_limit(self) -> str:
+    def memory_hint(self) -> str:
         """How to give it more memory, for messages."""
         return f"raise it, as in Problem.{self.hint}(memory_limit=...)"
 
     @abstractmethod
-    def reduce(self, fold: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:
+    def reduce(self, reducer: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:
         """Pass over the table once.
 
         Parameters
         ----------
-        fold : Fold
+        reducer : Fold
         on_rows : callable or None
             Told now and then how many rows were read, where the stream can say.
 
@@ -194,20 +194,22 @@ class Stream(ABC):
         """
 
 
-def fold_part(fold: Reducer[Any, Part], blocks: Iterable[Block]) -> Part | PartitionError | None:
+def reduce_partition(
+    reducer: Reducer[Any, Part], blocks: Iterable[Block]
+) -> Part | PartitionError | None:
     """Fold the blocks of one part of a table; bad input is returned and not raised."""
-    state, place = fold.begin(), (0, 0)
+    state, location = reducer.begin(), (0, 0)
     try:
         for block in blocks:
-            place = (block.place.part, block.place.first_row)
-            fold.add(state, block)
-        return fold.close(state)
+            location = (block.location.part, block.location.first_row)
+            reducer.add(state, block)
+        return reducer.close(state)
     except InputError as error:
-        return PartitionError(error, place)
+        return PartitionError(error, location)
 
 
-def merge_parts(
-    fold: Reducer[Any, Part], parts: Iterable[Part | PartitionError | None]
+def merge_partitions(
+    reducer: Reducer[Any, Part], parts: Iterable[Part | PartitionError | None]
 ) -> Part | PartitionError | None:
     """Merge what parts have come to; of those refused the first in the table is kept."""
     whole: Part | PartitionError | None = None
@@ -215,18 +217,18 @@ def merge_parts(
         if part is None:
             continue
         if isinstance(part, PartitionError):
-            if not isinstance(whole, PartitionError) or part.place < whole.place:
+            if not isinstance(whole, PartitionError) or part.location < whole.location:
                 whole = part
         elif whole is None:
             whole = part
         elif not isinstance(whole, PartitionError):
-            whole = _merged(fold, whole, part)
+            whole = _merged(reducer, whole, part)
     return whole
 
 
-def _merged(fold: Reducer[Any, Part], one: Part, other: Part) -> Part | PartitionError:
+def _merged(reducer: Reducer[Any, Part], one: Part, other: Part) -> Part | PartitionError:
     try:
-        return fold.merge(one, other)
+        return reducer.merge(one, other)
     except InputError as error:
         # Labels of two kinds, for example: no single place is to blame.
         return PartitionError(error, (0, 0))

@@ -98,7 +98,7 @@ class TableColumns:
         )
 
     def batches(
-        self, types: dict[str, Any], *, widen: Collection[str] = (), nulls: bool = True
+        self, types: dict[str, Any], *, promote: Collection[str] = (), nulls: bool = True
     ) -> Iterator[tuple[Location, pa.RecordBatch]]:
         """Give the columns in batches of a useful size, with the place of the first row.
 
@@ -106,7 +106,7 @@ class TableColumns:
         ----------
         types : dict of str to pyarrow.DataType
             The columns, in the order in which they are given, and what they are given as.
-        widen : collection of str
+        promote : collection of str
             Columns of text of which a value of another kind is an `OtherKindError`.
         nulls : bool
             Whether text such as "NA" is a missing value.
@@ -119,7 +119,7 @@ class TableColumns:
             file.check_unchanged()
             first, inside = 0, [name for name in types if name not in file.constants]
             with read_error(file.path):
-                for group in cut(_read(file, inside, types, rows, widen, nulls), repeat(rows)):
+                for group in cut(_read(file, inside, types, rows, promote, nulls), repeat(rows)):
                     table = pa.Table.from_batches(group).combine_chunks()
                     columns = [_column(table, name, kind, file) for name, kind in types.items()]
                     batch = pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -174,12 +174,12 @@ def _read(
     names: Sequence[str],
     types: dict[str, Any],
     rows: int,
-    widen: Collection[str],
+    promote: Collection[str],
     nulls: bool,
 ) -> Iterator[pa.RecordBatch]:
     if file.kind == "text":
         kinds = {name: types[name] for name in names}
-        yield from typed_batches(file.path, kinds, names, widen=widen, nulls=nulls)
+        yield from typed_batches(file.path, kinds, names, promote=promote, nulls=nulls)
     elif file.kind == "Arrow":
         yield from arrow_batches(file, names)
     else:

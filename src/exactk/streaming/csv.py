@@ -84,35 +84,35 @@ def bool_columns(schema: pa.Schema) -> frozenset[str]:
     return frozenset(field.name for field in schema if pa.types.is_boolean(field.type))
 
 
-def _types(layout: Roles, truths: Collection[str]) -> dict[str, Any]:
+def _types(roles: Roles, bools: Collection[str]) -> dict[str, Any]:
     import pyarrow as pa
 
     of = {"text": pa.string(), "bool": pa.bool_(), "int": pa.int64(), "float": pa.float64()}
     types = {
-        name: pa.bool_() if name in truths else pa.float64()
-        for name in (*layout.features, *filter(None, [layout.weights]))
+        name: pa.bool_() if name in bools else pa.float64()
+        for name in (*roles.features, *filter(None, [roles.weights]))
     }
-    return types | dict.fromkeys(layout.targets, of[layout.y_kind])
+    return types | dict.fromkeys(roles.targets, of[roles.y_kind])
 
 
 def text_batches(
-    path: str, layout: Roles, names: Sequence[str], truths: Collection[str], *, widen: bool
+    path: str, roles: Roles, names: Sequence[str], bools: Collection[str], *, promote: bool
 ) -> Iterator[pa.RecordBatch]:
     """Read a file of text in batches.
 
     Parameters
     ----------
     path : str
-    layout : Roles
+    roles : Roles
     names : sequence of str
         The columns to read.
-    truths : collection of str
+    bools : collection of str
         Those of the features that hold true and false.
-    widen : bool
+    promote : bool
         Whether a target of another kind than the layout says is an `OtherKindError`.
     """
-    may_widen = layout.targets if widen and layout.y_kind in WIDER else ()
-    yield from typed_batches(path, _types(layout, truths), names, widen=may_widen)
+    may_widen = roles.targets if promote and roles.y_kind in WIDER else ()
+    yield from typed_batches(path, _types(roles, bools), names, promote=may_widen)
 
 
 def typed_batches(
@@ -120,7 +120,7 @@ def typed_batches(
     types: dict[str, Any],
     names: Sequence[str],
     *,
-    widen: Collection[str] = (),
+    promote: Collection[str] = (),
     nulls: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns of a file of text in batches, each as a given type.
@@ -131,7 +131,7 @@ def typed_batches(
     types : dict of str to pyarrow.DataType
     names : sequence of str
         The columns to read.
-    widen : collection of str
+    promote : collection of str
         Columns of which a value of another kind is an `OtherKindError`.
     nulls : bool
         Whether text such as "NA" is a missing value.
@@ -147,15 +147,15 @@ def typed_batches(
                 yield batch
     except pa.ArrowInvalid as error:
         if not ragged:
-            flaw = _CONVERSION.search(str(error))
-            if flaw is None:
+            problem = _CONVERSION.search(str(error))
+            if problem is None:
                 raise
-            name = text_schema(path).names[int(flaw["column"])]
-            if name in widen:
+            name = text_schema(path).names[int(problem["column"])]
+            if name in promote:
                 other = OtherKindError(f"column {name!r} is not {types[name]}")
                 other.column = name
                 raise other from error
-            raise _refused(path, name, _with_row(path, types, names, flaw)) from error
+            raise _refused(path, name, _with_row(path, types, names, problem)) from error
     if ragged:
         refuse_ragged(path, ragged[0])
 
@@ -171,7 +171,7 @@ def _noting(ragged: list[Any]) -> Callable[[Any], str]:
 
 
 def _with_row(
-    path: str, types: dict[str, Any], names: Sequence[str], flaw: re.Match[str]
+    path: str, types: dict[str, Any], names: Sequence[str], problem: re.Match[str]
 ) -> re.Match[str]:
     """Find the row of a value that does not fit: only a serial pass counts rows."""
     import pyarrow as pa
@@ -181,18 +181,18 @@ def _with_row(
             for _ in reader:
                 pass
     except pa.ArrowInvalid as error:
-        return _CONVERSION.search(str(error)) or flaw
-    return flaw
+        return _CONVERSION.search(str(error)) or problem
+    return problem
 
 
-def _refused(path: str, name: str, flaw: re.Match[str]) -> InputError:
-    row = "" if flaw["row"] is None else f", row {flaw['row']} (the header is row 1)"
-    if "UTF8" in flaw["why"]:
+def _refused(path: str, name: str, problem: re.Match[str]) -> InputError:
+    row = "" if problem["row"] is None else f", row {problem['row']} (the header is row 1)"
+    if "UTF8" in problem["why"]:
         return InputError(
             f"table {path!r} is not UTF-8 text: column {name!r}{row}; save it as UTF-8"
         )
-    value = flaw["why"].removeprefix("invalid value ")
-    wanted = "neither true nor false" if flaw["kind"] == "bool" else "not a number"
+    value = problem["why"].removeprefix("invalid value ")
+    wanted = "neither true nor false" if problem["kind"] == "bool" else "not a number"
     return InputError(
         f"column {name!r} of table {path!r} holds {value}{row}, which is {wanted}; correct it, "
         f"or leave the column out"

@@ -29,23 +29,23 @@ from exactk.streaming.base import (
     PartitionError,
     Reducer,
     Stream,
-    fold_part,
-    merge_parts,
+    merge_partitions,
+    reduce_partition,
     unwrap,
 )
 from exactk.streaming.partitions import PartitionReader, is_plain_array, kind_of
 
 __all__ = [
     "DaskStream",
-    "GivenTarget",
     "Parts",
+    "TargetInfo",
     "align_partitions",
     "aligned",
     "check_weights",
+    "inspect_target",
     "is_array",
     "is_frame",
     "is_framed",
-    "look_at_target",
     "open_dask",
     "partitions",
     "refuse_blocks",
@@ -62,7 +62,7 @@ class Parts:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenTarget:
+class TargetInfo:
     """What a target holds, and its name where it has one."""
 
     kind: str
@@ -227,7 +227,7 @@ def refuse_blocks(collection: Any, what: str) -> None:
         )
 
 
-def look_at_target(y: Any) -> GivenTarget:
+def inspect_target(y: Any) -> TargetInfo:
     """Say what a target of any kind holds, or why it cannot be one."""
     if y is None:
         raise InputError(
@@ -249,8 +249,8 @@ def look_at_target(y: Any) -> GivenTarget:
         raise InputError(f"{what} holds text; several targets must all be numbers")
     name = header.columns[0] if named else getattr(header, "name", None)
     if is_array(y) or n_outputs > 1 or name is None:
-        return GivenTarget("float" if n_outputs > 1 else kinds[0], int(n_outputs), None)
-    return GivenTarget(kinds[0], 1, str(name))
+        return TargetInfo("float" if n_outputs > 1 else kinds[0], int(n_outputs), None)
+    return TargetInfo(kinds[0], 1, str(name))
 
 
 def check_weights(weights: Any) -> None:
@@ -271,7 +271,7 @@ LARGE_PART = 2**25
 class _Job:
     """What every task needs: one object in the graph, however many partitions there are."""
 
-    fold: Reducer[Any, Any]
+    reducer: Reducer[Any, Any]
     reader: PartitionReader
 
 
@@ -300,22 +300,22 @@ class DaskStream(Stream):
         self.n_rows = n_rows
         self._reader, self._sides = reader, sides
 
-    def reduce(self, fold: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
+    def reduce(self, reducer: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
         import dask
 
-        (whole,) = dask.compute(self._tree(fold), traverse=False)
+        (whole,) = dask.compute(self._tree(reducer), traverse=False)
         if on_rows is not None and self.n_rows is not None:
             on_rows(self.n_rows, self.n_rows)
         return unwrap(whole)
 
-    def _tree(self, fold: Reducer[Any, Any]) -> Any:
+    def _tree(self, reducer: Reducer[Any, Any]) -> Any:
         """Return the delayed result of a pass."""
         import dask
         from dask.delayed import Delayed
 
         # Keys that no other pass has: a cluster keeps results by key, and folds differ.
         mark = uuid.uuid4().hex
-        job = dask.delayed(_Job(fold, self._reader), name=f"exactk-job-{mark}", traverse=False)
+        job = dask.delayed(_Job(reducer, self._reader), name=f"exactk-job-{mark}", traverse=False)
         read = dask.delayed(fold_partition, traverse=False)
         merge = dask.delayed(merge_group, traverse=False)
         level = [
@@ -339,10 +339,10 @@ class DaskStream(Stream):
 def fold_partition(job: _Job, number: int, X: Any, y: Any, weights: Any) -> Any:
     """Fold one partition: a task."""
     with one_blas_thread():
-        part = fold_part(job.fold, job.reader.blocks(number, X, y, weights))
-    if isinstance(part, PartitionError) and part.place[0] != number:
+        part = reduce_partition(job.reducer, job.reader.blocks(number, X, y, weights))
+    if isinstance(part, PartitionError) and part.location[0] != number:
         # Refused before its first block, which would have said where it is.
-        return replace(part, place=(number, 0))
+        return replace(part, location=(number, 0))
     return part
 
 
@@ -352,7 +352,7 @@ def merge_group(job: _Job, *parts: Any) -> Any:
     if len(held) > 1:
         # Folds may add to the first in place; but a task that is run again needs it as it was.
         held[0] = deepcopy(held[0])
-    return merge_parts(job.fold, held)
+    return merge_partitions(job.reducer, held)
 
 
 def open_dask(
@@ -394,7 +394,8 @@ def open_dask(
 
     Examples
     --------
-    >>> import pandas as pd, dask.dataframe as dd
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
     >>> frame = pd.DataFrame({"height": [1.5, 2.5, 3.5], "tree": ["ash", "oak", "oak"]})
     >>> stream = open_dask(dd.from_pandas(frame, npartitions=2), target="tree")
     >>> stream.feature_names, stream.target, stream.y_kind
@@ -461,7 +462,7 @@ def _open_array(
         X, names = X[:, kept], tuple(names[j] for j in kept)
     if weights is not None:
         check_weights(weights)
-    given = look_at_target(y)
+    given = inspect_target(y)
     return PartitionReader(names, given.kind, given.n_outputs), X, given.name
 
 
@@ -485,7 +486,7 @@ def _open_frame(
         check_weights(meta[label_of[weight]])
     elif weights is not None:
         check_weights(weights)
-    given = look_at_target(meta[[label_of[name] for name in targets]] if targets else y)
+    given = inspect_target(meta[[label_of[name] for name in targets]] if targets else y)
     reader = PartitionReader(
         features,
         given.kind,

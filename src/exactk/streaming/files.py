@@ -58,8 +58,8 @@ class FileStream(Stream):
     Parameters
     ----------
     files : sequence of TableFile
-    layout : Roles
-    widen : bool
+    roles : Roles
+    promote : bool
         Whether the kind of the target was inferred from its first rows, and may change.
     threads : int or None
         None takes as many as the process may use.
@@ -70,45 +70,45 @@ class FileStream(Stream):
     def __init__(
         self,
         files: Sequence[TableFile],
-        layout: Roles,
+        roles: Roles,
         *,
-        widen: bool = False,
+        promote: bool = False,
         threads: int | None = None,
     ) -> None:
-        self.files, self.widen, self.threads = tuple(files), widen, threads
-        self._take(layout)
-        self.n_outputs = len(layout.targets)
-        self.target = layout.targets[0] if self.n_outputs == 1 else None
+        self.files, self.promote, self.threads = tuple(files), promote, threads
+        self._take(roles)
+        self.n_outputs = len(roles.targets)
+        self.target = roles.targets[0] if self.n_outputs == 1 else None
         counts = [file.n_rows for file in self.files]
         known = [count for count in counts if count is not None]
         self.n_rows = sum(known) if len(known) == len(counts) else None
 
-    def _take(self, layout: Roles) -> None:
-        self.layout, self.feature_names, self.y_kind = layout, layout.features, layout.y_kind
+    def _take(self, roles: Roles) -> None:
+        self.roles, self.feature_names, self.y_kind = roles, roles.features, roles.y_kind
 
     def with_text_labels(self) -> FileStream:
         """Return the stream with a target of text, where its first rows alone say otherwise."""
-        if not self.widen:
+        if not self.promote:
             return self
-        layout = replace(self.layout, y_kind="text")
-        return FileStream(self.files, layout, threads=self.threads)
+        roles = replace(self.roles, y_kind="text")
+        return FileStream(self.files, roles, threads=self.threads)
 
-    def reduce(self, fold: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
+    def reduce(self, reducer: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
         threads = self.threads or threads_allowed()
-        rows = window_rows(self.n_features, threads, fold.n_matrices)
+        rows = window_rows(self.n_features, threads, reducer.n_matrices)
         while True:
             try:
                 whole: Part | PartitionError | None = fold_windows(
-                    self._windows(threads, rows), self.layout, fold,
+                    self._windows(threads, rows), self.roles, reducer,
                     threads=threads, on_rows=on_rows, total=self.n_rows,
                 )  # fmt: skip
                 return unwrap(whole)
             except OtherKindError:
-                self._take(replace(self.layout, y_kind=WIDER[self.layout.y_kind]))
+                self._take(replace(self.roles, y_kind=WIDER[self.roles.y_kind]))
 
     def _windows(self, threads: int, rows: int) -> Generator[Window, None, None]:
         for part, file in enumerate(self.files):
-            yield from windows_of(file, self.layout, part, threads, rows, widen=self.widen)
+            yield from windows_of(file, self.roles, part, threads, rows, promote=self.promote)
 
 
 def open_files(
@@ -177,9 +177,9 @@ def open_files(
     schema = _common(files, schemas, named, set(drop), targets)
     for name, values in extra.items():
         schema = schema.append(_field(name, values))
-    layout = resolve_roles(schema, target, columns=columns, drop=drop, weights=weights, task=task)
+    roles = resolve_roles(schema, target, columns=columns, drop=drop, weights=weights, task=task)
     guessed = files[0].kind == "text" and task != "regression" and len(targets) == 1
-    return FileStream(files, layout, widen=guessed)
+    return FileStream(files, roles, promote=guessed)
 
 
 def refuse_repeated(path: str, schema: pa.Schema) -> None:

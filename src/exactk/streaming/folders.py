@@ -157,11 +157,11 @@ def _walk(folder: str) -> Iterator[str]:
     def fail(error: OSError) -> None:
         raise InputError(f"folder {error.filename!r} cannot be read: {error.strerror}") from error
 
-    for place, folders, files in os.walk(folder, onerror=fail, followlinks=True):
+    for location, folders, files in os.walk(folder, onerror=fail, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
         for name in files:
             if not name.startswith((".", "_")):
-                yield os.path.relpath(os.path.join(place, name), folder)
+                yield os.path.relpath(os.path.join(location, name), folder)
 
 
 def _spelt_out(name: str) -> dict[str, str | None]:

@@ -89,14 +89,14 @@ def read_schema(found: Found) -> tuple[TableFile, pa.Schema]:
     return file, schema
 
 
-def _look_at_parquet(path: str) -> tuple[pa.Schema, int | None]:
+def _parquet_schema(path: str) -> tuple[pa.Schema, int | None]:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as source:
         return source.schema_arrow, source.metadata.num_rows
 
 
-def _look_at_arrow(path: str) -> tuple[pa.Schema, int | None]:
+def _arrow_schema(path: str) -> tuple[pa.Schema, int | None]:
     reader = open_arrow(path)
     # Files of the stream format cannot tell; old versions of pyarrow leave the counting to us.
     count = getattr(reader, "count_rows", None)
@@ -107,51 +107,51 @@ def _look_at_arrow(path: str) -> tuple[pa.Schema, int | None]:
 
 
 _LOOKS: dict[str, Callable[[str], tuple[pa.Schema, int | None]]] = {
-    "Parquet": _look_at_parquet,
-    "Arrow": _look_at_arrow,
+    "Parquet": _parquet_schema,
+    "Arrow": _arrow_schema,
     "text": lambda path: (text_schema(path), None),
 }
 
 
 def windows_of(
-    file: TableFile, layout: Roles, part: int, threads: int, rows: int, *, widen: bool = False
+    file: TableFile, roles: Roles, part: int, threads: int, rows: int, *, promote: bool = False
 ) -> Iterator[Window]:
     """Give the rows of a file in windows.
 
     Parameters
     ----------
     file : TableFile
-    layout : Roles
+    roles : Roles
     part : int
         Number of the file in the table.
     threads : int
     rows : int
         Rows of a window, but for small row groups, which are windows as they are.
-    widen : bool
+    promote : bool
         Whether a target in text that turns out to be of another kind may be read as that.
     """
     file.check_unchanged()
-    place = Location(file.path, part, 0)
+    location = Location(file.path, part, 0)
     if file.kind == "Parquet":
         with _Parquet(file.path) as source:
-            yield from _parquet_windows(source, file, layout, place, threads, rows)
+            yield from _parquet_windows(source, file, roles, location, threads, rows)
         return
-    names = [name for name in layout.columns if name not in file.constants]
+    names = [name for name in roles.columns if name not in file.constants]
     with read_error(file.path):
         batches: Iterable[pa.RecordBatch]
         if file.kind == "Arrow":
             batches = arrow_batches(file, names)
         else:
-            batches = text_batches(file.path, layout, names, file.bool_columns, widen=widen)
+            batches = text_batches(file.path, roles, names, file.bool_columns, promote=promote)
         for group in cut(batches, repeat(rows)):
             n_rows = sum(len(batch) for batch in group)
-            shares = _shares(layout, file, -(-len(names) // threads))
+            shares = _shares(roles, file, -(-len(names) // threads))
             reads = [
                 Read(columns, rest, partial(_completed, group, file, rest))
                 for columns, rest in shares
             ]
-            yield Window(n_rows, place, reads)
-            place = Location(place.source, part, place.first_row + n_rows)
+            yield Window(n_rows, location, reads)
+            location = Location(location.source, part, location.first_row + n_rows)
 
 
 def arrow_batches(file: TableFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -166,10 +166,10 @@ def arrow_batches(file: TableFile, names: Sequence[str]) -> Iterator[pa.RecordBa
         yield batch
 
 
-def _shares(layout: Roles, file: TableFile, size: int) -> list[tuple[list[int], bool]]:
+def _shares(roles: Roles, file: TableFile, size: int) -> list[tuple[list[int], bool]]:
     """Split the features for reading; target, weights and constants go with the first share."""
-    inside = [j for j, name in enumerate(layout.features) if name not in file.constants]
-    outside = [j for j, name in enumerate(layout.features) if name in file.constants]
+    inside = [j for j, name in enumerate(roles.features) if name not in file.constants]
+    outside = [j for j, name in enumerate(roles.features) if name in file.constants]
     shares = [inside[start : start + size] for start in range(0, len(inside), size)] or [[]]
     return [(share + outside * (i == 0), i == 0) for i, share in enumerate(shares)]
 
@@ -266,11 +266,11 @@ class _Parquet:
 
 
 def _parquet_windows(
-    source: _Parquet, file: TableFile, layout: Roles, place: Location, threads: int, rows: int
+    source: _Parquet, file: TableFile, roles: Roles, location: Location, threads: int, rows: int
 ) -> Generator[Window, None, None]:
     def named(columns: Sequence[int], rest: bool) -> list[str]:
-        names = [layout.features[j] for j in columns]
-        names += [*layout.targets, *filter(None, [layout.weights])] * rest
+        names = [roles.features[j] for j in columns]
+        names += [*roles.targets, *filter(None, [roles.weights])] * rest
         return [name for name in names if name not in file.constants]
 
     def whole(groups: list[int], columns: Sequence[int], rest: bool) -> Iterable[pa.RecordBatch]:
@@ -288,30 +288,30 @@ def _parquet_windows(
     def step(steps: Iterator[Any], rest: bool) -> Iterable[pa.RecordBatch]:
         return _completed(next(steps, []), file, rest)
 
-    first = place.first_row
-    fair = -(-len(layout.features) // threads)
+    first = location.first_row
+    fair = -(-len(roles.features) // threads)
     for groups, n_rows in source.runs(rows):
-        needed = 8 * len(layout.features) * n_rows
+        needed = 8 * len(roles.features) * n_rows
         if (
             n_rows <= rows
             or needed <= WHOLE_BYTES
-            or needed <= source.held_in_step(groups, layout.features)
+            or needed <= source.held_in_step(groups, roles.features)
         ):
             size = max(1, min(fair, READ_BYTES // (8 * n_rows)))
             reads = [
                 Read(columns, rest, partial(whole, groups, columns, rest))
-                for columns, rest in _shares(layout, file, size)
+                for columns, rest in _shares(roles, file, size)
             ]
-            yield Window(n_rows, Location(place.source, place.part, first), reads)
+            yield Window(n_rows, Location(location.source, location.part, first), reads)
         else:
             going = [
                 (columns, rest, steps(groups, columns, rest))
-                for columns, rest in _shares(layout, file, fair)
+                for columns, rest in _shares(roles, file, fair)
             ]
             for start in range(0, n_rows, rows):
                 yield Window(
                     min(rows, n_rows - start),
-                    Location(place.source, place.part, first + start),
+                    Location(location.source, location.part, first + start),
                     [
                         Read(columns, rest, partial(step, ongoing, rest))
                         for columns, rest, ongoing in going

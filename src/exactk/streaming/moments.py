@@ -45,20 +45,20 @@ class MomentsReducer(Reducer[_State, Moments]):
     ----------
     names : tuple of str
         Columns of the table.
-    coding : TargetEncoding
+    target_encoding : TargetEncoding
         How its target is read.
     target : str or None
         Its name.
     """
 
     def __init__(
-        self, names: tuple[str, ...], coding: TargetEncoding, target: str | None = None
+        self, names: tuple[str, ...], target_encoding: TargetEncoding, target: str | None = None
     ) -> None:
-        self.names, self.coding, self.target = names, coding, target
+        self.names, self.target_encoding, self.target = names, target_encoding, target
 
     def begin(self) -> _State:  # noqa: D102
-        labels = self.coding.start()
-        n_outputs = self.coding.n_outputs if labels is None else len(labels)
+        labels = self.target_encoding.start()
+        n_outputs = self.target_encoding.n_outputs if labels is None else len(labels)
         return _State(MomentsAccumulator(len(self.names), n_outputs), labels)
 
     def add(self, state: _State, block: Block) -> None:  # noqa: D102
@@ -68,7 +68,7 @@ class MomentsReducer(Reducer[_State, Moments]):
             # Rows that do not count must be whole all the same, whatever block they are in.
             refuse_idle(block, self.names)
             return
-        Y = outputs(block, self.coding, state.labels)
+        Y = outputs(block, self.target_encoding, state.labels)
         if state.labels is not None:
             state.accumulator.add_outputs(len(state.labels))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -87,7 +87,7 @@ class MomentsReducer(Reducer[_State, Moments]):
 
     def merge(self, one: Moments, other: Moments) -> Moments:  # noqa: D102
         merged = one.merge(other, overwrite=True)
-        if self.coding.classes is None and merged.classes is not None:
+        if self.target_encoding.classes is None and merged.classes is not None:
             check_number(len(merged.classes))
         return merged
 
@@ -100,15 +100,15 @@ def merge_found(one: Moments | None, other: Moments | None) -> Moments | None:
     return one if other is None else one.merge(other, overwrite=True)
 
 
-def outputs(block: Block, coding: TargetEncoding, labels: Labels | None) -> Floats:
+def outputs(block: Block, target_encoding: TargetEncoding, labels: Labels | None) -> Floats:
     """Return the target of a block as the columns of Y."""
     if labels is not None:
         return labels.one_hot(block)
     if isinstance(block.y, EncodedLabels):
-        raise InputError(f"y holds labels in {block.place.source}, and numbers were asked for")
+        raise InputError(f"y holds labels in {block.location.source}, and numbers were asked for")
     Y = np.array(block.y, dtype=np.float64)
     _refuse_missing(Y, block)
-    return Y.reshape(len(Y), coding.n_outputs)
+    return Y.reshape(len(Y), target_encoding.n_outputs)
 
 
 def _refuse_missing(y: npt.NDArray[Any], block: Block) -> None:
@@ -117,7 +117,7 @@ def _refuse_missing(y: npt.NDArray[Any], block: Block) -> None:
     if bad.size:
         first = int(bad[0])
         raise InputError(
-            f"y is missing or infinite in {block.place.rows(first, first + 1)}; drop those rows "
+            f"y is missing or infinite in {block.location.rows(first, first + 1)}; drop those rows "
             f"or fill them in first"
         )
 
@@ -138,15 +138,15 @@ def check_block(block: Block) -> None:
     if bad.size:
         first = int(bad[0])
         raise InputError(
-            f"the weight in {block.place.rows(first, first + 1)} is {block.weights[first]:g}; "
+            f"the weight in {block.location.rows(first, first + 1)} is {block.weights[first]:g}; "
             f"weights must be zero or more"
         )
     large = np.flatnonzero(block.weights > MOST_WEIGHT)
     if large.size:
         first = int(large[0])
         raise InputError(
-            f"the weight in {block.place.rows(first, first + 1)} is {block.weights[first]:g}, too "
-            f"large for float64 sums; divide all weights by the largest one"
+            f"the weight in {block.location.rows(first, first + 1)} is {block.weights[first]:g}, "
+            f"too large for float64 sums; divide all weights by the largest one"
         )
 
 
@@ -156,16 +156,16 @@ def refuse_values(block: Block, names: tuple[str, ...]) -> None:
     columns = np.flatnonzero(bad.any(axis=0))
     if not columns.size:
         raise InputError(
-            f"the values in {block.place.rows(0, len(block.X))} are too large for float64 sums of "
-            f"squares; rescale the columns first"
+            f"the values in {block.location.rows(0, len(block.X))} are too large for float64 sums "
+            f"of squares; rescale the columns first"
         )
     rows = np.flatnonzero(bad[:, columns[0]])
     more = f" (and {columns.size - 1} more columns there)" if columns.size > 1 else ""
     raise InputError(
         f"column {names[columns[0]]!r} is missing or infinite in {rows.size} of the rows of "
-        f"{block.place.rows(0, len(block.X))}, first in row "
-        f"{block.place.first_row + int(rows[0])}{more}; fill these in, drop those rows, or leave "
-        f"the column out"
+        f"{block.location.rows(0, len(block.X))}, first in row "
+        f"{block.location.first_row + int(rows[0])}{more}; fill these in, drop those rows, or "
+        f"leave the column out"
     )
 
 
@@ -193,22 +193,22 @@ def stream_moments(
     -------
     Moments
     """
-    coding = choose_encoding(stream, task, classes)
+    target_encoding = choose_encoding(stream, task, classes)
 
-    def read(coding: TargetEncoding) -> Moments:
-        fold = MomentsReducer(stream.feature_names, coding, stream.target)
-        return stream.reduce(fold, on_rows)
+    def read(target_encoding: TargetEncoding) -> Moments:
+        reducer = MomentsReducer(stream.feature_names, target_encoding, stream.target)
+        return stream.reduce(reducer, on_rows)
 
     try:
-        moments = read(coding)
+        moments = read(target_encoding)
     except FractionsError:
-        if not coding.guessed:
+        if not target_encoding.guessed:
             raise
-        coding = TargetEncoding(labels=False)
-        moments = read(coding)
+        target_encoding = TargetEncoding(labels=False)
+        moments = read(target_encoding)
     if moments.classes is not None:
-        if coding.classes is None:
-            check_found(moments.classes, moments.n_rows, coding)
+        if target_encoding.classes is None:
+            check_found(moments.classes, moments.n_rows, target_encoding)
         else:
-            moments = moments.with_classes(coding.classes)
+            moments = moments.with_classes(target_encoding.classes)
     return moments

@@ -35,7 +35,7 @@ from exactk.streaming.base import (
     OnRows,
     PartitionError,
     Reducer,
-    merge_parts,
+    merge_partitions,
 )
 from exactk.types import Floats
 
@@ -75,7 +75,7 @@ class Window:
     """Consecutive rows of one file, and the ways to their columns."""
 
     n_rows: int
-    place: Location
+    location: Location
     reads: Sequence[Read]
 
 
@@ -100,8 +100,8 @@ def window_rows(n_features: int, threads: int, n_matrices: int = 1) -> int:
 
 def fold_windows(
     windows: Generator[Window, None, None],
-    layout: Roles,
-    fold: Reducer[Any, Part],
+    roles: Roles,
+    reducer: Reducer[Any, Part],
     *,
     threads: int,
     on_rows: OnRows | None = None,
@@ -113,8 +113,8 @@ def fold_windows(
     ----------
     windows : generator of Window
         In the order of the table; closed in the end, whatever happens.
-    layout : Roles
-    fold : Fold
+    roles : Roles
+    reducer : Fold
     threads : int
     on_rows : callable or None
         Told after each window, in the thread of the caller, how many rows were read.
@@ -126,21 +126,21 @@ def fold_windows(
     InputError
         The first flaw in the order of the table.
     """
-    lanes = n_lanes(len(layout.features), threads, fold.n_matrices)
-    states = [fold.begin() for _ in range(lanes)]
+    lanes = n_lanes(len(roles.features), threads, reducer.n_matrices)
+    states = [reducer.begin() for _ in range(lanes)]
     buffers: list[Floats] = []
     done = 0
-    with closing(windows), _blas_threads(threads // lanes), _crew(threads) as run:
+    with closing(windows), _blas_threads(threads // lanes), _thread_pool(threads) as run:
         for window in windows:
-            frame = _Frame(window, layout, lanes, buffers)
+            frame = _Frame(window, roles, lanes, buffers)
             run([partial(frame.fill, read) for read in window.reads])
             frame.raise_first()
-            run([partial(frame.fold, fold, state, lane) for lane, state in enumerate(states)])
+            run([partial(frame.reducer, reducer, state, lane) for lane, state in enumerate(states)])
             frame.raise_first()
             done += window.n_rows
             if on_rows is not None:
                 on_rows(done, total)
-    return merge_parts(fold, map(fold.close, states))
+    return merge_partitions(reducer, map(reducer.close, states))
 
 
 def _blas_threads(threads: int) -> AbstractContextManager[Any]:
@@ -152,7 +152,7 @@ def _blas_threads(threads: int) -> AbstractContextManager[Any]:
 
 
 @contextmanager
-def _crew(threads: int) -> Iterator[Callable[[Iterable[Task]], None]]:
+def _thread_pool(threads: int) -> Iterator[Callable[[Iterable[Task]], None]]:
     """Run tasks side by side; after an error or Ctrl-C those not yet begun are left undone."""
     if threads == 1:
 
@@ -164,12 +164,12 @@ def _crew(threads: int) -> Iterator[Callable[[Iterable[Task]], None]]:
         return
     pool = ThreadPoolExecutor(threads, thread_name_prefix="exactk-files")
 
-    def run_together(tasks: Iterable[Task]) -> None:
+    def run_concurrently(tasks: Iterable[Task]) -> None:
         for done in [pool.submit(task) for task in tasks]:
             done.result()
 
     try:
-        yield run_together
+        yield run_concurrently
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -177,9 +177,9 @@ def _crew(threads: int) -> Iterator[Callable[[Iterable[Task]], None]]:
 class _Frame:
     """The blocks of a window."""
 
-    def __init__(self, window: Window, layout: Roles, lanes: int, buffers: list[Floats]) -> None:
-        self._window, self._layout, self._lanes = window, layout, lanes
-        d = len(layout.features)
+    def __init__(self, window: Window, roles: Roles, lanes: int, buffers: list[Floats]) -> None:
+        self._window, self._layout, self._lanes = window, roles, lanes
+        d = len(roles.features)
         rounds = -(-window.n_rows // (lanes * rows_per_block(d)))
         ends = np.linspace(0, window.n_rows, min(rounds * lanes, window.n_rows) + 1).astype(int)
         self._starts, self._sizes = ends[:-1], np.diff(ends)
@@ -195,15 +195,15 @@ class _Frame:
 
     def fill(self, read: Read) -> None:
         """Read some columns and copy them to where they belong."""
-        place, first = self._window.place, self._window.place.first_row
+        location, first = self._window.location, self._window.location.first_row
         try:
             pieces = list(read.batches())
             if sum(piece.num_rows for piece in pieces) != self._window.n_rows:
                 raise InputError(
-                    f"table {place.source!r} has fewer rows than it announces; it is damaged, or "
-                    f"was changed meanwhile"
+                    f"table {location.source!r} has fewer rows than it announces; it is damaged, "
+                    f"or was changed meanwhile"
                 )
-            fill(self._blocks, pieces, read.columns, self._layout, place)
+            fill(self._blocks, pieces, read.columns, self._layout, location)
             if read.rest:
                 self._rest = list(cut(pieces, self._sizes))
         except MissingError as error:
@@ -211,7 +211,7 @@ class _Frame:
         except InputError as error:
             self._flaws.append((first, 0, error))
 
-    def fold(self, fold: Reducer[Any, Any], state: Any, lane: int) -> None:
+    def reducer(self, reducer: Reducer[Any, Any], state: Any, lane: int) -> None:
         """Fold the blocks of one lane."""
         for number in range(lane, len(self._blocks), self._lanes):
             try:
@@ -219,24 +219,26 @@ class _Frame:
                     self._blocks[number], self._rest[number], self._layout, self._place(number)
                 )
                 _refuse_line_breaks(block, self._layout.targets[0])
-                fold.add(state, block)
+                reducer.add(state, block)
             except InputError as error:
                 self._flaws.append((self._place(number).first_row, 0, error))
                 return
 
     def _place(self, number: int) -> Location:
-        place = self._window.place
-        return Location(place.source, place.part, place.first_row + int(self._starts[number]))
+        location = self._window.location
+        return Location(
+            location.source, location.part, location.first_row + int(self._starts[number])
+        )
 
     def raise_first(self) -> None:
         """Raise the flaw that comes first in the table, if there is any."""
         if self._flaws:
-            raise min(self._flaws, key=lambda flaw: flaw[:2])[2]
+            raise min(self._flaws, key=lambda problem: problem[:2])[2]
 
 
 def _refuse_line_breaks(block: Block, target: str) -> None:
     if isinstance(block.y, EncodedLabels) and any("\n" in label for label in block.y.labels):
         raise InputError(
-            f"target column {target!r} has a label with a line break in {block.place.source}; is "
-            f"a quote left open?"
+            f"target column {target!r} has a label with a line break in {block.location.source}; "
+            f"is a quote left open?"
         )

@@ -102,15 +102,15 @@ class PartitionReader:
                 )
         step = rows_per_block(len(self.names))
         for start in range(0, len(X), step):
-            rows, place = slice(start, start + step), Location(source, number, start)
+            rows, location = slice(start, start + step), Location(source, number, start)
             weight = None
             if weights is not None:
                 weight = _floats(_cut(weights, rows), "the weights", source).reshape(-1)
             yield Block(
                 self._features(_cut(X, rows), source),
-                self._target(_cut(y, rows), place),
+                self._target(_cut(y, rows), location),
                 weight,
-                place,
+                location,
             )
 
     def _check(self, X: Any, source: str) -> None:
@@ -138,19 +138,19 @@ class PartitionReader:
                 _floats(rows[label], f"column {name!r}", source)
             raise
 
-    def _target(self, values: Any, place: Location) -> npt.NDArray[Any] | EncodedLabels:
+    def _target(self, values: Any, location: Location) -> npt.NDArray[Any] | EncodedLabels:
         if self.n_outputs > 1:
-            return _floats(values, "y", place.source)
+            return _floats(values, "y", location.source)
         if values.ndim == 2:
             values = values.iloc[:, 0] if hasattr(values, "iloc") else values[:, 0]
         if self.y_kind == "text":
-            return _labels(values, place)
+            return _labels(values, location)
         if isinstance(values.dtype, np.dtype) and values.dtype.kind in "fiub":
             return np.asarray(values)
         if self.y_kind == "int" and hasattr(values, "isna") and not values.isna().any():
             # Straight to whole numbers: labels beyond 2^53 would run together as floats.
             return np.asarray(values.to_numpy(dtype=np.int64))
-        numbers = _floats(values, "y", place.source)
+        numbers = _floats(values, "y", location.source)
         # What is missing is a NaN now, and whoever counts the rows names it.
         whole = np.isfinite(numbers).all()
         return numbers.astype(NUMBERS[self.y_kind]) if whole else numbers
@@ -175,32 +175,33 @@ def _floats(values: Any, what: str, source: str) -> Floats:
         raise InputError(f"{what} in {source} cannot be read as numbers: {error}") from error
 
 
-def _labels(values: Any, place: Location) -> EncodedLabels:
+def _labels(values: Any, location: Location) -> EncodedLabels:
     import pandas as pd
 
     try:
         codes, found = pd.factorize(values)
     except TypeError as error:
-        raise InputError(f"y in {place.source} holds what is no label: {error}") from error
+        raise InputError(f"y in {location.source} holds what is no label: {error}") from error
     missing = np.flatnonzero(codes < 0)
     if missing.size:
         first = int(missing[0])
         raise InputError(
-            f"y is missing in {place.rows(first, first + 1)}; drop those rows or fill them in first"
+            f"y is missing in {location.rows(first, first + 1)}; drop those rows or fill "
+            "them in first"
         )
     labels = found.tolist()
     kinds = {type(label) for label in labels}
     if len(kinds) > 1 and not kinds <= {int, float}:
         shown = join_items(sorted(kind.__name__ for kind in kinds))
         raise InputError(
-            f"y mixes labels that cannot be sorted together in {place.source} ({shown}); make "
+            f"y mixes labels that cannot be sorted together in {location.source} ({shown}); make "
             f"them all strings or all numbers"
         )
     if bytes in kinds:
-        raise InputError(f"y holds bytes in {place.source}; decode them to strings first")
+        raise InputError(f"y holds bytes in {location.source}; decode them to strings first")
     if any(isinstance(label, float) and label != round(label) for label in labels):
         raise InputError(
-            f"y holds fractions as objects in {place.source}; make them numbers with "
+            f"y holds fractions as objects in {location.source}; make them numbers with "
             f"astype('float64')"
         )
     return EncodedLabels(codes.astype(np.intp), labels)

@@ -28,8 +28,8 @@ from exactk.streaming.base import (
     PartitionError,
     Reducer,
     Stream,
-    fold_part,
-    merge_parts,
+    merge_partitions,
+    reduce_partition,
     unwrap,
 )
 
@@ -136,24 +136,26 @@ def unpacked(pieces: Iterable[tuple[int, int, int, int, Any]]) -> Iterator[Any]:
 class FoldPartition:
     """The first stage: the rows of one partition become one part."""
 
-    fold: Reducer[Any, Any]
+    reducer: Reducer[Any, Any]
     read: tuple[str, ...]
-    layout: Roles
+    roles: Roles
     vector: str | None
     post: Sender
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Fold the rows of this task's partition."""
         number = _partition()
-        place = Location(f"partition {number}", number, 0)
-        part = fold_part(self.fold, blocks_of(self._named(batches, place), self.layout, place))
+        location = Location(f"partition {number}", number, 0)
+        part = reduce_partition(
+            self.reducer, blocks_of(self._named(batches, location), self.roles, location)
+        )
         if isinstance(part, PartitionError):
             # Rows that did not become a block are told with the place of the one before.
-            part = replace(part, place=(number, part.place[1]))
+            part = replace(part, location=(number, part.location[1]))
         yield from self.post.send(part)
 
     def _named(
-        self, batches: Iterable[pa.RecordBatch], place: Location
+        self, batches: Iterable[pa.RecordBatch], location: Location
     ) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
@@ -163,22 +165,22 @@ class FoldPartition:
             if self.vector is None:
                 yield named
             else:
-                yield from self._spread(named, replace(place, first_row=first))
+                yield from self._spread(named, replace(location, first_row=first))
             first += batch.num_rows
 
-    def _spread(self, batch: pa.RecordBatch, place: Location) -> Iterator[pa.RecordBatch]:
+    def _spread(self, batch: pa.RecordBatch, location: Location) -> Iterator[pa.RecordBatch]:
         """Make a column of each entry of the vectors, for some rows at a time."""
         import pyarrow as pa
 
         assert self.vector is not None
-        names, width = self.layout.features, len(self.layout.features)
+        names, width = self.roles.features, len(self.roles.features)
         others = [name for name in self.read if name != self.vector]
         step = rows_per_block(width)
         for start in range(0, batch.num_rows, step):
             rows = batch.slice(start, step)
             vectors = rows.column(self.vector)
             _check_lengths(
-                vectors, self.vector, width, replace(place, first_row=place.first_row + start)
+                vectors, self.vector, width, replace(location, first_row=location.first_row + start)
             )
             values = vectors.flatten().to_numpy(zero_copy_only=False)
             entries = np.ascontiguousarray(values.reshape(rows.num_rows, width).T)
@@ -191,7 +193,7 @@ class FoldPartition:
 class MergeParts:
     """The later stages: the parts that reach one task become one part."""
 
-    fold: Reducer[Any, Any]
+    reducer: Reducer[Any, Any]
     post: Sender
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -201,7 +203,7 @@ class MergeParts:
             for batch in batches
             for *numbers, body in zip(*batch.columns[1:], strict=True)
         )
-        yield from self.post.send(merge_parts(self.fold, unpacked(pieces)))
+        yield from self.post.send(merge_partitions(self.reducer, unpacked(pieces)))
 
 
 def _partition() -> int:
@@ -212,7 +214,7 @@ def _partition() -> int:
     return int(context.partitionId())
 
 
-def _check_lengths(vectors: Any, name: str, width: int, place: Location) -> None:
+def _check_lengths(vectors: Any, name: str, width: int, location: Location) -> None:
     import pyarrow.compute as pc
 
     lengths = pc.fill_null(pc.list_value_length(vectors), -1).to_numpy(zero_copy_only=False)
@@ -220,7 +222,7 @@ def _check_lengths(vectors: Any, name: str, width: int, place: Location) -> None
     if not wrong.size:
         return
     row, length = int(wrong[0]), int(lengths[wrong[0]])
-    where = place.rows(row, row + 1)
+    where = location.rows(row, row + 1)
     if length < 0:
         raise InputError(f"column {name!r} is missing in {where}; fill it in, or drop those rows")
     raise InputError(
@@ -294,17 +296,17 @@ def open_spark(
         columns = [columns]
     vector = _vector_column(schema, columns, {*targets, weights, *drop})
     kinds = _arrow_schema(schema, vector)
-    layout = resolve_roles(kinds, target, columns=columns, drop=drop, weights=weights, task=task)
+    roles = resolve_roles(kinds, target, columns=columns, drop=drop, weights=weights, task=task)
     # By position, for names may hold dots, or differ by case alone, which Spark would not tell.
     numbered = df.toDF(*[f"c{i}" for i in range(len(schema.names))])
-    read = layout.columns
+    read = roles.columns
     frame = numbered.select(
         *[_plain_column(f"c{schema.names.index(name)}", schema[name].dataType) for name in read]
     )
     if vector is None:
-        return SparkStream(frame, tuple(read), layout)
+        return SparkStream(frame, tuple(read), roles)
     names = _entry_names(frame, read.index(vector), schema[vector])
-    return SparkStream(frame, tuple(read), replace(layout, features=names), vector)
+    return SparkStream(frame, tuple(read), replace(roles, features=names), vector)
 
 
 class SparkStream(Stream):
@@ -316,7 +318,7 @@ class SparkStream(Stream):
         The columns that are read, under any names.
     read : tuple of str
         Their names.
-    layout : Roles
+    roles : Roles
         Which of them is what.
     vector : str or None
         The column whose entries are the features, if it is one.
@@ -325,14 +327,14 @@ class SparkStream(Stream):
     hint = "from_spark"
 
     def __init__(
-        self, frame: DataFrame, read: tuple[str, ...], layout: Roles, vector: str | None = None
+        self, frame: DataFrame, read: tuple[str, ...], roles: Roles, vector: str | None = None
     ) -> None:
-        self.frame, self.read, self.layout, self.vector = frame, read, layout, vector
-        self.feature_names = layout.features
-        self.target = layout.targets[0] if len(layout.targets) == 1 else None
-        self.y_kind, self.n_outputs = layout.y_kind, len(layout.targets)
+        self.frame, self.read, self.roles, self.vector = frame, read, roles, vector
+        self.feature_names = roles.features
+        self.target = roles.targets[0] if len(roles.targets) == 1 else None
+        self.y_kind, self.n_outputs = roles.y_kind, len(roles.targets)
 
-    def reduce(self, fold: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:
+    def reduce(self, reducer: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:
         """Pass over the table once; Spark has a display of its own for how far it is."""
         session = self.frame.sparkSession
         piece = piece_bytes(
@@ -340,16 +342,16 @@ class SparkStream(Stream):
         )
         receivers = _receivers(_number(session, "spark.sql.shuffle.partitions", 200))
         folding = FoldPartition(
-            fold, self.read, self.layout, self.vector, Sender(receivers[0], piece)
+            reducer, self.read, self.roles, self.vector, Sender(receivers[0], piece)
         )
         parts = self.frame.mapInArrow(folding, PIECES)
         for now, after in zip(receivers, [*receivers[1:], None], strict=True):
-            merging = MergeParts(fold, Sender(after, piece))
+            merging = MergeParts(reducer, Sender(after, piece))
             # In the order of senders, so that a task that is run again rounds as it did before.
             gathered = _gathered(parts, now, session).sortWithinPartitions("sender", "start")
             parts = gathered.mapInArrow(merging, PIECES)
         found = _fetched(_gathered(parts, SHARES, session))
-        whole = merge_parts(fold, found)
+        whole = merge_partitions(reducer, found)
         return unwrap(whole)
 
 

@@ -83,12 +83,12 @@ class SplitReducer(Reducer[_State, Sequence["Moments | None"]]):
     ----------
     names : tuple of str
         Columns of the table.
-    coding : TargetEncoding
+    target_encoding : TargetEncoding
         How its target is read; classes are known by now.
     n_folds : int
     seed : int
         Another seed, another split.
-    alone : int or None
+    only_fold : int or None
         With a number, only two sets of moments are made: those of this fold, and those of all
         others together.
     """
@@ -96,18 +96,18 @@ class SplitReducer(Reducer[_State, Sequence["Moments | None"]]):
     def __init__(
         self,
         names: tuple[str, ...],
-        coding: TargetEncoding,
+        target_encoding: TargetEncoding,
         n_folds: int,
         seed: int,
-        alone: int | None = None,
+        only_fold: int | None = None,
     ) -> None:
-        self.names, self.coding = names, coding
-        self.n_folds, self.seed, self.alone = n_folds, seed, alone
-        self.n_matrices = n_folds if alone is None else 2
+        self.names, self.target_encoding = names, target_encoding
+        self.n_folds, self.seed, self.only_fold = n_folds, seed, only_fold
+        self.n_matrices = n_folds if only_fold is None else 2
 
     def begin(self) -> _State:  # noqa: D102
-        labels = self.coding.start()
-        n_outputs = self.coding.n_outputs if labels is None else len(labels)
+        labels = self.target_encoding.start()
+        n_outputs = self.target_encoding.n_outputs if labels is None else len(labels)
         sets = [MomentsAccumulator(len(self.names), n_outputs) for _ in range(self.n_matrices)]
         return _State(sets, labels)
 
@@ -115,12 +115,12 @@ class SplitReducer(Reducer[_State, Sequence["Moments | None"]]):
         check_block(block)
         if block.weights is not None and not block.weights.any():
             return
-        Y = outputs(block, self.coding, state.labels)
+        Y = outputs(block, self.target_encoding, state.labels)
         folds = (row_hashes(block, self.seed) % np.uint64(self.n_folds)).astype(np.intp)
-        if self.alone is not None:
-            folds = (folds != self.alone).astype(np.intp)
-        for fold, accumulator in enumerate(state.accumulators):
-            rows = np.flatnonzero(folds == fold)
+        if self.only_fold is not None:
+            folds = (folds != self.only_fold).astype(np.intp)
+        for reducer, accumulator in enumerate(state.accumulators):
+            rows = np.flatnonzero(folds == reducer)
             # Rows of a transpose are copied as they lie, and the copy is in Fortran order again.
             X = block.X.T.take(rows, axis=1).T
             weights = None if block.weights is None else block.weights[rows]
@@ -135,7 +135,7 @@ class SplitReducer(Reducer[_State, Sequence["Moments | None"]]):
         ]
 
     def _named(self, moments: Moments) -> Moments:
-        return replace(moments, feature_names=self.names, classes=self.coding.classes)
+        return replace(moments, feature_names=self.names, classes=self.target_encoding.classes)
 
     def merge(  # noqa: D102
         self, one: Sequence[Moments | None], other: Sequence[Moments | None]

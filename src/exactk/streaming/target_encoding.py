@@ -113,9 +113,9 @@ def choose_encoding(stream: Stream, task: Task, classes: Any = None) -> TargetEn
 class Labels:
     """The labels of one part of a table, in the order in which they were met."""
 
-    def __init__(self, coding: TargetEncoding) -> None:
-        self._coding = coding
-        known = [] if coding.classes is None else coding.classes.tolist()
+    def __init__(self, target_encoding: TargetEncoding) -> None:
+        self._coding = target_encoding
+        known = [] if target_encoding.classes is None else target_encoding.classes.tolist()
         self._codes: dict[Any, int] = {label: code for code, label in enumerate(known)}
 
     def __len__(self) -> int:
@@ -138,11 +138,11 @@ class Labels:
             bad = np.flatnonzero(~np.isfinite(block.y))
             if bad.size:
                 raise InputError(
-                    f"y is missing or infinite in {block.place.rows(bad[0], bad[0] + 1)}"
+                    f"y is missing or infinite in {block.location.rows(bad[0], bad[0] + 1)}"
                 )
             parts = np.flatnonzero(y != np.round(y))
             if parts.size:
-                where = block.place.rows(0, len(block.y))
+                where = block.location.rows(0, len(block.y))
                 raise FractionsError(
                     f"y holds fractions, such as {y[parts[0]]:g} in {where}, which are not "
                     f"classes; use task='regression', or code the classes first"
@@ -158,7 +158,7 @@ class Labels:
             codes = [column.labels.index(label) for label in new]
             row = int(np.flatnonzero(np.isin(column.codes, codes))[0])
             raise InputError(
-                f"y holds the label {new[0]!r} ({block.place.rows(row, row + 1)}), which is not "
+                f"y holds the label {new[0]!r} ({block.location.rows(row, row + 1)}), which is not "
                 f"among the classes given: {join_items(self._codes)}"
             )
         check_number(len(self._codes) + len(new))
@@ -193,7 +193,7 @@ def check_number(n_classes: int) -> None:
         )
 
 
-def check_found(classes: npt.NDArray[Any], n_rows: int, coding: TargetEncoding) -> None:
+def check_found(classes: npt.NDArray[Any], n_rows: int, target_encoding: TargetEncoding) -> None:
     """Raise where the labels found in a pass are no classes."""
     if len(classes) < 2:
         only = f", {str(classes[0])!r}" if len(classes) else ""
@@ -201,5 +201,5 @@ def check_found(classes: npt.NDArray[Any], n_rows: int, coding: TargetEncoding) 
             f"y has {len(classes)} class{only}: classification needs at least two classes "
             f"(in rows of non-zero weight)"
         )
-    if coding.guessed:
+    if target_encoding.guessed:
         refuse_amounts(len(classes), n_rows, numbers=not isinstance(classes[0], str))

@@ -53,7 +53,7 @@ class RowsInMemory:
 class _Chunk:
     """Rows of one block, and where they belong."""
 
-    place: tuple[int, int]
+    location: tuple[int, int]
     X: Floats
     y: npt.NDArray[np.float64] | Indices
     weights: Floats | None
@@ -73,26 +73,26 @@ class ToMemory(Reducer[_Chunks, _Chunks]):
     ----------
     names : tuple of str
         Columns of the table.
-    coding : TargetEncoding
+    target_encoding : TargetEncoding
         How its target is read; classes must be known.
     limit : int
         Bytes that the rows may take: beyond them a `TooLargeError` is raised.
-    way_out : str
+    hint : str
         How they may take more, for messages.
     """
 
     def __init__(
         self,
         names: tuple[str, ...],
-        coding: TargetEncoding,
+        target_encoding: TargetEncoding,
         limit: int,
-        way_out: str,
+        hint: str,
     ) -> None:
-        self.names, self.coding = names, coding
-        self.limit, self.way_out = limit, way_out
+        self.names, self.target_encoding = names, target_encoding
+        self.limit, self.hint = limit, hint
 
     def begin(self) -> _Chunks:  # noqa: D102
-        return _Chunks(self.coding.start())
+        return _Chunks(self.target_encoding.start())
 
     def add(self, state: _Chunks, block: Block) -> None:  # noqa: D102
         check_block(block)
@@ -100,13 +100,13 @@ class ToMemory(Reducer[_Chunks, _Chunks]):
             refuse_values(block, self.names)
         if block.weights is not None and not block.weights.any():
             return
-        Y = outputs(block, self.coding, state.labels)
+        Y = outputs(block, self.target_encoding, state.labels)
         y = Y if state.labels is None else Y.argmax(axis=1).astype(np.intp)
         counted = slice(None) if block.weights is None else np.flatnonzero(block.weights)
         weights = None if block.weights is None else block.weights[counted]
         # A copy: a stream may use the block again.
-        place = (block.place.part, block.place.first_row)
-        chunk = _Chunk(place, np.array(block.X[counted], order="C"), y[counted], weights)
+        location = (block.location.part, block.location.first_row)
+        chunk = _Chunk(location, np.array(block.X[counted], order="C"), y[counted], weights)
         state.held.append(chunk)
         state.n_rows += len(chunk.X)
         self._check(state.n_rows, "so far")
@@ -117,7 +117,7 @@ class ToMemory(Reducer[_Chunks, _Chunks]):
             raise TooLargeError(
                 f"{n_rows:,} rows {words}{' ' if words else ''}of {len(self.names):,} columns take "
                 f"{needed:,} bytes in memory, more than memory_limit ({self.limit:,}): "
-                f"{self.way_out}, or name fewer columns"
+                f"{self.hint}, or name fewer columns"
             )
 
     def check_size(self, stream: Stream) -> None:
@@ -135,7 +135,7 @@ class ToMemory(Reducer[_Chunks, _Chunks]):
 
     def assemble(self, chunks: _Chunks) -> RowsInMemory:
         """Make arrays of the chunks, in the order of the table; the chunks are used up."""
-        held = sorted(chunks.held, key=lambda chunk: chunk.place)
+        held = sorted(chunks.held, key=lambda chunk: chunk.location)
         n = chunks.n_rows
         chunks.held.clear()
         weighted = held[0].weights is not None
@@ -151,13 +151,13 @@ class ToMemory(Reducer[_Chunks, _Chunks]):
             if chunk.weights is not None:
                 weights[rows] = chunk.weights
             start = rows.stop
-        codes, values = (y, None) if self.coding.labels else (None, y)
+        codes, values = (y, None) if self.target_encoding.labels else (None, y)
         return RowsInMemory(X, codes, values, weights if weighted else None)
 
 
 def read_into_memory(
     stream: Stream,
-    coding: TargetEncoding,
+    target_encoding: TargetEncoding,
     *,
     limit: int,
     on_rows: OnRows | None = None,
@@ -167,7 +167,7 @@ def read_into_memory(
     Parameters
     ----------
     stream : Stream
-    coding : TargetEncoding
+    target_encoding : TargetEncoding
         How the target is read; classes must be known.
     limit : int
         Bytes that X may take, 8·n·m.
@@ -184,9 +184,9 @@ def read_into_memory(
     TooLargeError
         Before any reading, where the number of rows is known; else as soon as it shows.
     """
-    fold = ToMemory(stream.feature_names, coding, limit, stream.raise_limit)
-    fold.check_size(stream)
-    return fold.assemble(stream.reduce(fold, on_rows))
+    reducer = ToMemory(stream.feature_names, target_encoding, limit, stream.memory_hint)
+    reducer.check_size(stream)
+    return reducer.assemble(stream.reduce(reducer, on_rows))
 
 
 def check_unchanged(found: int, before: int) -> None:

@@ -162,7 +162,7 @@ class RecordsTable(Sequence[dict[str, Any]]):
         """
         shown, left_out = self._shown(rows)
         head = [escape_controls(name) for name in self.columns]
-        cells = [head, *([_for_eye(value, width) for value in row] for row in shown)]
+        cells = [head, *([_for_text(value, width) for value in row] for row in shown)]
         widths = [max(len(line[j]) for line in cells) for j in range(len(self.columns))]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -184,7 +184,7 @@ class RecordsTable(Sequence[dict[str, Any]]):
         head = "".join(f"<th>{escape(escape_controls(name))}</th>" for name in self.columns)
         body = "".join(
             "<tr>"
-            + "".join(f"<td>{escape(_for_eye(value, SHOWN_WIDTH_HTML))}</td>" for value in row)
+            + "".join(f"<td>{escape(_for_text(value, SHOWN_WIDTH_HTML))}</td>" for value in row)
             + "</tr>"
             for row in shown
         )
@@ -232,7 +232,7 @@ def _for_csv(value: Any) -> Any:
     return "" if value is None or value != value else value
 
 
-def _for_eye(value: Any, width: int | None = SHOWN_WIDTH) -> str:
+def _for_text(value: Any, width: int | None = SHOWN_WIDTH) -> str:
     if value is None or value != value:
         return ""
     if isinstance(value, float):

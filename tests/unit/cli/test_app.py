@@ -82,7 +82,7 @@ def test_methods_lists_the_registry(run):
         assert info.reference in text.out
 
 
-def test_methods_tells_the_options_of_one(run):
+def test_methods_shows_the_options_of_one(run):
     out = run("methods", "gsrfs").out
     assert "Peng & Fan" in out
     assert re.search(r"^  r=2\.0 +a number in \(0, 2\]$", out, re.MULTILINE)

@@ -148,7 +148,7 @@ def test_whole_numbers_of_several_widths_stay_whole(run, chosen, frame, tmp_path
     assert read(out)["id"].to_pylist() == [n for part in numbers.values() for n in part.to_pylist()]
 
 
-def test_an_anndata_is_refused_with_a_way_out(run, chosen, tmp_path) -> None:
+def test_an_anndata_is_refused_with_a_hint(run, chosen, tmp_path) -> None:
     done = run("apply", chosen, tmp_path / "cells.h5ad")
     assert done.code == 2
     assert "is an AnnData, which apply does not write; in Python: adata[:, list(" in done.err

@@ -101,7 +101,7 @@ def test_the_best_sets(run, wine_csv):
     assert len(first.splitlines()) == 2
 
 
-def test_an_earlier_result_brings_what_it_was_asked_for(run, wine_csv, earlier):
+def test_an_earlier_result_brings_its_settings(run, wine_csv, earlier):
     asked = ["-k", 3, "--include", "ash", "--weights", "copies", "--ridge", "0.37"]
     file = earlier(*asked, options=["--target", "cultivar", "--drop", "id"])
     args = ["--target", "cultivar", "--from-result", file]

@@ -163,7 +163,7 @@ def test_moments_have_no_rows(run, tmp_path):
     assert "--from-moments cannot be compared on: rows are held out" in result.err
 
 
-def test_k_is_asked_for(run, wine_csv):
+def test_k_is_required(run, wine_csv):
     result = run("compare", wine_csv, "--target", "cultivar")
     assert result.code == 2
     assert "-k" in result.err

@@ -109,7 +109,7 @@ def test_list_of_a_paper_and_of_what_is_here(run, nowhere):
     assert len(rows) == 3
 
 
-def test_every_paper_can_be_asked_for(run, nowhere):
+def test_every_paper_can_be_requested(run, nowhere):
     for paper in PAPERS:
         assert run("datasets", "list", "--paper", paper).out.count("\n") > 3
 

@@ -28,9 +28,9 @@ def test_text(run, wine_csv, why):
     assert result.out.startswith("3 of 13 features for 'cultivar' (classification, 178 rows")
     for row in why.selected_features:
         line = next(line for line in result.out.splitlines() if line.startswith(row["feature"]))
-        assert f"{row['share']:.2%}" in line
+        assert f"{row['loss_fraction']:.2%}" in line
         assert row["substitute"] in line
-    assert f"{why.why_not[0]['share']:.2%}" in result.out
+    assert f"{why.why_not[0]['loss_fraction']:.2%}" in result.out
     assert ("these are all" in result.out) == why.is_complete
 
 

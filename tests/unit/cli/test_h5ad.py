@@ -174,8 +174,8 @@ def test_the_code_of_a_report_gives_its_features(
     done = run("report", str(path), *target, *given, *quick, *page)
     assert done.code == 0, done.err
     found = json.loads(record.read_text(encoding="utf-8"))
-    exec(compile(found["asked"]["code"], "page", "exec"), {"__name__": "__main__"})
-    assert capsys.readouterr().out.split("\n")[:-1] == found["choice"]["selected"]
+    exec(compile(found["settings"]["code"], "page", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.split("\n")[:-1] == found["selection"]["selected"]
 
 
 @pytest.mark.parametrize("classes", [(), ("--classes", "first,second,third")])

@@ -175,7 +175,7 @@ def test_groups_of_more_rows_than_memory_holds(run, wine_sites):
 
 
 @pytest.mark.parametrize("command", ["path", "select", "score", "stability"])
-def test_help_tells_groups_of_rows_from_groups_of_features(run, command):
+def test_help_distinguishes_groups_of_rows_from_groups_of_features(run, command):
     shown = " ".join(run(command, "--help").out.split())
     assert "--groups COLUMN Rows that belong together" in shown
     assert "(Features that enter together: --group.)" in shown

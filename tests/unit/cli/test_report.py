@@ -72,15 +72,15 @@ def test_the_page_is_that_of_the_library(run, here, wine_csv, wine):
     page, record = page_and_record(run, "wine.csv", *DROPPED, "-k", 3, *QUICK)
     problem = Problem.from_arrays(X, labels, feature_names=names)
     expected = investigate(problem, k=3, target="cultivar", ridge="auto", **FEW)
-    assert record["choice"]["selected"] == list(expected.result.selected)
-    assert record["choice"]["objective"] == pytest.approx(expected.result.objective)
+    assert record["selection"]["selected"] == list(expected.result.selected)
+    assert record["selection"]["objective"] == pytest.approx(expected.result.objective)
     assert record["score"]["test_score"] == pytest.approx(expected.record["score"]["test_score"])
-    assert record["asked"]["target"] == "cultivar"
-    assert record["asked"]["n_rows"] == 178
+    assert record["settings"]["target"] == "cultivar"
+    assert record["settings"]["n_rows"] == 178
     content = wine_csv.read_bytes()
-    assert record["asked"]["checksum"] == hashlib.sha256(content).hexdigest()
-    assert record["asked"]["checksum"] in page
-    assert record["asked"]["classes"][0] == {"label": "first", "rows": 59.0}
+    assert record["settings"]["checksum"] == hashlib.sha256(content).hexdigest()
+    assert record["settings"]["checksum"] in page
+    assert record["settings"]["classes"][0] == {"label": "first", "rows": 59.0}
 
 
 def test_what_it_says(run, here, wine_csv):
@@ -125,9 +125,9 @@ def test_the_code_of_the_page_prints_its_features(run, tables, table, asked):
         run, *TABLES[table], *DROPPED, "--drop", "site", *ASKED[asked], *QUICK
     )
     command, code = shown_code(page)
-    assert command == record["asked"]["command"]
+    assert command == record["settings"]["command"]
     run_it = printed_elsewhere if asked == "k" else printed
-    assert run_it(code) == record["choice"]["selected"]
+    assert run_it(code) == record["selection"]["selected"]
 
 
 OPTIONS = {
@@ -161,7 +161,7 @@ def test_the_code_of_the_page_for_every_option(run, tables, name):
         assert record["certificate"]["improved"] is True
     # Those that import more than the selector.
     run_it = printed_elsewhere if name in ("loss", "method") else printed
-    assert run_it(shown_code(page)[1]) == record["choice"]["selected"]
+    assert run_it(shown_code(page)[1]) == record["selection"]["selected"]
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,8 @@ def test_the_code_of_the_page_for_every_option(run, tables, name):
 @pytest.mark.parametrize("table", ["wine.csv", "parts"])
 def test_the_code_of_the_page_by_a_problem(run, tables, table, more):
     page, record = page_and_record(run, table, *DROPPED, *QUICK, *more)
-    assert record["asked"]["grouped"] == ("--groups" in more)
-    assert printed(shown_code(page)[1]) == record["choice"]["selected"]
+    assert record["settings"]["grouped"] == ("--groups" in more)
+    assert printed(shown_code(page)[1]) == record["selection"]["selected"]
 
 
 def test_moments(run, tables):
@@ -192,9 +192,9 @@ def test_moments(run, tables):
     with open("r.json", encoding="utf-8") as file:
         record = json.load(file)
     problem = Problem.from_moments(Moments.load("m.npz"))
-    assert record["choice"]["selected"] == list(investigate(problem, k=3, **FEW).result.selected)
+    assert record["selection"]["selected"] == list(investigate(problem, k=3, **FEW).result.selected)
     with open("page.html", encoding="utf-8") as file:
-        assert printed(shown_code(file.read())[1]) == record["choice"]["selected"]
+        assert printed(shown_code(file.read())[1]) == record["selection"]["selected"]
     # On the page, too, in the words of the command.
     assert "in place of --from-moments" in record["missing_parts"]["score"]
     result = run("report", "--from-moments", "m.npz", *QUICK)
@@ -205,14 +205,14 @@ def test_moments(run, tables):
 def test_the_command_of_the_page_makes_it_again(run, tables):
     args = ["wine.csv", *DROPPED, "--drop", "site", "--seed", 3, "--rule", "paired", *QUICK]
     _, first = page_and_record(run, *args)
-    words = shlex.split(first["asked"]["command"])
+    words = shlex.split(first["settings"]["command"])
     assert words[:2] == ["exactk", "report"]
     assert run(*words[1:]).code == 0
     with open("record.json", encoding="utf-8") as file:
         second = json.load(file)
-    assert second["choice"]["selected"] == first["choice"]["selected"]
+    assert second["selection"]["selected"] == first["selection"]["selected"]
     assert second["score"]["folds"] == first["score"]["folds"]
-    assert second["asked"]["command"] == first["asked"]["command"]
+    assert second["settings"]["command"] == first["settings"]["command"]
 
 
 @pytest.mark.parametrize(
@@ -223,10 +223,10 @@ def test_names_of_files(run, here, wine_csv, name):
     (here / name).write_bytes(wine_csv.read_bytes())
     page, record = page_and_record(run, *DROPPED, "-k", 2, *QUICK, "--", name)
     assert page.count("<script") == 1
-    assert record["asked"]["table"] == name
+    assert record["settings"]["table"] == name
     command, code = shown_code(page)
     assert shlex.split(command)[-1] == name
-    assert printed(code) == record["choice"]["selected"]
+    assert printed(code) == record["selection"]["selected"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
@@ -240,7 +240,7 @@ def test_names_that_are_no_text(run, here, wine_csv):
     assert run("report", *args).code == 0
     assert "caf\ufffd.html" in (here / place).read_text("utf-8")
     record = json.loads((here / "r.json").read_text("utf-8"))
-    assert shlex.split(record["asked"]["command"])[-1] == place
+    assert shlex.split(record["settings"]["command"])[-1] == place
 
 
 def test_hostile_columns_and_classes(run, here):
@@ -253,7 +253,7 @@ def test_hostile_columns_and_classes(run, here):
     assert page.count("<script") == 1
     assert "<img" not in page
     assert "<b>" not in page
-    assert printed(shown_code(page)[1]) == record["choice"]["selected"]
+    assert printed(shown_code(page)[1]) == record["selection"]["selected"]
 
 
 def test_the_word_none_is_a_label_and_a_level(run, here):
@@ -267,8 +267,8 @@ def test_the_word_none_is_a_label_and_a_level(run, here):
     page, record = page_and_record(
         run, "t.csv", "--target", "fence", "--drop", "gaps", "-k", 2, *QUICK
     )
-    assert set(record["choice"]["selected"]) == {"garage", "a"}
-    assert printed(shown_code(page)[1]) == record["choice"]["selected"]
+    assert set(record["selection"]["selected"]) == {"garage", "a"}
+    assert printed(shown_code(page)[1]) == record["selection"]["selected"]
 
 
 def test_comparison(run, here, wine_csv):
@@ -377,7 +377,7 @@ def test_ctrl_c_in_a_long_report_writes_what_is_done(here, wine_csv):
         process.kill()
     assert process.returncode == 130, err
     record = json.loads((here / "r.json").read_text("utf-8"))
-    assert len(record["choice"]["selected"]) == 3
+    assert len(record["selection"]["selected"]) == 3
     assert record["stability"]["n_subsamples"] == 4
     assert record["missing_parts"]["comparison"].startswith("stopped by the user")
     assert "This was stopped before its end" in (here / "report.html").read_text("utf-8")

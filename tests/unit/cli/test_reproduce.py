@@ -200,9 +200,9 @@ def test_the_code_gives_the_features_of_the_command(
     assert (done.code, done.err) == (0, "")
     record = json.loads((tmp_path / "record.json").read_text("utf-8"))
     printed: list[str] = []
-    code = record["asked"]["code"]
+    code = record["settings"]["code"]
     exec(compile(code, "page", "exec"), {"print": lambda *names, sep: printed.extend(names)})
-    chosen = record["choice"]["selected"]
+    chosen = record["selection"]["selected"]
     if "--group" in words:
         assert columns(printed) == columns(chosen), code
     else:

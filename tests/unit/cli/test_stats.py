@@ -551,7 +551,7 @@ def test_streams_and_files_give_the_same_moments(whole, wine):
     assert_close(stream_moments(stream), Moments.load(whole))
 
 
-def test_lists_are_taken_apart_as_in_select(run, wine_csv, tmp_path):
+def test_lists_are_split_as_in_select(run, wine_csv, tmp_path):
     args = ["stats", "build", wine_csv, "--target", "cultivar", "-o", tmp_path / "m.npz"]
     lists = ["--columns", "proline, ash", "--columns", "hue", "--classes", "first,second,third"]
     done = run(*args, *lists)

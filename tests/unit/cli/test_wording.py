@@ -12,10 +12,8 @@ from exactk.cli.wording import as_options
     [
         ("at_most for 'f' must be", "--at-most for 'f' must be"),
         ("at_least=2 and at_most=1 contradict", "--at-least 2 and --at-most 1 contradict"),
-        ("at_least counts members; give families as well",
-         "--at-least counts members; give --family as well"),
-        ("families['f'] has only", "--family 'f' has only"),
-        ("groups['g']: there is", "--group 'g': there is"),
+        ("quotas['f'] has only", "--family 'f' has only"),
+        ("feature_groups['g']: there is", "--group 'g': there is"),
         ("costs['a'] must be", "--costs 'a' must be"),
         ("costs has no number for 'a'", "--costs has no number for 'a'"),
         ("budget needs costs as well", "--budget needs --costs as well"),

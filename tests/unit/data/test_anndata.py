@@ -271,7 +271,7 @@ def test_nan_and_infinity_are_named(table: np.ndarray) -> None:
         Problem.from_anndata(cells(table), "kind")
 
 
-def test_the_other_doors_name_this_one(table: np.ndarray, tmp_path: Any) -> None:
+def test_other_constructors_name_this_one(table: np.ndarray, tmp_path: Any) -> None:
     adata = cells(table)
     adata.write_h5ad(tmp_path / "cells.h5ad")
     labels = adata.obs["kind"]

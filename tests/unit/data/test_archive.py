@@ -269,7 +269,7 @@ def test_an_array_of_another_kind_with_a_true_checksum(small: Path) -> None:
         read_archive(small, "sums", 2, SUMS)
 
 
-def test_other_files_are_told_apart(tmp_path: Path) -> None:
+def test_other_files_are_distinguished(tmp_path: Path) -> None:
     path = tmp_path / "a"
     for content, message in ((b"", "is empty"), (b"a,b\n1,2\n", "is no file of exactk sums")):
         path.write_bytes(content)

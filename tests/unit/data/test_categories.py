@@ -46,7 +46,6 @@ MAKERS: dict[str, Any] = {
     "arrow string": lambda: pa.table(table()),
     "arrow large string": lambda: pa.table(table(pa.array(COLOUR, pa.large_string()))),
     "arrow dictionary": lambda: pa.table(table(pa.array(COLOUR).dictionary_encode())),
-    "arrow batch": lambda: pa.record_batch(table()),
 }
 every_maker = pytest.mark.parametrize("maker", MAKERS)
 
@@ -82,7 +81,7 @@ def test_a_problem_knows_what_its_columns_were(maker: str) -> None:
     assert problem.input_columns.tolist() == [0, 1, 1, 1, 2, 3]
     assert problem.rules is not None
     # One column needs no group.
-    assert problem.rules.groups == (Group("colour", (1, 2, 3)),)
+    assert problem.rules.feature_groups == (Group("colour", (1, 2, 3)),)
     assert problem.rules.count == "groups"
     coded = dummies(pd.DataFrame(table()), {"colour": "red", "sex": "f"})
     assert problem.objective([0, 1, 2, 3]) == pytest.approx(

@@ -68,7 +68,7 @@ def test_a_nearly_equal_column_stays_a_candidate() -> None:
     assert len(Problem.from_arrays(X, x[:, 1]).candidates) == 3
 
 
-def test_more_asked_for_than_there_are_different_columns() -> None:
+def test_more_requested_than_there_are_different_columns() -> None:
     rng = np.random.default_rng(3)
     x = rng.normal(size=(50, 3))
     with pytest.warns(UserWarning, match=r"only 3 of the 5 columns"):
@@ -99,5 +99,5 @@ def test_many_columns_each_with_copies_of_its_own(
     problem = Problem.from_arrays(X, rng.integers(0, 2, 30))
     first = np.array([np.flatnonzero(source == s)[0] for s in source])
     copies = np.flatnonzero(first != np.arange(800))
-    assert problem.copies.tolist() == copies.tolist()
+    assert problem.duplicates.tolist() == copies.tolist()
     assert problem.originals.tolist() == first[copies].tolist()

@@ -87,11 +87,6 @@ def test_chunked_tables_are_joined() -> None:
     assert values.tolist() == [[1, 0.5], [2, 1.5]] * 2
 
 
-def test_record_batch_is_a_frame() -> None:
-    problem = Problem.from_arrays(pa.record_batch({"a": Y, "b": Y[::-1]}), Y)
-    assert problem.feature_names == ("a", "b")
-
-
 @every_maker
 def test_columns_that_are_not_numbers_are_named(maker: str) -> None:
     days = np.array(["2020-01-01", "2020-01-02"] * 3, dtype="datetime64[ms]")
@@ -101,7 +96,7 @@ def test_columns_that_are_not_numbers_are_named(maker: str) -> None:
 
 
 @every_maker
-def test_where_numbers_are_asked_for_text_is_refused(maker: str) -> None:
+def test_where_numbers_are_requested_text_is_refused(maker: str) -> None:
     frame = MAKERS[maker]({"ok": Y, "city": ["a", "b", "a", "b", "a", "b"]})
     with says("columns that are not numbers: 'city'", "drop", "one-hot"):
         frame_to_array(frame)

@@ -64,7 +64,7 @@ def test_every_mode_gives_the_same_columns(
     }[kind]()
     problem = Problem.from_arrays(table, y, sample_weight=w, scale=scale, gram=mode)
     A = expected(X, w, scale)
-    found = np.array([problem.gram_column(p) for p in range(D)])
+    found = np.array([problem.gram_rows([p])[0] for p in range(D)])
     np.testing.assert_allclose(found, A, rtol=1e-9, atol=1e-9 * np.abs(A).max())
     np.testing.assert_allclose(problem.gram.whole(), A, rtol=1e-9, atol=1e-9 * np.abs(A).max())
 
@@ -81,7 +81,7 @@ def test_forgotten_columns_are_read_again(limit: int, asked: list[list[int]]) ->
     A[np.diag_indices(D)] *= 1.3
     for indices in asked:
         np.testing.assert_allclose(problem.gram_rows(indices), A[indices], rtol=1e-10, atol=1e-9)
-        single = problem.with_ridge(0).gram_column(indices[0])
+        single = problem.with_ridge(0).gram_rows([indices[0]])[0]
         np.testing.assert_allclose(single, expected(X)[indices[0]], rtol=1e-10, atol=1e-9)
     distinct = {p for indices in asked for p in indices}
     assert problem.gram_columns_read >= len(distinct)
@@ -95,16 +95,16 @@ def test_columns_read_are_counted_once_while_kept() -> None:
     assert problem.gram_columns_read == 0
     problem.gram_rows([3, 5, 3])
     assert problem.gram_columns_read == 2
-    problem.gram_column(5)
+    problem.gram_rows([5])
     problem.objective([3, 5])
     assert problem.gram_columns_read == 2
-    problem.gram_column(7)
+    problem.gram_rows([7])
     assert problem.gram_columns_read == 3
     problem.with_ridge(1.0).gram_rows([3, 5, 7, 8])
     assert problem.gram_columns_read == 4
 
 
-def test_columns_asked_for_together_come_from_one_pass() -> None:
+def test_columns_requested_together_come_from_one_pass() -> None:
     X, y = data()
     problem = Problem.from_arrays(X, y, gram="columns")
     assert problem.passes == 1, "the first reading"
@@ -115,7 +115,7 @@ def test_columns_asked_for_together_come_from_one_pass() -> None:
     problem.gram.prefetch(np.array([3, 8, 9, 9, 10]))
     assert (problem.passes, problem.gram_columns_read) == (3, 6)
     assert [problem.gram.holds(p) for p in (8, 9, 10, 11)] == [True, True, True, False]
-    np.testing.assert_allclose(problem.gram_column(9), expected(X)[9], rtol=1e-9)
+    np.testing.assert_allclose(problem.gram_rows([9])[0], expected(X)[9], rtol=1e-9)
     assert problem.passes == 3
     # A block is made of its own columns: no pass over the others.
     asked = np.array([3, 11, 0])
@@ -184,7 +184,7 @@ def test_the_least_recently_used_column_goes_first() -> None:
     X, y = data()
     problem = Problem.from_arrays(X, y, gram="columns", memory_limit=2 * 8 * D)
     for p, read in ((0, 1), (1, 2), (0, 2), (2, 3), (0, 3), (1, 4)):
-        problem.gram_column(p)
+        problem.gram_rows([p])
         assert problem.gram_columns_read == read, p
 
 
@@ -230,7 +230,7 @@ def test_what_does_not_fit_is_not_bought() -> None:
 def test_auto_keeps_to_the_memory_limit() -> None:
     X, y = data()
     problem = Problem.from_arrays(X, y, memory_limit=8 * D * D - 1)
-    problem.gram_column(0)
+    problem.gram_rows([0])
     assert problem.gram_columns_read == 1
 
 
@@ -248,12 +248,12 @@ def test_full_that_does_not_fit_is_refused() -> None:
 def test_what_is_given_out_can_be_changed_without_harm(mode: Any) -> None:
     X, y = data()
     problem = Problem.from_arrays(X, y, gram=mode)
-    first = problem.gram_column(2)
+    first = problem.gram_rows([2])[0]
     kept = first.copy()
     first[:] = np.nan
     problem.gram_rows([2, 3])[:] = np.nan
     problem.gram.take(np.array([2]))[:] = np.nan
-    assert (problem.gram_column(2) == kept).all()
+    assert (problem.gram_rows([2])[0] == kept).all()
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

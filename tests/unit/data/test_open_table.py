@@ -94,7 +94,7 @@ def test_masked_values_are_missing_values() -> None:
         open_rows(X)
 
 
-def test_tables_that_are_elsewhere_are_shown_their_door() -> None:
+def test_tables_that_are_elsewhere_name_their_constructor() -> None:
     import polars as pl
 
     with says("LazyFrame", "collect", "from_files"):

@@ -50,7 +50,7 @@ def assert_reads(table: Any, X: Array, y: Array, w: Array | None, rtol: float = 
         assert (np.abs(read.xy - xy) <= rtol * unit[:, None] * np.sqrt(len(X))).all()
     gram = Problem.from_arrays(table, y, sample_weight=w, scale=False, gram="columns")
     for p in np.flatnonzero(unit > 0):
-        assert (np.abs(gram.gram_column(p) - xx[p]) <= rtol * unit * unit[p]).all()
+        assert (np.abs(gram.gram_rows([p])[0] - xx[p]) <= rtol * unit * unit[p]).all()
 
 
 @every_pair(

@@ -252,7 +252,7 @@ X = X.asformat({format_!r})
 y = np.arange(n) % 7
 del indices, data
 tiny = sparse.random(50, 20, 0.5, random_state=0, format={format_!r})
-Problem.from_arrays(tiny, np.arange(50) % 3, gram="columns").gram_column(0)
+Problem.from_arrays(tiny, np.arange(50) % 3, gram="columns").gram_rows([0])
 
 def peak():
     lines = open("/proc/self/status").read().splitlines()

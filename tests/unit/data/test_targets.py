@@ -141,7 +141,7 @@ def test_multilabel_indicators_are_columns(dtype: type) -> None:
     assert (target.block(0, 3) == labels).all()
 
 
-def test_sparse_indicators_show_the_way_out() -> None:
+def test_sparse_indicators_have_a_hint() -> None:
     with says("y", "sparse", "toarray"):
         encode_target(sparse.csr_matrix(np.eye(3)))
 

@@ -50,17 +50,13 @@ def test_all_parameters_are_handed_on() -> None:
     options: dict[str, Any] = {
         "k_max": 5, "cv": 3, "rule": "best", "scoring": "r2", "estimator": LinearRegression(),
     }  # fmt: skip
-    selector = TopKSelector(
-        k="auto", ridge=0.3, random_state=7, effort=0, scale=False, **options
-    ).fit(X, Y)
-    problem = Problem.from_arrays(X, Y, scale=False, ridge=0.3)
+    selector = TopKSelector(k="auto", ridge=0.3, random_state=7, effort=0, **options).fit(X, Y)
+    problem = Problem.from_arrays(X, Y, ridge=0.3)
     choice = choose_k(problem, effort=0, random_state=7, **options)
     assert selector.path_ == choice.table
     assert (selector.choice_.k_max, selector.choice_.n_folds) == (5, 3)
     # A configured method object is the same.
-    given = TopKSelector(
-        k="auto", method=Exchange(effort=0), ridge=0.3, random_state=7, scale=False, **options
-    )
+    given = TopKSelector(k="auto", method=Exchange(effort=0), ridge=0.3, random_state=7, **options)
     assert given.fit(X, Y).path_ == choice.table
 
 
@@ -260,7 +256,7 @@ def test_folds_that_leak_and_scores_that_do_not_fit_the_target_are_refused() -> 
         TopKSelector(k="auto", scoring="accuracy").fit(X, y)
 
 
-def test_a_best_size_at_the_end_is_told() -> None:
+def test_a_best_size_at_the_end_is_reported() -> None:
     X, y = load_wine(return_X_y=True)
     short = TopKSelector(k="auto", k_max=3).fit(X, y).choice_
     assert "larger k_max than 3" in short.message

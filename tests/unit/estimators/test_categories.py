@@ -229,11 +229,3 @@ def test_levels_may_count_as_columns() -> None:
     by_columns = TopKSelector(k=2, count="columns", ridge=0.1).fit(frame, y)
     assert by_columns.result_.support.size == 2
     assert TopKSelector(k=2, ridge=0.1).fit(frame, y).result_.support.size == 3
-
-
-def test_a_record_batch_keeps_its_names() -> None:
-    pa = pytest.importorskip("pyarrow")
-    rng = np.random.default_rng(0)
-    batch = pa.RecordBatch.from_pydict({"b": rng.normal(size=30), "c": rng.normal(size=30)})
-    selector = TopKSelector(k=1).fit(batch, batch.column("c").to_numpy())
-    assert selector.get_feature_names_out().tolist() == ["c"]

@@ -106,7 +106,7 @@ def test_only_models_of_probabilities_give_them() -> None:
     assert hasattr(TopKClassifier(loss="optimal_scoring"), "predict_proba")
 
 
-def test_losses_of_the_wrong_kind_are_refused_with_a_way_out() -> None:
+def test_losses_of_the_wrong_kind_are_refused_with_a_hint() -> None:
     X, y = load_wine(return_X_y=True)
     with says("'poisson'", "counts"):
         TopKClassifier(k=2, loss="poisson").fit(X, y)
@@ -242,7 +242,7 @@ def _folds(y: Any) -> tuple[list[Any], list[Any]]:
     )
 
 
-def test_classes_that_are_far_apart_are_told_apart() -> None:
+def test_classes_that_are_far_apart_are_distinguished() -> None:
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 30)
     for noise in (1e-8, 1e-9, 0.0):

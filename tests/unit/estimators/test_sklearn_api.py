@@ -29,7 +29,7 @@ pa = pytest.importorskip("pyarrow")
 # in how it reads the table: the Gram matrix, rows, levels of rows for classes alone.
 SELECTORS = [
     TopKSelector(k=1),
-    TopKSelector(k=1, ridge="cv", scale=False, method=Exchange(effort=0)),
+    TopKSelector(k=1, ridge="cv", method=Exchange(effort=0)),
     TopKSelector(k=1, method="rfs"),
     TopKSelector(k=1, method="infogain"),
 ]

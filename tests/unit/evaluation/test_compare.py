@@ -36,7 +36,7 @@ from exactk.evaluation import (
 from exactk.evaluation.compare import MethodOutcome, tabulate
 from exactk.evaluation.fold_data import EvaluationData
 from exactk.evaluation.holdout import score_columns
-from exactk.evaluation.sklearn_baselines import RIVALS, TrainingData
+from exactk.evaluation.sklearn_baselines import BASELINES, TrainingData
 from exactk.methods import registry
 from exactk.methods.base import Method
 from exactk.papers.experiments.measures import nogueira
@@ -63,7 +63,7 @@ def _sheet(X, y, weights=None, task="regression"):
 
 
 @pytest.mark.parametrize(("data", "k"), [(make_classes, 4), (make_numbers, 3)])
-def test_methods_of_exactk_have_the_honest_figures_of_score_selection(data, k):
+def test_methods_of_exactk_have_the_test_scores_of_score_selection(data, k):
     X, y = data()
     found = compare(X, y, k, ["greedy", "exchange"], random_state=3, cv=4)
     for method in ("greedy", "exchange"):
@@ -83,7 +83,7 @@ def test_methods_of_exactk_have_the_honest_figures_of_score_selection(data, k):
     assert (found.n_rows, found.n_features, found.n_folds) == (*X.shape, 4)
 
 
-def test_rivals_of_classes_equal_pipelines_of_scikit_learn():
+def test_baselines_of_classes_equal_pipelines_of_scikit_learn():
     X, y = make_classes()
     found = compare(X, y, 4, ["selectkbest", "rfe"], random_state=7)
     folds = StratifiedKFold(5, shuffle=True, random_state=7)
@@ -100,7 +100,7 @@ def test_rivals_of_classes_equal_pipelines_of_scikit_learn():
     )
 
 
-def test_rivals_of_numbers_equal_pipelines_of_scikit_learn():
+def test_baselines_of_numbers_equal_pipelines_of_scikit_learn():
     X, y = make_numbers()
     found = compare(X, y, 3, ["selectkbest", "rfe"], cv=4)
     folds = KFold(4, shuffle=True, random_state=0)
@@ -126,7 +126,7 @@ def test_differences_are_paired_and_to_the_first():
     assert _row(found, "rfe")["shared"] == 3
 
 
-def test_the_objective_is_that_of_the_problem_and_no_rival_is_below_enumeration():
+def test_the_objective_is_that_of_the_problem_and_no_baseline_is_below_enumeration():
     X, y = make_classes()
     names = [f"g{j}" for j in range(12)]
     problem = Problem.from_arrays(X[:, :12], y, feature_names=names, ridge=0.2)
@@ -156,7 +156,7 @@ def test_a_problem_keeps_its_ridge_as_everywhere_unless_another_is_given():
     assert compare(X, y, 3, ["exchange"], cv=3).ridge == by_rule.ridge
 
 
-def test_stability_of_rivals_is_nogueiras_index():
+def test_stability_of_baselines_is_nogueiras_index():
     X, y = make_classes()
     found = compare(X, y, 4, ["l1", "rfe"])
     for method in ("l1", "rfe"):
@@ -217,8 +217,8 @@ def test_every_kind_of_table_and_a_problem_give_the_same():
     assert compare(problem, k=3, methods=some).folds == expected.folds
     with pytest.raises(InputError, match="beside a Problem, which has its own"):
         compare(problem, y)
-    with pytest.raises(InputError, match="'scale' cannot be given beside a Problem"):
-        compare(problem, k=3, scale=False)
+    with pytest.raises(InputError, match="'task' cannot be given beside a Problem"):
+        compare(problem, k=3, task="regression")
 
 
 def test_weights_reach_everything():
@@ -231,9 +231,9 @@ def test_weights_reach_everything():
     codes = np.unique(y, return_inverse=True)[1]
     for number, (train, _) in enumerate(found.splits):
         assert (weights[train] > 0).all()
-        for name in RIVALS:
+        for name in BASELINES:
             sheet = _sheet(X[train], codes[train], weights[train], "classification")
-            expected = [f"x{j}" for j in RIVALS[name](sheet, 3)]
+            expected = [f"x{j}" for j in BASELINES[name](sheet, 3)]
             row = [row for row in found.folds if row["method"] == name][number]
             assert row["features"] == expected
     # As many copies of the rows.
@@ -243,16 +243,16 @@ def test_weights_reach_everything():
     assert copies.table["features"] == once.table["features"]
 
 
-def test_weights_of_classes_reach_the_choice_of_rivals():
+def test_weights_of_classes_reach_the_choice_of_baselines():
     X, y = make_classes()
     few = np.r_[np.flatnonzero(y != "yes"), np.flatnonzero(y == "yes")[:12]]
     X, y = X[few], y[few]
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    found = compare(X, y, 8, [*RIVALS], cv=3, class_weight="balanced")
-    plain = compare(X, y, 8, [*RIVALS], cv=3)
+    found = compare(X, y, 8, [*BASELINES], cv=3, class_weight="balanced")
+    plain = compare(X, y, 8, [*BASELINES], cv=3)
     for row in found.table:
         sheet = _sheet(X, codes, (1.0 / counts)[codes] * len(y) / len(labels), "classification")
-        assert row["features"] == [f"x{j}" for j in RIVALS[row["method"]](sheet, 8)]
+        assert row["features"] == [f"x{j}" for j in BASELINES[row["method"]](sheet, 8)]
     assert plain.table["features"] != found.table["features"]
 
 
@@ -282,9 +282,9 @@ def test_classes_are_balanced_by_the_training_rows_alone(made):
     alone = exactk.TopKSelector(5, class_weight="balanced", ridge=0.1).fit(X[train], y[train])
     assert first["exchange"] == alone.get_feature_names_out().tolist()
     weights = 1 / np.bincount(y[train])[y[train]] * len(train) / 2
-    for name in RIVALS:
+    for name in BASELINES:
         sheet = _sheet(X[train], y[train], weights, "classification")
-        assert first[name] == [f"x{j}" for j in RIVALS[name](sheet, 5)]
+        assert first[name] == [f"x{j}" for j in BASELINES[name](sheet, 5)]
 
 
 def test_groups_are_never_on_both_sides():
@@ -314,7 +314,7 @@ def test_own_estimator_score_and_folds():
     assert " ± " not in repr(found)
 
 
-def test_categories_are_coded_and_what_rivals_do_with_them_is_said():
+def test_categories_are_coded_and_what_baselines_do_with_them_is_said():
     pd = pytest.importorskip("pandas")
     X, y = make_classes(90, 10)
     rng = np.random.default_rng(0)
@@ -324,7 +324,7 @@ def test_categories_are_coded_and_what_rivals_do_with_them_is_said():
     alone = score_selection(frame, y, 2, n_permutations=0)
     assert _scores(found, "exchange") == alone.folds["test_score"]
     assert _row(found, "exchange")["note"] == ""
-    for name in RIVALS:
+    for name in BASELINES:
         row = _row(found, name)
         assert row["note"] == (
             "chooses among the 12 coded columns, single levels of a category too"
@@ -345,7 +345,7 @@ def test_rules_are_kept_or_it_is_said_that_they_are_not():
     exchange = _row(found, "exchange")
     assert {"x0", "x2"} <= set(exchange["features"])
     assert exchange["excess"] == 0
-    for name in RIVALS:
+    for name in BASELINES:
         assert _row(found, name)["note"] == "does not keep constraints other than exclude"
     # What keeps no constraints may be below the best that does.
     noise = compare(X, y, 2, ["rfe", "exchange"], include=["x0", "x2"], cv=2)
@@ -356,7 +356,9 @@ def test_rules_are_kept_or_it_is_said_that_they_are_not():
     assert set(only_out.table["note"]) == {""}
     assert min(only_out.table["excess"]) == 0
     assert not any("x4" in row["features"] for row in only_out.folds)
-    grouped = Problem.from_arrays(X, y).with_constraints(groups={"g": ["x1", "x2"]}, include=["g"])
+    grouped = Problem.from_arrays(X, y).with_constraints(
+        feature_groups={"g": ["x1", "x2"]}, include=["g"]
+    )
     of_groups = compare(grouped, k=2, methods=["exchange", "selectkbest"])
     assert {"x1", "x2"} <= set(_row(of_groups, "exchange")["features"])
     assert "does not keep" in _row(of_groups, "selectkbest")["note"]
@@ -501,7 +503,7 @@ def test_a_method_that_says_it_was_interrupted_ends_the_comparison(monkeypatch):
     assert found.message == "stopped by the user after 1 of 2 methods"
 
 
-def test_time_limit_of_rivals_and_of_methods():
+def test_time_limit_of_baselines_and_of_methods():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 300))
     y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)

@@ -154,8 +154,8 @@ def test_a_problem_in_place_of_a_table():
     assert ours.features == tuple(name.replace("x", "f") for name in theirs.features)
     with pytest.raises(InputError, match="beside a Problem, which has its own"):
         score_selection(problem, y)
-    with pytest.raises(InputError, match="'scale' cannot be given beside a Problem"):
-        score_selection(problem, k=2, scale=False)
+    with pytest.raises(InputError, match="'task' cannot be given beside a Problem"):
+        score_selection(problem, k=2, task="regression")
     numbers = Problem.from_arrays(*make_numbers())
     np.testing.assert_allclose(
         score_selection(numbers, k=3, n_permutations=0).folds["test_score"],
@@ -227,7 +227,7 @@ def test_groups_of_features_are_one_each_for_the_stability():
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(60, 12)), rng.normal(size=60)
     pairs = {f"g{j}": [2 * j, 2 * j + 1] for j in range(6)}
-    score = score_selection(X, y, 2, groups=None, selector=TopKSelector(groups=pairs),
+    score = score_selection(X, y, 2, groups=None, selector=TopKSelector(feature_groups=pairs),
                             n_permutations=0)  # fmt: skip
     supports = [sorted({int(name[1:]) // 2 for name in row["features"]}) for row in score.folds]
     assert score.stability == pytest.approx(nogueira(supports, 6))
@@ -392,7 +392,7 @@ def test_text_scores_the_same_in_a_frame_of_any_library_and_in_a_problem(library
     numbers = np.column_stack([columns[f"x{j}"] for j in range(10)])
     groups = {"colour": [10, 11]}
     coded = score_selection(np.c_[numbers, dummies], y, **named,
-                            selector=TopKSelector(groups=groups))  # fmt: skip
+                            selector=TopKSelector(feature_groups=groups))  # fmt: skip
     np.testing.assert_allclose(score.folds["test_score"], coded.folds["test_score"])
 
 
@@ -425,7 +425,7 @@ def test_many_levels_in_few_rows_are_coded_once():
     assert "t" in score.features
     first = int(np.bincount(level).argmax())
     coded = np.c_[frame[list("abcd")], level[:, None] == np.delete(np.arange(30), first)]
-    selector = TopKSelector(2, groups={"t": list(range(4, 33))})
+    selector = TopKSelector(2, feature_groups={"t": list(range(4, 33))})
     for row, (train, test) in zip(score.folds, score.splits, strict=True):
         with warnings.catch_warnings():
             # Of levels that are not in the training rows.

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from exactk.evaluation import sklearn_baselines
 from exactk.evaluation.sklearn_baselines import (
-    RIVALS,
+    BASELINES,
     OutOfTimeError,
     TrainingData,
 )
@@ -16,7 +16,7 @@ from exactk.utils.monitor import Monitor
 from tests.unit.evaluation.informative import make_classes, make_numbers
 
 
-def _sheet(X, y, weights=None, task="regression"):
+def _training(X, y, weights=None, task="regression"):
     return TrainingData(X, y, weights, task, 0, Monitor())
 
 
@@ -28,11 +28,11 @@ def test_the_lasso_on_orthogonal_columns_takes_the_largest_correlations(k):
     y = Q @ rng.normal(size=12) + 0.05 * rng.normal(size=60)
     correlation = np.abs(np.corrcoef(np.c_[Q, y].T)[-1, :-1])
     expected = np.sort(np.argsort(-correlation)[:k])
-    np.testing.assert_array_equal(RIVALS["l1"](_sheet(Q, y[:, None]), k), expected)
+    np.testing.assert_array_equal(BASELINES["l1"](_training(Q, y[:, None]), k), expected)
 
 
 @pytest.mark.parametrize("kind", ["two", "three", "numbers", "outputs", "labels"])
-@pytest.mark.parametrize("name", RIVALS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_exactly_k_different_columns_for_every_target(kind, name):
     X, y = make_numbers(60, 12)
     # Copies, of which a lasso takes one alone.
@@ -48,24 +48,24 @@ def test_exactly_k_different_columns_for_every_target(kind, name):
     target, task = targets[kind]
     for k in (1, 2, 5, 11, 12):
         for weights in (None, np.arange(60) % 3 + 0.5):
-            columns = RIVALS[name](_sheet(X, target, weights, task), k)
+            columns = BASELINES[name](_training(X, target, weights, task), k)
             assert len(np.unique(columns)) == k == len(columns)
             assert columns.min() >= 0
             assert columns.max() < 12
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
-@pytest.mark.parametrize("name", RIVALS)
-def test_weights_of_rivals_are_repeated_rows(kind, name):
+@pytest.mark.parametrize("name", BASELINES)
+def test_weights_of_baselines_are_repeated_rows(kind, name):
     X, y = make_classes(60, 15, seed=4) if kind == "classes" else make_numbers(60, 15, seed=4)
     y = np.unique(y, return_inverse=True)[1] if kind == "classes" else y[:, None]
     task = "classification" if kind == "classes" else "regression"
     weights = np.random.default_rng(1).integers(1, 30, size=60)
     rows = np.repeat(np.arange(60), weights)
-    weighted = RIVALS[name](_sheet(X, y, weights.astype(float), task), 5)
-    repeated = RIVALS[name](_sheet(X[rows], y[rows], None, task), 5)
+    weighted = BASELINES[name](_training(X, y, weights.astype(float), task), 5)
+    repeated = BASELINES[name](_training(X[rows], y[rows], None, task), 5)
     np.testing.assert_array_equal(weighted, repeated)
-    assert not np.array_equal(weighted, RIVALS[name](_sheet(X, y, None, task), 5))
+    assert not np.array_equal(weighted, BASELINES[name](_training(X, y, None, task), 5))
 
 
 def test_an_elimination_of_many_columns_ends_and_finds_what_is_planted():
@@ -81,7 +81,7 @@ def test_an_elimination_of_many_columns_ends_and_finds_what_is_planted():
 
     original, sklearn_baselines.LogisticRegression = sklearn_baselines.LogisticRegression, Counting
     try:
-        columns = RIVALS["rfe"](_sheet(X, y, None, "classification"), 2)
+        columns = BASELINES["rfe"](_training(X, y, None, "classification"), 2)
     finally:
         sklearn_baselines.LogisticRegression = original
     np.testing.assert_array_equal(columns, [40, 700])
@@ -93,25 +93,28 @@ def test_an_elimination_of_many_columns_ends_and_finds_what_is_planted():
 @pytest.mark.parametrize("name", ["rfe", "l1"])
 def test_no_answer_after_the_time_limit(name):
     X, y = make_numbers()
-    sheet = TrainingData(X, y[:, None], None, "regression", 0, Monitor(1e-9))
+    training = TrainingData(X, y[:, None], None, "regression", 0, Monitor(1e-9))
     with pytest.raises(OutOfTimeError, match="the time limit came before an answer"):
-        RIVALS[name](sheet, 3)
+        BASELINES[name](training, 3)
 
 
-@pytest.mark.parametrize("name", RIVALS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_units_and_signs_do_not_matter(name):
     X, y = make_numbers()
     scale = 10.0 ** (np.arange(25) % 9 - 4) * (-1.0) ** np.arange(25)
-    expected = RIVALS[name](_sheet(X, y[:, None]), 4)
-    np.testing.assert_array_equal(RIVALS[name](_sheet(X * scale + 3, y[:, None]), 4), expected)
-    np.testing.assert_array_equal(RIVALS[name](_sheet(X, 1e6 * y[:, None] - 5), 4), expected)
+    expected = BASELINES[name](_training(X, y[:, None]), 4)
+    np.testing.assert_array_equal(
+        BASELINES[name](_training(X * scale + 3, y[:, None]), 4), expected
+    )
+    np.testing.assert_array_equal(BASELINES[name](_training(X, 1e6 * y[:, None] - 5), 4), expected)
 
 
 def test_names_of_classes_do_not_matter_to_the_penalty():
     X, y = make_classes()
     codes = np.unique(y, return_inverse=True)[1]
     one, other = (
-        RIVALS["l1"](_sheet(X, labels, None, "classification"), 4) for labels in (codes, 2 - codes)
+        BASELINES["l1"](_training(X, labels, None, "classification"), 4)
+        for labels in (codes, 2 - codes)
     )
     np.testing.assert_array_equal(one, other)
 
@@ -120,7 +123,7 @@ def test_names_of_classes_do_not_matter_to_the_penalty():
 def test_the_penalty_for_two_classes_is_the_strongest_that_leaves_k(k):
     X, y = make_classes()
     X, y = X[y != "maybe"], (y[y != "maybe"] == "yes").astype(np.intp)
-    found = RIVALS["l1"](_sheet(X, y, None, "classification"), k)
+    found = BASELINES["l1"](_training(X, y, None, "classification"), k)
     x = (X - X.mean(axis=0)) / X.std(axis=0)
     kind = {"penalty": "l1"} if LogisticRegression().penalty == "l2" else {"l1_ratio": 1.0}
     # From the strongest on, in small steps, by the other solver.

@@ -216,17 +216,16 @@ def test_labels_come_back_as_they_were(labels, kind: str) -> None:
 # Tables of every kind.
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "batch"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
 def test_columns_are_taken_by_name(wine, choice, kind: str) -> None:
     X = wine[0][wine[0].columns[::-1]]
     table = {
         "pandas": lambda: X,
         "polars": lambda: pl.from_pandas(X),
         "arrow": lambda: pa.Table.from_pandas(X, preserve_index=False),
-        "batch": lambda: pa.RecordBatch.from_pandas(X, preserve_index=False),
     }[kind]()
     taken = choice.select(table)
-    names = taken.column_names if kind in ("arrow", "batch") else list(taken.columns)
+    names = taken.column_names if kind == "arrow" else list(taken.columns)
     assert names == list(choice.names)
     np.testing.assert_array_equal(choice.predict(table), choice.predict(wine[0]))
 
@@ -526,7 +525,7 @@ def test_features_that_do_not_go_together(choice) -> None:
 @pytest.mark.parametrize(
     "name", sorted(TopKSelector(k=1).fit([[0.0], [1.0]], [0, 1]).export().to_dict())
 )
-def test_every_field_is_asked_for(choice, name: str) -> None:
+def test_every_field_is_required(choice, name: str) -> None:
     values = choice.to_dict()
     del values[name]
     with pytest.raises(InputError, match=name):
@@ -614,7 +613,7 @@ def test_parts_that_are_made_by_hand_are_checked(choice) -> None:
         replace(choice, coef=((1.0,),))
 
 
-def test_the_class_is_public_and_loaded_when_asked_for() -> None:
+def test_the_class_is_public_and_loaded_when_requested() -> None:
     assert "SavedSelection" in dir(exactk)
     code = (
         "import sys, exactk; print('exactk.export' in sys.modules, exactk.SavedSelection.__name__)"

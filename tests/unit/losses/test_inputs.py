@@ -168,7 +168,7 @@ def test_separated_classes_with_a_ridge_have_an_end(seed: int) -> None:
     assert max(result.objective for result in with_no_end) < 1e-6
 
 
-def test_counts_of_zero_that_a_column_tells() -> None:
+def test_counts_of_zero_that_a_column_predicts() -> None:
     X, y = data("poisson", n=60, seed=1)
     X[:, 3] = np.arange(60) % 3 == 0
     y[X[:, 3] > 0] = 0.0
@@ -205,7 +205,7 @@ def test_units_of_the_target(name: str, outputs: int, ridge: float) -> None:
 
 
 @pytest.mark.parametrize("c", [2, 4])
-def test_the_ridge_goes_with_how_much_a_loss_bends(c: int) -> None:
+def test_the_ridge_goes_with_the_curvature_of_a_loss(c: int) -> None:
     X, _ = make_numbers(n=60, d=6)
     # Half the Hessian without columns: 1/c for classes of one size, the mean for counts.
     classes = make("logistic", X, np.arange(60) % c, 0.3)

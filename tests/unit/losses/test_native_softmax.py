@@ -202,8 +202,8 @@ def test_large_fits_are_left_to_numpy() -> None:
     table = _table(83, 5, 4)
     found = _compiled(table, 5)
     # 199·200/2 products of columns and 4·3/2 of classes are no more than 20,000.
-    assert found.serves(198)
-    assert not found.serves(199)
+    assert found.can_fit(198)
+    assert not found.can_fit(199)
     assert table.compiled(199) is None
 
 

@@ -153,13 +153,13 @@ def test_an_interrupt_while_progress_is_shown_keeps_the_step_shown() -> None:
 
 
 @pytest.mark.parametrize("looks", [0, 1, 4])
-def test_the_clock_is_looked_at_after_each_step(looks: int) -> None:
+def test_the_time_limit_is_checked_after_each_step(looks: int) -> None:
     course = iterate(endless(), 100, Clock(looks))
     assert course.status == Status.TIME_LIMIT
     assert len(course.trace) == looks + 1
 
 
-def test_convergence_and_the_iteration_limit_come_before_the_clock() -> None:
+def test_convergence_and_the_iteration_limit_come_before_the_time_limit() -> None:
     assert iterate(stream(Step([1], 1.0, converged=True)), 9, Clock(0)).status == Status.CONVERGED
     assert iterate(endless(), 1, Clock(0)).status == Status.MAX_ITER
 
@@ -252,7 +252,7 @@ def test_a_merit_decides_where_there_is_one(problem: Problem) -> None:
     assert answer.trace == (99.0,)
 
 
-def test_a_merit_is_not_asked_for_a_single_start_or_a_course_without_steps(
+def test_one_start_or_no_steps_need_no_selection_score(
     problem: Problem,
 ) -> None:
     def merit(course: IterationLog) -> float:

@@ -119,7 +119,7 @@ def test_a_path_goes_on_from_zero_after_a_size_that_diverged() -> None:
 
 
 @pytest.mark.parametrize("solver", ["direct", "woodbury", "cg", "auto"])
-def test_ipfs_tells_what_does_not_fit_in_memory(solver: str) -> None:
+def test_ipfs_reports_what_does_not_fit_in_memory(solver: str) -> None:
     X, y = make_classes(60, 40, 3, seed=0)
     problem = Problem.from_arrays(X, y, gram="columns", memory_limit=8 * 1000)
     with pytest.raises(InputError, match=rf"solver='{solver}'.*60 rows and 40 columns.*memory"):

@@ -51,7 +51,7 @@ def test_the_path_of_digits_reaches_the_proven_optima() -> None:
 
 
 @pytest.mark.parametrize("method", ["exchange", "greedy"])
-def test_every_usable_column_may_be_asked_for(method: str) -> None:
+def test_every_usable_column_may_be_requested(method: str) -> None:
     X, y = load_wine(return_X_y=True)
     X = np.column_stack([X[:, :6], np.ones(len(X))])
     problem = Problem.from_arrays(X, y)

@@ -78,7 +78,7 @@ def test_an_unknown_option_gets_the_nearest() -> None:
         registry.create("greedy", effort=1)
 
 
-def test_methods_are_imported_only_when_asked_for() -> None:
+def test_methods_are_imported_only_when_requested() -> None:
     code = (
         "import sys, exactk.methods.registry as r; r.names(); "
         "loaded = [m for m in sys.modules if m.startswith('exactk.methods.')]; "

@@ -48,7 +48,7 @@ def test_a_path_uses_the_same_half_samples_at_every_size(monkeypatch: pytest.Mon
 def test_constraints_are_kept() -> None:
     X, y = make_classes(70, 9, 3, seed=1)
     problem = Problem.from_arrays(X, y).with_constraints(
-        include=[8], exclude=[0], groups={"pair": [1, 2]}
+        include=[8], exclude=[0], feature_groups={"pair": [1, 2]}
     )
     for result in solve_path(problem, 5, "stability", n_subsamples=8):
         support = set(result.support.tolist())
@@ -63,7 +63,7 @@ def test_constraints_are_kept() -> None:
 def test_a_size_that_no_set_has_is_left_out() -> None:
     X, y = make_classes(70, 6, 3, seed=1)
     groups = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
-    problem = Problem.from_arrays(X, y).with_constraints(groups=groups, count="columns")
+    problem = Problem.from_arrays(X, y).with_constraints(feature_groups=groups, count="columns")
     assert solve_path(problem, 5, "stability", n_subsamples=4).sizes == [2, 4]
 
 

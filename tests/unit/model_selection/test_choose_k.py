@@ -323,7 +323,7 @@ def test_the_table_speaks_of_groups_as_the_result_does() -> None:
     X, y = data()
     names = [f"c{j}" for j in range(12)]
     problem = Problem.from_arrays(X, y, feature_names=names).with_constraints(
-        groups={"pair": ["c4", "c9"], "other": ["c2", "c3"]}
+        feature_groups={"pair": ["c4", "c9"], "other": ["c2", "c3"]}
     )
     choice = choose_k(problem, 4, criterion="bic")
     before: set[str] = set()
@@ -549,9 +549,13 @@ def test_rules_that_a_fold_cannot_keep() -> None:
     problem = Problem.from_arrays(X, y, feature_names=names)
     pairs = [(np.arange(5, 60), np.arange(5)), (np.arange(50), np.arange(50, 60))]
     with says("no size from 1 to k_max=3", "every fold", "constraint"):
-        choose_k(problem.with_constraints(families={"fam": ["c3"]}, at_least=1), 3, cv=pairs)
+        choose_k(
+            problem.with_constraints(quotas={"fam": {"columns": ["c3"], "at_least": 1}}),
+            3,
+            cv=pairs,
+        )
     # Where the fold has another of the family, it can be had.
-    either = problem.with_constraints(families={"fam": ["c3", "c5"]}, at_least=1)
+    either = problem.with_constraints(quotas={"fam": {"columns": ["c3", "c5"], "at_least": 1}})
     assert choose_k(either, 3, cv=pairs).table["k"] == [1, 2, 3]
 
 

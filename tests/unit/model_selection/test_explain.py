@@ -44,15 +44,15 @@ def test_losses_substitutes_and_prices_are_those_of_the_sets(k: int) -> None:
             if p not in result.support
         }
         assert row["substitute"] == min(prices, key=lambda name: prices[name])
-        assert row["price"] == pytest.approx(min(prices.values()))
-        assert row["share"] == pytest.approx(row["loss"] / problem.total)
+        assert row["substitution_cost"] == pytest.approx(min(prices.values()))
+        assert row["loss_fraction"] == pytest.approx(row["loss"] / problem.total)
     for row in why.runners_up:
         p = NAMES.index(row["feature"])
         by_swap = {
             NAMES[i]: problem.objective([q for q in result.support if q != i] + [p]) - best
             for i in result.support
         }
-        assert row["price"] == pytest.approx(min(by_swap.values()))
+        assert row["substitution_cost"] == pytest.approx(min(by_swap.values()))
         assert row["instead_of"] == min(by_swap, key=lambda name: by_swap[name])
 
 
@@ -126,7 +126,7 @@ def test_members_that_stand_in_for_each_other_are_a_pair() -> None:
 
 def test_constraints_are_kept_by_substitutes_sets_and_regrets() -> None:
     problem = _problem().with_constraints(
-        include=["v0"], exclude=["v8"], groups={"G": ["v1", "v3"]}, max_correlation=0.95
+        include=["v0"], exclude=["v8"], feature_groups={"G": ["v1", "v3"]}, max_correlation=0.95
     )
     why = explain(problem, 4, why_not=["G", "v8", "v1"], tolerance=0.5, max_sets=1000)
     row = {row["feature"]: row for row in why.selected_features}["v0"]
@@ -167,7 +167,7 @@ def test_a_constant_a_copy_and_a_member_are_named_as_such() -> None:
     assert copy["regret"] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_better_set_is_told() -> None:
+def test_a_better_set_is_reported() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     problem = Problem.from_arrays(X, y)
     why = explain(problem, [0, 1, 2], tolerance=0.0, max_sets=5000)
@@ -236,7 +236,7 @@ def test_a_constant_column_in_a_group_is_no_column_of_the_sets() -> None:
     X[:, 1] = 3.0
     y = X[:, 0] + X[:, 3] + 0.5 * X[:, 4] + rng.standard_normal(60)
     problem = Problem.from_arrays(X, y, ridge=0.1)
-    problem = problem.with_constraints(groups={"g": [0, 1], "h": [3, 4]})
+    problem = problem.with_constraints(feature_groups={"g": [0, 1], "h": [3, 4]})
     why = explain(problem, 2, tolerance=5.0)
     units = [(0, 1), (3, 4), (2,), (5,)]
     expected = {
@@ -283,7 +283,7 @@ def test_it_reads_as_text() -> None:
     assert text == why.to_text()
     for row in why.selected_features:
         line = next(line for line in text.splitlines() if line.startswith(row["feature"]))
-        assert f"{row['share']:.2%}" in line
+        assert f"{row['loss_fraction']:.2%}" in line
     # However long a note is, it is there.
     assert f"v3: {why.why_not[1]['note']}" in text.splitlines()
     short = explain(_problem(5), 4, tolerance=0.3, max_sets=5)

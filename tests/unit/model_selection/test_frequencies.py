@@ -122,7 +122,7 @@ def test_rules(problem):
     found = frequencies_by_size(held, 3, n_subsamples=8)
     assert all(by_name(found, k)["g"] == 1.0 for k in found.sizes)
     assert "a" not in found.names
-    together = problem.with_constraints(groups={"pair": ["a", "b"]})
+    together = problem.with_constraints(feature_groups={"pair": ["a", "b"]})
     found = frequencies_by_size(together, 2, n_subsamples=8)
     assert "pair" in found.names
     assert not {"a", "b"} & set(found.names)

@@ -161,7 +161,7 @@ def test_weights_of_classes_choose_and_do_not_score() -> None:
     assert given.row_weights is None
 
 
-def test_a_fold_with_one_class_is_told_from_a_table_with_one() -> None:
+def test_a_fold_with_one_class_differs_from_a_table_with_one() -> None:
     X, y = load_wine(return_X_y=True)
     y = np.where(np.arange(len(y)) == 5, 1, 0)
     alone = [(np.delete(np.arange(len(y)), [5, 6]), np.array([5, 6]))] * 2

@@ -192,7 +192,9 @@ def test_include_and_exclude() -> None:
 
 
 def test_groups_are_counted_as_one() -> None:
-    problem = noisy().with_constraints(groups={"pair": ["f0", "f7"], "trio": ["f2", "f3", "f8"]})
+    problem = noisy().with_constraints(
+        feature_groups={"pair": ["f0", "f7"], "trio": ["f2", "f3", "f8"]}
+    )
     answer = stability(problem, 3, n_subsamples=20)
     names = answer.table["feature"]
     assert {"pair", "trio"} <= set(names)

@@ -32,10 +32,11 @@ def test_bars_are_losses_and_prices() -> None:
     assert display.ax_ is ax
     dropped, price = ax.containers
     np.testing.assert_allclose(
-        [bar.get_width() for bar in dropped], 100 * np.array(why.selected_features["share"])
+        [bar.get_width() for bar in dropped], 100 * np.array(why.selected_features["loss_fraction"])
     )
     np.testing.assert_allclose(
-        [bar.get_width() for bar in price], 100 * np.array(why.selected_features["price_share"])
+        [bar.get_width() for bar in price],
+        100 * np.array(why.selected_features["substitution_fraction"]),
     )
     assert [label.get_text() for label in ax.get_yticklabels()] == why.selected_features["feature"]
     assert {text.get_text() for text in ax.texts} == {

@@ -38,33 +38,33 @@ def test_names_and_numbers_are_the_same_constraint() -> None:
 
 def test_three_spellings_of_groups() -> None:
     wanted = (Group("lab", (1, 2)), Group("x", (3, 4)))
-    by_name = _rules(groups={"lab": ["bmi", "dose"], "x": ["x1", 4]})
-    by_label = _rules(groups=[None, "lab", "lab", "x", "x", None])
-    assert by_name == by_label == Rules(groups=wanted)
-    by_list = _rules(groups=[["bmi", "dose"], [3, 4]])
+    by_name = _rules(feature_groups={"lab": ["bmi", "dose"], "x": ["x1", 4]})
+    by_label = _rules(feature_groups=[None, "lab", "lab", "x", "x", None])
+    assert by_name == by_label == Rules(feature_groups=wanted)
+    by_list = _rules(feature_groups=[["bmi", "dose"], [3, 4]])
     assert by_list is not None
-    assert [group.columns for group in by_list.groups] == [(1, 2), (3, 4)]
+    assert [group.columns for group in by_list.feature_groups] == [(1, 2), (3, 4)]
 
 
-def test_families_take_one_bound_or_one_each() -> None:
-    families = {"F": ["age", "bmi"], "G": ["bmi", "x1"]}
-    assert _rules(families=families, at_most=1) == Rules(
-        quotas=(Quota("F", (0, 1), 0, 1), Quota("G", (1, 3), 0, 1))
-    )
-    assert _rules(families=families, at_least={"G": 1}) == Rules(
-        quotas=(Quota("F", (0, 1)), Quota("G", (1, 3), 1))
+def test_quotas_have_one_bound_or_both() -> None:
+    quotas = {
+        "F": {"columns": ["age", "bmi"], "at_most": 1},
+        "G": {"columns": ["bmi", "x1"], "at_least": 1, "at_most": 2},
+    }
+    assert _rules(quotas=quotas) == Rules(
+        quotas=(Quota("F", (0, 1), 0, 1), Quota("G", (1, 3), 1, 2))
     )
 
 
 def test_a_group_costs_what_its_name_costs() -> None:
     costs = {"age": 1, "lab": 4, "x1": 2, "x2": 0, "flat": 0}
-    rules = _rules(groups={"lab": ["bmi", "dose"]}, costs=costs, budget=5)
+    rules = _rules(feature_groups={"lab": ["bmi", "dose"]}, costs=costs, budget=5)
     assert rules is not None
     assert rules.costs == (1, 2, 2, 2, 0, 0)
 
 
 def test_a_member_of_a_group_brings_the_group() -> None:
-    rules = _rules(groups={"lab": ["bmi", "dose"]}, include=["dose"])
+    rules = _rules(feature_groups={"lab": ["bmi", "dose"]}, include=["dose"])
     assert rules is not None
     assert rules.include == (1, 2)
 
@@ -80,22 +80,22 @@ def test_a_member_of_a_group_brings_the_group() -> None:
         ({"include": {"a": 1}}, ["include must be a list"]),
         ({"include": ["flat"]}, ["include", "'flat'", "constant", "leave it out"]),
         ({"include": ["age"], "exclude": ["age"]}, ["include and exclude", "'age'"]),
-        ({"groups": {"g": []}}, ["groups['g']", "empty"]),
-        ({"groups": {"g": [0, 1], "h": [1, 2]}}, ["'bmi'", "two groups", "'g'", "'h'"]),
-        ({"groups": ["a", "b"]}, ["2 labels", "6 columns"]),
-        ({"groups": "ab"}, ["groups must map"]),
-        ({"groups": {"g": [0, 1]}, "exclude": [0]},
+        ({"feature_groups": {"g": []}}, ["feature_groups['g']", "empty"]),
+        ({"feature_groups": {"g": [0, 1], "h": [1, 2]}}, ["'bmi'", "two groups", "'g'", "'h'"]),
+        ({"feature_groups": ["a", "b"]}, ["2 labels", "6 columns"]),
+        ({"feature_groups": "ab"}, ["feature_groups must map"]),
+        ({"feature_groups": {"g": [0, 1]}, "exclude": [0]},
          ["exclude", "part of the group 'g'", "whole group"]),
-        ({"groups": {"g": [0, 1]}, "families": {"F": [0]}, "at_most": 1},
-         ["families['F']", "'g'", "all of it or nothing"]),
+        ({"feature_groups": {"g": [0, 1]}, "quotas": {"F": {"columns": [0], "at_most": 1}}},
+         ["quotas['F']", "'g'", "all of it or nothing"]),
         ({"count": "all"}, ["count", "'groups' or 'columns'", "'all'"]),
-        ({"at_most": 2}, ["at_most", "families"]),
-        ({"families": {"F": [0]}}, ["families without"]),
-        ({"families": [[0]], "at_most": 1}, ["families must map"]),
-        ({"families": {"F": [0]}, "at_most": {"E": 1}}, ["at_most", "'E'", "there are 'F'"]),
-        ({"families": {"F": [0]}, "at_most": -1}, ["at_most", "-1"]),
-        ({"families": {"F": [0]}, "at_most": 1.5}, ["at_most", "1.5"]),
-        ({"families": {"F": [0, 1]}, "at_least": 2, "at_most": 1},
+        ({"quotas": {"F": [0]}}, ["quotas['F']", "must have columns"]),
+        ({"quotas": {"F": {"columns": [0], "most": 1}}}, ["quotas['F']", "must have columns"]),
+        ({"quotas": {"F": {"columns": [0]}}}, ["quotas['F']", "no bound"]),
+        ({"quotas": [[0]]}, ["quotas must map"]),
+        ({"quotas": {"F": {"columns": [0], "at_most": -1}}}, ["quotas['F']", "-1"]),
+        ({"quotas": {"F": {"columns": [0], "at_most": 1.5}}}, ["quotas['F']", "1.5"]),
+        ({"quotas": {"F": {"columns": [0, 1], "at_least": 2, "at_most": 1}}},
          ["at_least=2", "at_most=1", "'F'"]),
         ({"costs": [1] * 6}, ["costs needs budget"]),
         ({"budget": 3}, ["budget needs costs"]),
@@ -169,7 +169,7 @@ def test_the_selector_takes_the_same_words() -> None:
     assert problem.rows is not None
     X = problem.rows.columns(np.arange(6))
     y = X[:, 0] + X[:, 2] + X[:, 4]
-    selector = TopKSelector(k=2, include=[1], exclude=[0], groups={"g": [2, 3]}).fit(X, y)
+    selector = TopKSelector(k=2, include=[1], exclude=[0], feature_groups={"g": [2, 3]}).fit(X, y)
     assert selector.result_.selected == ("g", "x1")
     assert selector.get_support(indices=True).tolist() == [1, 2, 3]
     assert selector.k_ == 2
@@ -194,9 +194,9 @@ def test_copies_that_differ_in_what_the_rules_say_of_them(method: str, ridge: fl
     problem = _with_copy().with_ridge(ridge)
     best = problem.objective([0, 1])
     dear = {"costs": dict(zip([*"abcdef", "a2"], [10, 1, 1, 1, 1, 1, 1], strict=True)), "budget": 5}
-    crowded = {"families": {"F": ["a", "b"]}, "at_most": 1}
-    bound = {"groups": {"g": ["a", "c", "d"]}, "count": "columns"}
-    wanted = {"families": {"F": ["a2"]}, "at_least": 1}
+    crowded = {"quotas": {"F": {"columns": ["a", "b"], "at_most": 1}}}
+    bound = {"feature_groups": {"g": ["a", "c", "d"]}, "count": "columns"}
+    wanted = {"quotas": {"F": {"columns": ["a2"], "at_least": 1}}}
     for constraints in (dear, crowded, bound, wanted):
         result = solve(problem.with_constraints(**constraints), 2, method)
         assert result.support.tolist() == [1, 6]
@@ -209,7 +209,7 @@ def test_copies_make_up_the_number_where_nothing_else_is_left() -> None:
         assert solve(problem, 7).k == 7
     with pytest.warns(UserWarning, match="independent"):
         assert solve(problem.with_constraints(include=["b"]), 7).k == 7
-    assert solve(problem.with_constraints(groups={"g": ["b", "c"]}), 6).k == 6
+    assert solve(problem.with_constraints(feature_groups={"g": ["b", "c"]}), 6).k == 6
 
 
 def test_an_explanation_sees_copies() -> None:
@@ -217,7 +217,7 @@ def test_an_explanation_sees_copies() -> None:
     why = explain(problem, 2, tolerance=0.0)
     row = next(row for row in why.selected_features if row["feature"] == "a")
     assert row["substitute"] == "a2"
-    assert row["price"] == pytest.approx(0.0, abs=1e-9)
+    assert row["substitution_cost"] == pytest.approx(0.0, abs=1e-9)
     assert [0, 1] in why.alternatives["support"]
     assert [1, 6] in why.alternatives["support"]
     assert len(why.alternatives) == 2
@@ -232,15 +232,16 @@ def test_names_are_not_taken_for_each_other() -> None:
          "b": [2.0, 1, 0, 5, 4, 3], "c": [0.0, 1, 4, 3, 1, 1]}
     )  # fmt: skip
     problem = Problem.from_arrays(frame, [1.0, 2, 0, 3, 1, 5], ridge=0.1)
-    with says("groups['colour']", "another name"):
-        problem.with_constraints(groups={"colour": ["a", "b"]})
-    with says("groups['c']", "another name"):
-        problem.with_constraints(groups={"c": ["a", "b"]})
-    with says("groups", "same name", "'1'"):
-        problem.with_constraints(groups={1: ["a"], "1": ["b"]})
-    with says("families", "same name"):
-        problem.with_constraints(families={1: ["a"], "1": ["b"]}, at_most=1)
-    rules = problem.with_constraints(families={1: ["a"]}, at_most={1: 0}).rules
+    with says("feature_groups['colour']", "another name"):
+        problem.with_constraints(feature_groups={"colour": ["a", "b"]})
+    with says("feature_groups['c']", "another name"):
+        problem.with_constraints(feature_groups={"c": ["a", "b"]})
+    with says("feature_groups", "same name", "'1'"):
+        problem.with_constraints(feature_groups={1: ["a"], "1": ["b"]})
+    one = {"columns": ["a"], "at_most": 0}
+    with says("quotas", "same name"):
+        problem.with_constraints(quotas={1: one, "1": one})
+    rules = problem.with_constraints(quotas={1: one}).rules
     assert rules is not None
     assert rules.quotas == (Quota("1", (2,), 0, 0),)
     with says("is constant", "'flat'"):
@@ -251,8 +252,11 @@ def test_names_are_not_taken_for_each_other() -> None:
 @pytest.mark.parametrize(
     ("constraints", "words"),
     [
-        ({"groups": ["g", "g", np.nan, None, None, None]}, ["groups", "column 2", "nan", "None"]),
-        ({"groups": [["age"], "x", None, None, None, None]}, ["groups", "mixture"]),
+        (
+            {"feature_groups": ["g", "g", np.nan, None, None, None]},
+            ["feature_groups", "column 2", "nan", "None"],
+        ),
+        ({"feature_groups": [["age"], "x", None, None, None, None]}, ["feature_groups", "mixture"]),
         ({"costs": dict.fromkeys(NAMES), "budget": 3}, ["costs['age']", "None", "give 0"]),
         ({"include": b"\x01"}, ["include must be a list"]),
         ({"include": iter(["age"])}, ["include must be a list"]),
@@ -276,7 +280,7 @@ def test_costs_of_a_series_go_by_label() -> None:
     assert rules.costs == (5, 4, 3, 2, 1, 0)
 
 
-def test_costs_are_asked_for_by_the_names_of_the_table() -> None:
+def test_costs_are_given_by_the_names_of_the_table() -> None:
     import polars as pl
 
     frame = pl.DataFrame({"colour": ["red", "blue", "white", "red"], "a": [1.0, 2, 4, 3]})
@@ -286,13 +290,14 @@ def test_costs_are_asked_for_by_the_names_of_the_table() -> None:
 
 
 def test_bounds_of_any_length_are_numbers() -> None:
-    families = {"F": ["age", "bmi"]}
-    assert solve(_problem().with_constraints(families=families, at_most=10**30), 2).k == 2
+    wide = {"F": {"columns": ["age", "bmi"], "at_most": 10**30}}
+    assert solve(_problem().with_constraints(quotas=wide), 2).k == 2
+    long = {"F": {"columns": ["age", "bmi"], "at_least": 10**30}}
     with pytest.raises(InfeasibleError, match="at least 1000000000"):
-        solve(_problem().with_constraints(families=families, at_least=10**30), 2)
+        solve(_problem().with_constraints(quotas=long), 2)
 
 
-def test_what_cannot_be_told_in_time_is_given_up() -> None:
+def test_what_cannot_be_decided_in_time_is_given_up() -> None:
     rng = np.random.default_rng(0)
     problem = Problem.from_arrays(rng.standard_normal((60, 300)), rng.standard_normal(60), ridge=1)
     problem = problem.with_constraints(max_correlation=0.05)

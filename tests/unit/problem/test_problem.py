@@ -135,7 +135,7 @@ def test_facts_of_a_problem() -> None:
     assert problem.total == pytest.approx(((Y - Y.mean(axis=0)) ** 2).sum())
     squares = ((X - X.mean(axis=0)) ** 2).sum(axis=0)
     np.testing.assert_allclose(problem.diagonal, squares + 0.5 * squares.mean(), rtol=1e-12)
-    np.testing.assert_allclose(problem.gram_column(3)[3], problem.diagonal[3], rtol=1e-12)
+    np.testing.assert_allclose(problem.gram_rows([3])[0][3], problem.diagonal[3], rtol=1e-12)
     assert repr(problem) == (
         "Problem(40 rows, 7 features (7 usable), 2 outputs, regression, ridge 0.5)"
     )

@@ -75,10 +75,10 @@ def test_sets_are_priced_by_the_problem_and_not_by_the_tree(problem: Problem) ->
     told = FakeTree(
         [0.0], lambda part: NodeResult([FoundSet(sets[0], 1e-3), FoundSet(sets[1], 1e9)])
     )
-    drive = BestFirstSearch(problem, told, n_best=2)
-    drive.run(Monitor(), 1)
+    search = BestFirstSearch(problem, told, n_best=2)
+    search.run(Monitor(), 1)
     expected = sorted((problem.objective(S), S) for S in sets)
-    assert [(one.objective, one.columns) for one in drive.sets] == expected
+    assert [(one.objective, one.columns) for one in search.sets] == expected
 
 
 @pytest.mark.parametrize("n_best", [1, 2, 3, 5])
@@ -90,9 +90,9 @@ def test_the_list_is_right_in_whatever_order_sets_come(
     rng = np.random.default_rng(seed)
     some = [ranked[i] for i in rng.permutation(len(ranked))[:12]]
     told = FakeTree([0.0], _finds(*(S for _, S in some), *(S for _, S in some[:3])))
-    drive = BestFirstSearch(problem, told, [some[0][1]], n_best=n_best)
-    drive.run(Monitor(), 1)
-    assert [(one.objective, one.columns) for one in drive.sets] == sorted(some)[:n_best]
+    search = BestFirstSearch(problem, told, [some[0][1]], n_best=n_best)
+    search.run(Monitor(), 1)
+    assert [(one.objective, one.columns) for one in search.sets] == sorted(some)[:n_best]
 
 
 def test_the_part_with_the_lowest_bound_comes_first(
@@ -100,11 +100,11 @@ def test_the_part_with_the_lowest_bound_comes_first(
 ) -> None:
     (best, S), total = ranked[0], problem.total
     told = FakeTree([0.3 * best, 0.1 * best, 2 * total, 0.2 * best], _finds())
-    drive = BestFirstSearch(problem, told, [S])
-    assert drive.run(Monitor(), 1) == Status.OPTIMAL
+    search = BestFirstSearch(problem, told, [S])
+    assert search.run(Monitor(), 1) == Status.OPTIMAL
     # The one above what is known is not looked at.
     assert told.explored == [0.1 * best, 0.2 * best, 0.3 * best]
-    assert drive.lower == drive.upper == best
+    assert search.lower == search.upper == best
 
 
 def test_the_bound_is_that_of_the_part_that_is_worst_off(problem: Problem) -> None:
@@ -116,19 +116,19 @@ def test_the_bound_is_that_of_the_part_that_is_worst_off(problem: Problem) -> No
 
         def report(self, *_: Any) -> None:
             self.reports += 1
-            self.lowers.append(drive.lower)
+            self.lowers.append(search.lower)
 
         @property
         def expired(self) -> bool:
             return self.reports >= 3
 
     told = FakeTree(bounds, _finds())
-    drive = BestFirstSearch(problem, told, [(0, 1, 2)])
+    search = BestFirstSearch(problem, told, [(0, 1, 2)])
     monitor = Late()
-    assert drive.run(monitor, 1) == Status.TIME_LIMIT
+    assert search.run(monitor, 1) == Status.TIME_LIMIT
     assert monitor.lowers == [11.0, 12.0, 13.0]
-    assert not drive.is_proven
-    assert drive.run(Monitor(), 1) == Status.OPTIMAL
+    assert not search.is_proven
+    assert search.run(Monitor(), 1) == Status.OPTIMAL
     assert told.explored == bounds
 
 
@@ -139,25 +139,25 @@ def test_a_gap_that_is_small_enough_ends_it(
     for threads in (1, 2):
         bounds = [share * best for share in (0.5, 0.6, 0.7, 0.8, 0.85, 0.91, 0.95)]
         told = FakeTree(bounds, _finds())
-        drive = BestFirstSearch(problem, told, [S], gap=0.1)
-        assert drive.run(Monitor(), threads) == Status.CONVERGED
-        assert 0.9 * best <= drive.lower < best
-        assert not drive.is_proven
+        search = BestFirstSearch(problem, told, [S], gap=0.1)
+        assert search.run(Monitor(), threads) == Status.CONVERGED
+        assert 0.9 * best <= search.lower < best
+        assert not search.is_proven
         assert len(told.explored) < len(bounds)
     # A millionth is as good as proven: then all of it is looked at.
     told = FakeTree([0.5 * best, (1 - 1e-7) * best], _finds())
-    drive = BestFirstSearch(problem, told, [S], gap=1e-6)
-    assert drive.run(Monitor(), 1) == Status.OPTIMAL
+    search = BestFirstSearch(problem, told, [S], gap=1e-6)
+    assert search.run(Monitor(), 1) == Status.OPTIMAL
     assert len(told.explored) == 2
 
 
 def test_what_could_not_be_seen_is_no_proof(problem: Problem) -> None:
     told = FakeTree([1.0], lambda part: NodeResult(is_sure=False))
-    drive = BestFirstSearch(problem, told, [(0, 1, 2)])
-    assert drive.run(Monitor(), 1) == Status.CONVERGED
-    assert drive.lower == 1.0
-    assert not drive.is_closed
-    assert not drive.is_proven
+    search = BestFirstSearch(problem, told, [(0, 1, 2)])
+    assert search.run(Monitor(), 1) == Status.CONVERGED
+    assert search.lower == 1.0
+    assert not search.is_closed
+    assert not search.is_proven
 
 
 def test_below_a_ceiling_is_all_that_is_known(
@@ -166,20 +166,20 @@ def test_below_a_ceiling_is_all_that_is_known(
     best, S = ranked[0]
     ceiling = 0.5 * best
     # Nothing lies below the ceiling; what lies between it and the start was not looked at.
-    drive = BestFirstSearch(
+    search = BestFirstSearch(
         problem, FakeTree([0.7 * best], _finds()), [ranked[5][1]], ceiling=ceiling
     )
-    drive.run(Monitor(), 1)
-    assert drive.lower == ceiling
-    drive = BestFirstSearch(problem, FakeTree([0.1 * best], _finds()), ceiling=ceiling)
-    drive.run(Monitor(), 1)
-    assert (drive.sets, drive.lower) == ([], ceiling)
+    search.run(Monitor(), 1)
+    assert search.lower == ceiling
+    search = BestFirstSearch(problem, FakeTree([0.1 * best], _finds()), ceiling=ceiling)
+    search.run(Monitor(), 1)
+    assert (search.sets, search.lower) == ([], ceiling)
     # Sets at the ceiling are in.
-    drive = BestFirstSearch(
+    search = BestFirstSearch(
         problem, FakeTree([0.1], _finds(S, ranked[1][1])), ceiling=best, n_best=5
     )
-    drive.run(Monitor(), 1)
-    assert [one.columns for one in drive.sets] == [S]
+    search.run(Monitor(), 1)
+    assert [one.columns for one in search.sets] == [S]
 
 
 def test_what_is_learnt_raises_the_bound_and_lowers_the_ceiling(
@@ -187,23 +187,23 @@ def test_what_is_learnt_raises_the_bound_and_lowers_the_ceiling(
 ) -> None:
     best = ranked[0][0]
     told = FakeTree([0.1 * best, 1.5 * best], _finds())
-    drive = BestFirstSearch(problem, told, [ranked[-1][1]])
-    drive.add_known(lower=0.4 * best)
-    assert drive.lower == 0.4 * best
-    drive.add_known([ranked[0][1]], lower=2.0 * best)
-    assert drive.lower == drive.upper == best
-    drive.add_known(lower=0.1)
-    assert drive.lower == best
-    drive.run(Monitor(), 1)
+    search = BestFirstSearch(problem, told, [ranked[-1][1]])
+    search.add_known(lower=0.4 * best)
+    assert search.lower == 0.4 * best
+    search.add_known([ranked[0][1]], lower=2.0 * best)
+    assert search.lower == search.upper == best
+    search.add_known(lower=0.1)
+    assert search.lower == best
+    search.run(Monitor(), 1)
     assert 1.5 * best not in told.explored
 
 
 def test_no_part_is_no_set(problem: Problem) -> None:
-    drive = BestFirstSearch(problem, FakeTree([], _finds()))
-    assert not drive.is_closed
-    drive.run(Monitor(), 1)
-    assert drive.is_closed
-    assert drive.upper == inf
+    search = BestFirstSearch(problem, FakeTree([], _finds()))
+    assert not search.is_closed
+    search.run(Monitor(), 1)
+    assert search.is_closed
+    assert search.upper == inf
 
 
 class Raising(FakeTree):
@@ -230,14 +230,14 @@ def test_ctrl_c_loses_no_part(
     (best, S), (_, start) = ranked[0], ranked[-1]
     bounds = [float(bound) for bound in range(2, 10)]
     told = Raising(bounds, at, KeyboardInterrupt(), S)
-    drive = BestFirstSearch(problem, told, [start])
-    assert drive.run(Monitor(), threads) == Status.INTERRUPTED
+    search = BestFirstSearch(problem, told, [start])
+    assert search.run(Monitor(), threads) == Status.INTERRUPTED
     # Whatever was being looked at may still hold the best.
-    assert drive.lower <= 9.0
-    assert not drive.is_closed
-    assert drive.run(Monitor(), threads) == Status.OPTIMAL
+    assert search.lower <= 9.0
+    assert not search.is_closed
+    assert search.run(Monitor(), threads) == Status.OPTIMAL
     assert set(told.explored) == set(bounds)
-    assert drive.upper == drive.lower == best
+    assert search.upper == search.lower == best
 
 
 @pytest.mark.parametrize("at", [2, 6])
@@ -246,12 +246,12 @@ def test_an_error_is_passed_on_and_loses_no_part(
 ) -> None:
     bounds = [float(bound) for bound in range(2, 10)]
     told = Raising(bounds, at, MemoryError("too much"), ranked[0][1])
-    drive = BestFirstSearch(problem, told, [ranked[-1][1]])
+    search = BestFirstSearch(problem, told, [ranked[-1][1]])
     with pytest.raises(MemoryError, match="too much"):
-        drive.run(Monitor(), 2)
-    assert not drive.is_closed
-    assert drive.run(Monitor(), 2) == Status.OPTIMAL
-    assert drive.upper == ranked[0][0]
+        search.run(Monitor(), 2)
+    assert not search.is_closed
+    assert search.run(Monitor(), 2) == Status.OPTIMAL
+    assert search.upper == ranked[0][0]
 
 
 @pytest.mark.parametrize("at", range(1, 8))
@@ -276,11 +276,11 @@ def test_ctrl_c_while_a_part_is_taken_out(
         return NodeResult([FoundSet(ranked[0][1], 0.0)] * (part.bound == 8.0))
 
     told = FakeTree([float(bound) for bound in range(2, 9)], answer)
-    drive = BestFirstSearch(problem, told, [ranked[-1][1]])
-    assert drive.run(Monitor(), 2) == Status.INTERRUPTED
-    assert drive.run(Monitor(), 2) == Status.OPTIMAL
-    assert drive.upper == drive.lower == ranked[0][0]
-    assert len({one.columns for one in drive.sets}) == len(drive.sets)
+    search = BestFirstSearch(problem, told, [ranked[-1][1]])
+    assert search.run(Monitor(), 2) == Status.INTERRUPTED
+    assert search.run(Monitor(), 2) == Status.OPTIMAL
+    assert search.upper == search.lower == ranked[0][0]
+    assert len({one.columns for one in search.sets}) == len(search.sets)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -290,7 +290,7 @@ def test_ctrl_c_from_progress_and_on_again(threads: int, monkeypatch: pytest.Mon
     X, y = make_classes(n=80, d=12, seed=2)
     problem = Problem.from_arrays(X, y)
     every = sorted((problem.objective(S), S) for S in combinations(range(12), 5))
-    drive = BestFirstSearch(problem, make_tree(problem, 5), n_best=4)
+    search = BestFirstSearch(problem, make_tree(problem, 5), n_best=4)
     heard = 0
 
     def listen(progress: Progress) -> None:
@@ -300,21 +300,21 @@ def test_ctrl_c_from_progress_and_on_again(threads: int, monkeypatch: pytest.Mon
             raise KeyboardInterrupt
 
     for _ in range(10_000):
-        status = drive.run(Monitor(on_progress=listen), threads)
-        assert drive.lower <= every[0][0] + drive.tree.tolerance
+        status = search.run(Monitor(on_progress=listen), threads)
+        assert search.lower <= every[0][0] + search.tree.tolerance
         if status != Status.INTERRUPTED:
             break
     assert heard > 10
     assert status == Status.OPTIMAL
-    assert drive.is_closed
-    assert [(one.objective, one.columns) for one in drive.sets] == every[:4]
+    assert search.is_closed
+    assert [(one.objective, one.columns) for one in search.sets] == every[:4]
 
 
 def test_no_time_is_no_claim(problem: Problem) -> None:
-    drive = BestFirstSearch(problem, make_tree(problem, 4), [(0, 1, 2, 3)])
-    assert drive.run(Monitor(0.0), 2) == Status.TIME_LIMIT
+    search = BestFirstSearch(problem, make_tree(problem, 4), [(0, 1, 2, 3)])
+    assert search.run(Monitor(0.0), 2) == Status.TIME_LIMIT
     best = min(problem.objective(S) for S in combinations(range(9), 4))
-    assert 0.0 < drive.lower <= best
-    assert not drive.is_proven
-    assert drive.run(Monitor(), 2) == Status.OPTIMAL
-    assert drive.upper == pytest.approx(best)
+    assert 0.0 < search.lower <= best
+    assert not search.is_proven
+    assert search.run(Monitor(), 2) == Status.OPTIMAL
+    assert search.upper == pytest.approx(best)

@@ -119,7 +119,7 @@ def test_the_relaxation_bounds_and_leaves_out_what_is_worse(seed: int, m: int) -
             assert len(kept) == 9
 
 
-def test_the_diagonal_is_worth_its_while() -> None:
+def test_the_diagonal_saves_time() -> None:
     E, C, least = _made(7, d=12)
     best = max(_all(E, C, 4).values())
     delta, weights = np.full(12, 0.99 * least), np.full(12, 4 / 12)

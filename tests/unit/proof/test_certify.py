@@ -105,9 +105,9 @@ def test_it_agrees_with_looking_at_every_set(seed: int, k: int, ridge: float) ->
     "constraints",
     [
         {"include": ["x0"], "exclude": ["x5"]},
-        {"groups": {"pair": ["x0", "x1"], "trio": ["x2", "x3", "x4"]}},
-        {"groups": {"pair": ["x0", "x1"]}, "count": "columns"},
-        {"families": {"first": ["x0", "x1", "x2", "x3"]}, "at_least": 1, "at_most": 2},
+        {"feature_groups": {"pair": ["x0", "x1"], "trio": ["x2", "x3", "x4"]}},
+        {"feature_groups": {"pair": ["x0", "x1"]}, "count": "columns"},
+        {"quotas": {"first": {"columns": ["x0", "x1", "x2", "x3"], "at_least": 1, "at_most": 2}}},
         {"costs": {f"x{j}": 1.0 + j % 4 for j in range(9)}, "budget": 6.0},
         {"max_correlation": 0.6},
     ],
@@ -221,16 +221,16 @@ def test_interrupts_one_after_the_other_lose_no_part(cancer: Problem, threads: i
     optimum = certify(cancer, 8).upper
     start = solve(cancer, 8, "greedy").support.tolist()
     for after in range(1, 9):
-        drive = BestFirstSearch(cancer, make_tree(cancer, 8), [start])
+        search = BestFirstSearch(cancer, make_tree(cancer, 8), [start])
         with _raising(after, every=True) as listen:
             # Each press of the keys is heard while the last one is dealt with.
             for _ in range(3):
-                ended = drive.run(Monitor(None, listen), threads)
-                assert not drive.is_closed or drive.upper == pytest.approx(optimum, rel=1e-9)
-                assert drive.lower <= optimum * (1 + 1e-9)
+                ended = search.run(Monitor(None, listen), threads)
+                assert not search.is_closed or search.upper == pytest.approx(optimum, rel=1e-9)
+                assert search.lower <= optimum * (1 + 1e-9)
         assert ended in (Status.INTERRUPTED, Status.OPTIMAL)
-        assert drive.run(Monitor(), threads) == Status.OPTIMAL
-        assert drive.upper == pytest.approx(optimum, rel=1e-9)
+        assert search.run(Monitor(), threads) == Status.OPTIMAL
+        assert search.upper == pytest.approx(optimum, rel=1e-9)
 
 
 def test_an_interrupt_before_there_is_a_bound(
@@ -346,7 +346,7 @@ def test_a_path_proves_every_size(cancer: Problem) -> None:
     assert found.at(5).result.support.tolist() == [2, 7, 20, 21, 23]
 
 
-def test_a_path_that_was_found_is_proven_and_mended() -> None:
+def test_a_path_that_was_found_is_proven_and_improved() -> None:
     problem = _random(3, ridge=0.1)
     path = solve_path(problem, 5, "greedy")
     found = certify_path(problem, path)
@@ -371,8 +371,10 @@ def test_a_path_out_of_time_has_bounds_for_all_sizes() -> None:
     assert all(one.lower <= one.upper for one in found)
 
 
-def test_no_bound_is_handed_down_where_larger_sets_need_not_hold_smaller_ones() -> None:
-    problem = _random(1).with_constraints(groups={"all but one": [f"x{j}" for j in range(8)]})
+def test_no_bound_is_passed_on_where_larger_sets_need_not_hold_smaller_ones() -> None:
+    problem = _random(1).with_constraints(
+        feature_groups={"all but one": [f"x{j}" for j in range(8)]}
+    )
     found = certify_path(problem, 2)
     assert found.proven
     for one in found:
@@ -421,7 +423,7 @@ def test_sets_within_a_share_of_the_best(within: float) -> None:
 
 
 def test_the_best_sets_keep_the_constraints() -> None:
-    problem = _random(5).with_constraints(include=["x8"], groups={"pair": ["x0", "x1"]})
+    problem = _random(5).with_constraints(include=["x8"], feature_groups={"pair": ["x0", "x1"]})
     found = best_sets(problem, 2, 3)
     assert found.is_complete
     assert all("x8" in names for names in found.names)
@@ -521,7 +523,7 @@ def _cancelling() -> Problem:
 def test_a_triple_that_only_the_rows_can_price_is_not_passed_over(ruled: bool) -> None:
     problem = _cancelling()
     if ruled:
-        problem = problem.with_constraints(families={"f": [0, 4, 5, 6]}, at_most={"f": 3})
+        problem = problem.with_constraints(quotas={"f": {"columns": [0, 4, 5, 6], "at_most": 3}})
     best = min(combinations(range(8), 3), key=problem.objective)
     found = certify(problem, 3)
     assert found.result.support.tolist() == list(best)
@@ -597,7 +599,9 @@ def test_rules_that_do_not_bind_are_proven_without_them() -> None:
     found = certify(bound, best.result.support.tolist(), time_limit=20)
     assert found.proven
     assert found.upper == pytest.approx(best.upper)
-    tight = free.with_constraints(families={"f": best.result.support.tolist()}, at_most={"f": 3})
+    tight = free.with_constraints(
+        quotas={"f": {"columns": best.result.support.tolist(), "at_most": 3}}
+    )
     proof = Proof(tight, solve(tight, 5), 0.0)
     proof._free_bound(Monitor(), 1)
     assert proof.upper > best.upper
@@ -612,7 +616,7 @@ def test_what_was_given_may_be_a_mask_or_a_certificate() -> None:
     assert certify(problem, found).proven
 
 
-def test_a_bound_that_is_interrupted_is_still_handed_down(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bound_that_is_interrupted_is_still_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem.from_arrays(*load_digits(return_X_y=True))
     turns = 0
     turn = certify_path_module._Scheduler._turn

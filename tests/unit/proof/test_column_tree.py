@@ -49,26 +49,26 @@ def test_a_bound_alone_is_no_proof() -> None:
     problem = Problem.from_arrays(X, y)
     best = min(problem.objective(S) for S in combinations(range(9), 3))
     tree = BoundTree(problem, 0.5 * best)
-    drive = BestFirstSearch(problem, tree, [(0, 1, 2)])
-    assert drive.run(Monitor(), 2) == Status.CONVERGED
-    assert drive.lower == 0.5 * best
-    assert not drive.is_closed
-    assert not drive.is_proven
-    assert drive.upper == problem.objective([0, 1, 2])
+    search = BestFirstSearch(problem, tree, [(0, 1, 2)])
+    assert search.run(Monitor(), 2) == Status.CONVERGED
+    assert search.lower == 0.5 * best
+    assert not search.is_closed
+    assert not search.is_proven
+    assert search.upper == problem.objective([0, 1, 2])
     # One that meets the set that is known is one.
-    drive = BestFirstSearch(problem, BoundTree(problem, problem.objective([0, 1, 2])), [(0, 1, 2)])
-    assert drive.run(Monitor(), 1) == Status.OPTIMAL
+    search = BestFirstSearch(problem, BoundTree(problem, problem.objective([0, 1, 2])), [(0, 1, 2)])
+    assert search.run(Monitor(), 1) == Status.OPTIMAL
 
 
 @compiled
 def test_without_bounds_there_may_be_three_columns_at_most() -> None:
     problem = _near()
-    setting = make_column_problem(problem, 4)
-    assert setting is not None
+    column_problem = make_column_problem(problem, 4)
+    assert column_problem is not None
     everything = Relaxed(np.arange(9), np.zeros(9), np.zeros(9), inf)
-    E = setting.block(np.arange(9))
+    E = column_problem.block(np.arange(9))
     with pytest.raises(ValueError, match="too many sets of 4 columns"):
-        ColumnTree(setting, everything, E, tolerance=0.0, doubt=1e-4)
+        ColumnTree(column_problem, everything, E, tolerance=0.0, doubt=1e-4)
 
 
 @compiled
@@ -146,9 +146,9 @@ def test_the_bound_of_a_part_is_that_of_numpy(
     rng = np.random.default_rng(100 * c + d)
     X, Y = make_numbers(n=60, d=d, c=c, seed=d)
     tree = _tree(Problem.from_arrays(X, Y, ridge=0.1), 3 + taken)
-    setting = tree.setting
+    column_problem = tree.column_problem
     inside, free = np.arange(taken, dtype=np.int64), np.arange(taken, d, dtype=np.int64)
-    E, C = setting.block(np.arange(d)), setting.C
+    E, C = column_problem.block(np.arange(d)), column_problem.C
     delta = tree.relaxed.delta[free] * rng.uniform(0.3, 1.0, d - taken)
     # Some columns are light, some so much so that they take no part.
     weights = rng.uniform(0.2, 1.0, d - taken)
@@ -159,10 +159,10 @@ def test_the_bound_of_a_part_is_that_of_numpy(
     by = np.linalg.solve(E[:taken, :taken], E[:taken])
     E, C = E - E[:, :taken] @ by, C - by.T @ C[:taken]
     expected, _ = bound_of(E[np.ix_(free, free)], C[free], delta, weights, 3)
-    before = setting.total - _objective_of(tree, inside)
+    before = column_problem.total - _objective_of(tree, inside)
     part = Node(-inf, ColumnNode(inside, free, delta, weights))
     (left,) = tree.explore(part, inf, 1, _stop(), quick=True).left
-    assert setting.total - left.bound == pytest.approx(before + expected, rel=1e-9)
+    assert column_problem.total - left.bound == pytest.approx(before + expected, rel=1e-9)
 
 
 @compiled
@@ -229,7 +229,7 @@ def test_a_diagonal_that_was_raised_too_far_is_taken_back(
     X += 0.5 * rng.standard_normal((50, 16))
     Y = X @ rng.standard_normal((16, 2)) + rng.standard_normal((50, 2))
     tree = _tree(Problem.from_arrays(X, Y), 7)
-    E = tree.setting.block(np.arange(16))
+    E = tree.column_problem.block(np.arange(16))
     (root,) = tree.root()
     branch: Any = root.state
     low = branch.delta * 10.0 ** rng.uniform(-3.0, 0.0, 16)
@@ -249,7 +249,7 @@ def test_a_diagonal_that_was_raised_too_far_is_taken_back(
 
 def _objective_of(tree: ColumnTree, inside: np.ndarray) -> float:
     """The objective of the columns that are in."""
-    problem = tree.setting.problem
+    problem = tree.column_problem.problem
     return problem.objective(tree.columns_of(inside)) if len(inside) else problem.total
 
 
@@ -272,10 +272,10 @@ def test_near_columns_are_handed_over_to_be_priced() -> None:
     explored = tree.explore(tree.root()[0], 0.99 * problem.total, 3, _stop(), quick=False)
     assert explored.is_sure
     assert (0, 1) in {one.columns for one in explored.found if one.objective == 0.0}
-    drive = BestFirstSearch(problem, tree, n_best=3)
-    drive.run(Monitor(), 1)
+    search = BestFirstSearch(problem, tree, n_best=3)
+    search.run(Monitor(), 1)
     every = sorted((problem.objective(S), S) for S in combinations(range(9), 2))
-    assert [(one.objective, one.columns) for one in drive.sets] == every[:3]
+    assert [(one.objective, one.columns) for one in search.sets] == every[:3]
 
 
 @compiled
@@ -286,16 +286,16 @@ def test_too_many_sets_in_doubt_are_no_proof(k: int, monkeypatch: pytest.MonkeyP
     tree = _tree(problem, k)
     explored = tree.explore(tree.root()[0], inf, 1, _stop(), quick=False)
     assert not explored.is_sure
-    drive = BestFirstSearch(problem, tree)
-    drive.run(Monitor(), 1)
+    search = BestFirstSearch(problem, tree)
+    search.run(Monitor(), 1)
     best = min(problem.objective(S) for S in combinations(range(9), k))
-    assert not drive.is_closed
-    assert drive.lower <= best
+    assert not search.is_closed
+    assert search.lower <= best
     monkeypatch.undo()
-    drive = BestFirstSearch(problem, _tree(problem, k))
-    drive.run(Monitor(), 1)
-    assert drive.is_closed
-    assert drive.upper == pytest.approx(best)
+    search = BestFirstSearch(problem, _tree(problem, k))
+    search.run(Monitor(), 1)
+    assert search.is_closed
+    assert search.upper == pytest.approx(best)
 
 
 @compiled
@@ -306,11 +306,11 @@ def test_fewer_rows_than_columns() -> None:
     for k in (1, 2, 3):
         tree = _tree(problem, k)
         assert tree.doubt > 0
-        drive = BestFirstSearch(problem, tree, n_best=5)
-        drive.run(Monitor(), 1)
+        search = BestFirstSearch(problem, tree, n_best=5)
+        search.run(Monitor(), 1)
         every = sorted(problem.objective(S) for S in combinations(range(24), k))
-        assert drive.is_closed
-        assert [one.objective for one in drive.sets] == pytest.approx(every[:5])
+        assert search.is_closed
+        assert [one.objective for one in search.sets] == pytest.approx(every[:5])
 
 
 @compiled
@@ -354,7 +354,7 @@ def test_an_exploration_does_the_same_every_time() -> None:
 
 
 @compiled
-def test_threads_have_a_desk_each() -> None:
+def test_threads_have_a_workspace_each() -> None:
     problem = Problem.from_arrays(*load_breast_cancer(return_X_y=True))
     tree = _tree(problem, 10)
     (root,) = tree.root()
@@ -373,4 +373,4 @@ def test_threads_have_a_desk_each() -> None:
         thread.join()
     assert [one.found[0].columns for one in answers] == [alone.found[0].columns] * 3
     assert alone.found[0].objective == pytest.approx(63.0026, abs=1e-4)
-    assert 1 <= len(tree._desks) <= 3
+    assert 1 <= len(tree._workspaces) <= 3

@@ -30,10 +30,10 @@ def _dependent(n: int = 8, d: int = 14, **options: Any) -> Problem:
 
 
 def _closed(problem: Problem, tree: Any) -> BestFirstSearch:
-    drive = BestFirstSearch(problem, tree)
-    drive.run(Monitor(), 1)
-    assert drive.is_closed
-    return drive
+    search = BestFirstSearch(problem, tree)
+    search.run(Monitor(), 1)
+    assert search.is_closed
+    return search
 
 
 @compiled
@@ -90,9 +90,9 @@ def test_the_library_can_be_switched_off() -> None:
 @pytest.mark.parametrize(
     "rules",
     [
-        {"groups": {"G": [0, 1]}},
+        {"feature_groups": {"G": [0, 1]}},
         {"costs": [1.0] * 9, "budget": 4},
-        {"families": {"F": [0, 1, 2]}, "at_most": {"F": 1}},
+        {"quotas": {"F": {"columns": [0, 1, 2], "at_most": 1}}},
         {"max_correlation": 0.9},
     ],
 )
@@ -185,14 +185,14 @@ def test_a_wide_table_is_thinned_and_loses_nothing(
         for value, S in every:
             if value <= ceiling:
                 assert set(S) <= kept
-                assert set(tree.setting.inside) <= set(S)
+                assert set(tree.column_problem.inside) <= set(S)
         if rank == 0:
             assert len(kept) < 40
         assert tree.root()[0].bound <= every[0][0] + tree.tolerance
-        drive = BestFirstSearch(problem, tree, [every[rank][1]], n_best=rank + 1)
-        drive.run(Monitor(), 1)
-        assert drive.is_closed
-        assert [one.columns for one in drive.sets] == [S for _, S in every[: rank + 1]]
+        search = BestFirstSearch(problem, tree, [every[rank][1]], n_best=rank + 1)
+        search.run(Monitor(), 1)
+        assert search.is_closed
+        assert [one.columns for one in search.sets] == [S for _, S in every[: rank + 1]]
 
 
 @compiled
@@ -202,10 +202,10 @@ def test_a_ceiling_below_everything_is_no_error(monkeypatch: pytest.MonkeyPatch)
     best = solve(problem, 3, "exhaustive").objective
     for ceiling in (0.0, 0.5 * best, best * (1 - 1e-9)):
         tree = make_tree(problem, 3, ceiling)
-        drive = BestFirstSearch(problem, tree, ceiling=ceiling)
-        drive.run(Monitor(), 1)
-        assert drive.sets == []
-        assert drive.lower <= ceiling
+        search = BestFirstSearch(problem, tree, ceiling=ceiling)
+        search.run(Monitor(), 1)
+        assert search.sets == []
+        assert search.lower <= ceiling
 
 
 @compiled

@@ -22,7 +22,7 @@ from exactk import (
     certify,
     certify_path,
 )
-from exactk.proof.results import at_least, at_most
+from exactk.proof.results import round_down, round_up
 from tests.support import says
 
 
@@ -72,12 +72,12 @@ def test_assumptions_and_better_sets_are_said(found: Certificate) -> None:
 def test_numbers_are_rounded_to_the_safe_side(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for value in 10.0 ** rng.uniform(-12, 12, 200) * rng.uniform(1, 10, 200):
-        assert float(at_least(value)) <= value <= float(at_most(value))
-        assert float(at_most(value, 2)) <= value * 1.11
-        assert float(at_least(value, 2)) >= value * 0.89
-    assert (at_least(0.0), at_most(0.0)) == ("0", "0")
-    assert at_least(9.9999999) == "9.99999"
-    assert at_most(9.9999999) == "10"
+        assert float(round_down(value)) <= value <= float(round_up(value))
+        assert float(round_up(value, 2)) <= value * 1.11
+        assert float(round_down(value, 2)) >= value * 0.89
+    assert (round_down(0.0), round_up(0.0)) == ("0", "0")
+    assert round_down(9.9999999) == "9.99999"
+    assert round_up(9.9999999) == "10"
 
 
 def test_json_and_pickle_and_copies(problem: Problem, found: Certificate) -> None:

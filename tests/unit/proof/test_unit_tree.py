@@ -25,10 +25,10 @@ def _stop(value: int = 0) -> np.ndarray:
 
 
 def _closed(problem: Problem, tree: UnitTree, n_best: int = 1) -> BestFirstSearch:
-    drive = BestFirstSearch(problem, tree, n_best=n_best)
-    drive.run(Monitor(), 1)
-    assert drive.is_closed
-    return drive
+    search = BestFirstSearch(problem, tree, n_best=n_best)
+    search.run(Monitor(), 1)
+    assert search.is_closed
+    return search
 
 
 def _explored(tree: UnitTree, part: Node, ceiling: float = inf) -> NodeResult:
@@ -46,17 +46,22 @@ def _near_copies(share: float = 1e-4, ridge: float = 0.0) -> Problem:
 @pytest.mark.parametrize("k", [3, 10, 20])
 def test_proven_optima_of_a_real_table(k: int) -> None:
     problem = Problem.from_arrays(*load_breast_cancer(return_X_y=True))
-    drive = _closed(problem, UnitTree(problem, k))
-    assert drive.upper == pytest.approx({3: 76.2388, 10: 63.0026, 20: 60.1553}[k], abs=1e-4)
-    assert drive.lower == drive.upper
+    search = _closed(problem, UnitTree(problem, k))
+    assert search.upper == pytest.approx({3: 76.2388, 10: 63.0026, 20: 60.1553}[k], abs=1e-4)
+    assert search.lower == search.upper
 
 
 @pytest.mark.parametrize(
     "rules",
     [
-        {"groups": {"G": [0, 2, 3], "H": [20, 22]}, "max_correlation": 0.9},
-        {"groups": {"G": [0, 2, 3], "H": [20, 22]}, "count": "columns"},
-        {"families": {"F": [0, 1, 2, 20, 21], "O": [7, 27]}, "at_most": {"F": 1, "O": 1}},
+        {"feature_groups": {"G": [0, 2, 3], "H": [20, 22]}, "max_correlation": 0.9},
+        {"feature_groups": {"G": [0, 2, 3], "H": [20, 22]}, "count": "columns"},
+        {
+            "quotas": {
+                "F": {"columns": [0, 1, 2, 20, 21], "at_most": 1},
+                "O": {"columns": [7, 27], "at_most": 1},
+            }
+        },
         {"costs": list(range(30)), "budget": 60},
     ],
 )
@@ -64,15 +69,15 @@ def test_the_best_under_rules_is_that_of_enumeration(rules: dict[str, object]) -
     problem = Problem.from_arrays(*load_breast_cancer(return_X_y=True), ridge=0.1)
     problem = problem.with_constraints(**rules)  # type: ignore[arg-type]
     best = solve(problem, 3, "exhaustive")
-    drive = _closed(problem, UnitTree(problem, 3))
-    assert drive.sets[0].columns == tuple(best.support)
-    assert drive.upper == pytest.approx(best.objective)
+    search = _closed(problem, UnitTree(problem, 3))
+    assert search.sets[0].columns == tuple(best.support)
+    assert search.upper == pytest.approx(best.objective)
 
 
 def test_bounds_of_all_parts_hold_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exactk.proof.unit_tree.QUICK", 5e-4)
     X, y = make_classes(n=80, d=14, seed=1)
-    problem = Problem.from_arrays(X, y).with_constraints(groups={"G": [0, 1]}, exclude=[3])
+    problem = Problem.from_arrays(X, y).with_constraints(feature_groups={"G": [0, 1]}, exclude=[3])
     tree = UnitTree(problem, 6)
     best = solve(problem, 6, "exhaustive").objective
     parts, found, rounds = tree.root(), inf, 0
@@ -112,10 +117,10 @@ def test_near_copies_are_priced_by_the_rows(ridge: float) -> None:
     problem = _near_copies(ridge=ridge)
     tree = UnitTree(problem, 3)
     assert not tree.allowed.is_well
-    drive = _closed(problem, tree, n_best=4)
+    search = _closed(problem, tree, n_best=4)
     expected = sorted(problem.objective(S) for S in combinations(range(8), 3))[:4]
-    assert {1, 5} <= set(drive.sets[0].columns)
-    assert [one.objective for one in drive.sets] == pytest.approx(expected, abs=tree.tolerance)
+    assert {1, 5} <= set(search.sets[0].columns)
+    assert [one.objective for one in search.sets] == pytest.approx(expected, abs=tree.tolerance)
 
 
 def test_more_rows_than_are_read_leave_a_bound_that_holds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,12 +130,12 @@ def test_more_rows_than_are_read_leave_a_bound_that_holds(monkeypatch: pytest.Mo
     problem = _near_copies(1e-4)
     tree = UnitTree(problem, 3)
     assert tree.root()[0].bound <= best
-    drive = BestFirstSearch(problem, tree)
-    drive.run(Monitor(), 1)
+    search = BestFirstSearch(problem, tree)
+    search.run(Monitor(), 1)
     # Sets that cannot be priced are not passed over in silence.
-    assert drive.lower <= best
-    assert not drive.is_sure
-    assert not drive.is_closed
+    assert search.lower <= best
+    assert not search.is_sure
+    assert not search.is_closed
     X = np.random.default_rng(0).standard_normal((40, 5))
     X = np.column_stack([X, X[:, 0] + X[:, 1]])
     problem = Problem.from_arrays(X, X[:, 0] * X[:, 2])
@@ -223,12 +228,12 @@ def test_copies_make_up_the_number_as_in_solve(ridge: float) -> None:
         assert "copies" in " ".join(tree.assumptions)
     with pytest.warns(UserWarning, match="independent"):
         best = solve(problem, 5, "exhaustive")
-    drive = BestFirstSearch(problem, UnitTree(problem, 5))
-    drive.run(Monitor(), 1)
-    assert drive.sets[0].columns == tuple(best.support)
+    search = BestFirstSearch(problem, UnitTree(problem, 5))
+    search.run(Monitor(), 1)
+    assert search.sets[0].columns == tuple(best.support)
     # With a ridge other copies may do better.
-    assert drive.is_closed == (ridge == 0)
-    assert drive.lower == pytest.approx(0.0 if ridge else drive.upper)
+    assert search.is_closed == (ridge == 0)
+    assert search.lower == pytest.approx(0.0 if ridge else search.upper)
     barred = problem.with_constraints(exclude=[0, 5])
     assert _closed(barred, UnitTree(barred, 4)).sets[0].columns == (1, 2, 3, 4)
 
@@ -273,9 +278,9 @@ def test_fewer_rows_than_columns() -> None:
         best = min(problem.objective(S) for S in combinations(range(11), k))
         assert _closed(problem, UnitTree(problem, k)).upper == pytest.approx(best)
     # Any seven fit eight rows: one such set is enough, and the others are not looked at.
-    drive = _closed(problem, UnitTree(problem, 8))
-    assert drive.upper <= 1e-12 * problem.total
-    assert drive.nodes < 100
+    search = _closed(problem, UnitTree(problem, 8))
+    assert search.upper <= 1e-12 * problem.total
+    assert search.nodes < 100
 
 
 def test_an_exploration_does_the_same_every_time() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -22,15 +23,19 @@ HOSTILE = (
 QUICK = {"n_subsamples": 10, "n_permutations": 9, "certify": 10.0}
 
 
+def described(report, **asked):
+    """The report as the command line gives it, with the command and where the table came from."""
+    return replace(report, record=report.record | {"settings": report.record["settings"] | asked})
+
+
 def wine():
     data = load_wine(as_frame=True)
     about = {
         "command": "exactk report wine.csv --target cultivar -k 4 --output a-file-with-a-name.html",
         "code": "import exactk\n\nprint(exactk.__version__)",
     }
-    return exactk.investigate(
-        data.data, data.target.map("cultivar {}".format), k=4, about=about, **QUICK
-    )
+    found = exactk.investigate(data.data, data.target.map("cultivar {}".format), k=4, **QUICK)
+    return described(found, **about)
 
 
 def diabetes():
@@ -45,11 +50,11 @@ def hostile():
     X[:, 5] = X[:, 0]
     labels = np.array(["<script>window.hacked = 6</script>", "<img src=x>", "&amp;<i>"])[y]
     problem = exactk.Problem.from_arrays(X, labels, feature_names=HOSTILE)
-    return exactk.investigate(
-        problem.with_constraints(include=[HOSTILE[1]]), k=3, target="<svg onload=alert(1)>",
-        about={"table": "<script>.csv", "command": "exactk report '<script>.csv'",
-               "code": "print('</script>')", "constraints": {"include": HOSTILE[1]}},
-        **QUICK,
+    problem = problem.with_constraints(include=[HOSTILE[1]])
+    return described(
+        exactk.investigate(problem, k=3, target="<svg onload=alert(1)>", **QUICK),
+        table="<script>.csv", command="exactk report '<script>.csv'", code="print('</script>')",
+        constraints={"include": HOSTILE[1]},
     )  # fmt: skip
 
 

@@ -76,14 +76,14 @@ def test_the_result_is_that_of_the_selector(table):
     assert report.record["certificate"]["proven"] is True
     assert report.missing_parts == {}
     assert report.interrupted is False
-    assert report.record["choice"]["selected"] == list(report.result.selected)
+    assert report.record["selection"]["selected"] == list(report.result.selected)
 
 
 def test_a_problem_with_its_own_ridge(table):
     problem = Problem.from_arrays(*table).with_ridge(0.3)
     assert investigate(problem, k=2, **NONE).result.ridge == 0.3
     assert investigate(problem, k=2, ridge=0.0, **NONE).result.ridge == 0.0
-    assert investigate(problem, k=2, **NONE).record["asked"]["ridge_rule"] == 0.3
+    assert investigate(problem, k=2, **NONE).record["settings"]["ridge_rule"] == 0.3
 
 
 @pytest.mark.parametrize("ridge", ["auto", "cv", 0.5])
@@ -91,7 +91,7 @@ def test_a_number_that_is_chosen(table, ridge):
     X, y = table
     report = checked(investigate(X, y, ridge=ridge, random_state=3, **QUICK))
     choice = choose_k(Problem.from_arrays(X, y), ridge=ridge, random_state=3)
-    assert report.record["choice"]["k"] == choice.k
+    assert report.record["selection"]["k"] == choice.k
     assert report.result.support.tolist() == choice.result.support.tolist()
     assert report.result.ridge == pytest.approx(choice.ridge)
     found = report.record["sizes"]
@@ -109,7 +109,7 @@ def test_what_a_proof_finds_takes_the_place_of_the_result(trap):
     record = report.record
     assert record["certificate"]["improved"] is True
     assert report.result.support.tolist() == [1, 2]
-    assert set(record["choice"]["selected"]) == {"x1", "x2"}
+    assert set(record["selection"]["selected"]) == {"x1", "x2"}
     assert {row["feature"] for row in record["features"]} == {"x1", "x2"}
     assert {row["column"] for row in record["coefficients"]} == {"x1", "x2"}
     assert set(record["correlations"]["names"]) == {"x1", "x2"}
@@ -162,7 +162,7 @@ def test_all_sizes_where_one_column_is_constant_in_a_fold(numbers):
     assert report.record["score"]["test_score"] == pytest.approx(expected.test_score)
 
 
-def test_the_honest_score_is_that_of_score_selection(table):
+def test_the_test_score_is_that_of_score_selection(table):
     X, y = table
     report = investigate(X, y, 2, groups=np.arange(60) // 3, cv=4, random_state=5, **QUICK)
     expected = score_selection(
@@ -171,7 +171,7 @@ def test_the_honest_score_is_that_of_score_selection(table):
     found = report.record["score"]
     for name in ("test_score", "naive_score", "baseline_score", "p_value"):
         assert found[name] == pytest.approx(getattr(expected, name))
-    assert report.record["asked"]["grouped"] is True
+    assert report.record["settings"]["grouped"] is True
 
 
 @pytest.mark.parametrize("ridge", [0.0, "cv", "auto"])
@@ -247,7 +247,7 @@ def test_losses(table, numbers, loss):
         rest = [j for j in report.result.support if problem.name(j) != row["feature"]]
         loss_without = held.objective(np.array(rest)) - held.objective(report.result.support)
         assert row["loss"] == pytest.approx(loss_without, rel=1e-4, abs=1e-6)
-        assert row["share"] == pytest.approx(loss_without / nothing, rel=1e-4, abs=1e-6)
+        assert row["loss_fraction"] == pytest.approx(loss_without / nothing, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -285,9 +285,9 @@ def test_a_stream_that_fits_and_one_that_does_not(table, tmp_path):
     problem = Problem.from_files(tmp_path / "t.parquet", "y")
     held = checked(investigate(problem, k=2, **QUICK))
     assert held.missing_parts == {}
-    assert held.record["asked"]["in_memory"] is True
+    assert held.record["settings"]["in_memory"] is True
     passed = checked(investigate(replace(problem, memory_limit=1000), k=2, **QUICK))
-    assert passed.record["asked"]["in_memory"] is False
+    assert passed.record["settings"]["in_memory"] is False
     assert passed.result.support.tolist() == held.result.support.tolist()
     assert set(passed.missing_parts) == {"scores", "score", "comparison"}
     assert all("more than memory_limit (1,000)" in why for why in passed.missing_parts.values())
@@ -336,8 +336,8 @@ def test_odd_tables(table, numbers, name):
 RULES = {
     "include": {"include": ["f"]},
     "exclude": {"exclude": ["a", "b"]},
-    "groups": {"groups": {"pair": ["a", "c"]}},
-    "families": {"families": {"first": ["a", "b", "c"]}, "at_most": {"first": 1}},
+    "feature_groups": {"feature_groups": {"pair": ["a", "c"]}},
+    "quotas": {"quotas": {"first": {"columns": ["a", "b", "c"], "at_most": 1}}},
     "budget": {"costs": dict.fromkeys(NAMES, 1.0) | {"a": 3.0}, "budget": 2.0},
     "correlation": {"max_correlation": 0.3},
 }
@@ -360,9 +360,9 @@ def test_weights_of_any_size_give_the_same(table):
         checked(investigate(X, y, 2, sample_weight=size * w, **{**QUICK, "methods": ()})).record
         for size in (1.0, 1e-3)
     )
-    assert one["choice"]["selected"] == two["choice"]["selected"]
+    assert one["selection"]["selected"] == two["selection"]["selected"]
     assert one["warnings"] == two["warnings"]
-    assert one["asked"]["classes"] == two["asked"]["classes"]
+    assert one["settings"]["classes"] == two["settings"]["classes"]
     for part in ("means", "correlations"):
         assert json.dumps(_rounded(one[part])) == json.dumps(_rounded(two[part]))
 
@@ -395,19 +395,17 @@ def test_plain_values_of_numpy_numbers(table):
         certify=np.float64(20), n_subsamples=np.int64(4), n_permutations=np.int64(2), methods=(),
     )  # fmt: skip
     checked(report)
-    assert report.record["asked"]["seed"] == 3
+    assert report.record["settings"]["seed"] == 3
 
 
-def test_names_and_what_is_said_of_the_table(table, tmp_path):
+def test_name_of_the_target(table):
     X, y = table
-    about = {"table": tmp_path / "t.csv", "constraints": {"include": ["a"]}, "checksum": None}
-    report = checked(investigate(X, pd.Series(y, name=0), 2, about=about, **NONE))
-    assert report.record["asked"]["target"] == "0"
-    assert report.record["asked"]["table"] == str(tmp_path / "t.csv")
+    report = checked(investigate(X, pd.Series(y, name=0), 2, **NONE))
+    assert report.record["settings"]["target"] == "0"
     assert repr(report) == "SelectionReport(2 of 6 features for '0': a, b)"
-    assert investigate(X, y, 2, target="sold", **NONE).record["asked"]["target"] == "sold"
+    assert investigate(X, y, 2, target="sold", **NONE).record["settings"]["target"] == "sold"
     one = investigate(X, pd.DataFrame({"sold": y}), 2, **NONE)
-    assert one.record["asked"]["target"] == "sold"
+    assert one.record["settings"]["target"] == "sold"
 
 
 def test_pairs_of_rows_are_gone_through_by_every_part(table):
@@ -422,11 +420,11 @@ def test_method_objects(table):
     by_object = checked(investigate(*table, 2, method=create("gsrfs", lam=0.5), **QUICK))
     assert by_name.result.support.tolist() == by_object.result.support.tolist()
     assert by_name.record["score"]["test_score"] == by_object.record["score"]["test_score"]
-    assert by_object.record["asked"]["options"]["lam"] == 0.5
-    assert by_name.record["asked"]["options"]["lam"] == 0.5
+    assert by_object.record["settings"]["options"]["lam"] == 0.5
+    assert by_name.record["settings"]["options"]["lam"] == 0.5
 
 
-def test_tables_of_the_dossier(table, tmp_path):
+def test_tables_of_the_report(table, tmp_path):
     report = investigate(*table, 2, **QUICK)
     assert report.features["feature"] == ["a", "b"]
     assert report.features["rank"] == [1, 2]
@@ -470,7 +468,7 @@ def test_ctrl_c_between_two_parts_loses_nothing(table, monkeypatch):
 
 def test_one_page_has_one_score_for_one_size(table):
     report = investigate(*table, 2, effort=0, **QUICK)
-    row = next(row for row in report.record["sizes"]["rows"] if row["asked"])
+    row = next(row for row in report.record["sizes"]["rows"] if row["requested"])
     assert row["score"] == pytest.approx(report.record["score"]["test_score"])
     assert row["score_error"] == pytest.approx(report.record["score"]["standard_error"])
 
@@ -484,17 +482,17 @@ def test_who_comes_and_goes_fits_the_features_of_each_size(trap):
         before = set(row["features"])
 
 
-def test_constraints_of_a_problem_are_told(table):
+def test_constraints_of_a_problem_are_reported(table):
     X, y = table
     problem = Problem.from_arrays(X.assign(colour=["red", "blue", "green"] * 20), y)
-    assert investigate(problem, k=2, **NONE).record["asked"]["constraints"] == {}
+    assert investigate(problem, k=2, **NONE).record["settings"]["constraints"] == {}
     held = problem.with_constraints(
-        exclude=["a"], groups={"pair": ["b", "c"]}, families={"few": ["d", "e"]}, at_most=1,
-        max_correlation=0.9,
+        exclude=["a"], feature_groups={"pair": ["b", "c"]},
+        quotas={"few": {"columns": ["d", "e"], "at_most": 1}}, max_correlation=0.9,
     )  # fmt: skip
     report = checked(investigate(held, k=2, ridge=0.1, **{**NONE, "certify": 5}))
-    assert report.record["asked"]["constraints"] == {
-        "exclude": "'a'", "groups": "pair: 'b', 'c'", "families": "0 to 1 of few: 'd', 'e'",
+    assert report.record["settings"]["constraints"] == {
+        "exclude": "'a'", "feature_groups": "pair: 'b', 'c'", "quotas": "0 to 1 of few: 'd', 'e'",
         "max_correlation": "0.9",
     }  # fmt: skip
     assert report.record["certificate"]["proven"]
@@ -503,7 +501,7 @@ def test_constraints_of_a_problem_are_told(table):
     assert "every other set of 2 features that keeps the constraints was ruled out" in page
 
 
-def test_what_is_minimised_is_told_whole(table):
+def test_what_is_minimised_is_reported_in_full(table):
     X, y = table
     problem = Problem.from_arrays(X, y, scale=False, class_weight="balanced")
     page = investigate(problem, k=2, **NONE).to_html()
@@ -522,7 +520,7 @@ def test_auto_is_a_number_that_is_chosen(table):
     options = {**NONE, "k_max": 3}
     chosen, same = investigate(*table, "auto", **options), investigate(*table, **options)
     assert chosen.result.selected == same.result.selected
-    assert chosen.record["asked"]["k"] is None
+    assert chosen.record["settings"]["k"] is None
 
 
 CALLS = {
@@ -581,13 +579,13 @@ def test_ctrl_c_among_permutations_and_methods(table, monkeypatch):
     assert report.record["score"]["message"] == "stopped by the user after 0 of 2 permutations"
     assert list(report.missing_parts) == ["scores", "frequencies", "comparison"]
 
-    tried = compare_module._tried
+    tried = compare_module._evaluate_method
 
-    def second(contender, *args):
-        return tried(contender, *args) if contender.name == "exchange" else stop()
+    def second(competitor, *args):
+        return tried(competitor, *args) if competitor.name == "exchange" else stop()
 
     monkeypatch.undo()
-    monkeypatch.setattr(compare_module, "_tried", second)
+    monkeypatch.setattr(compare_module, "_evaluate_method", second)
     report = checked(investigate(*table, 2, **QUICK))
     assert report.interrupted is True
     assert [row["method"] for row in report.record["comparison"]["methods"]] == ["exchange"]
@@ -603,7 +601,7 @@ def test_ctrl_c_in_the_fits_without_a_feature(table, monkeypatch):
     report = checked(investigate(Problem.from_arrays(*table, loss="logistic"), k=2, **QUICK))
     assert report.interrupted is True
     assert report.missing_parts["losses"] == "stopped by the user"
-    assert report.record["features"][0]["share"] is None
+    assert report.record["features"][0]["loss_fraction"] is None
     assert report.record["comparison"] is not None
 
 
@@ -656,7 +654,6 @@ BAD = {
     "generator": ({"random_state": np.random.default_rng(0)}, ("random_state must be", "PCG64")),
     "ridge": ({"ridge": -1}, ("ridge must be", "not -1")),
     "ridge word": ({"ridge": "nix"}, ("ridge must be 'auto', 'cv' or a number", "'nix'")),
-    "about": ({"about": "t.csv"}, ("about must be a mapping", "'t.csv'")),
     "task": ({"task": "nix"}, ("task must be", "'nix'")),
     "weights": ({"sample_weight": [-1] * 60}, ("sample_weight",)),
 }  # fmt: skip

@@ -175,7 +175,7 @@ def test_the_command_is_copied_and_that_is_said(visit, allowed):
     button.click()
     view.get_by_role("status").filter(has_text="Copied").wait_for(state="attached")
     assert button.text_content() == "Copied"
-    command = record("wine")["asked"]["command"]
+    command = record("wine")["settings"]["command"]
     assert view.evaluate("window.byHand ?? null") == (None if allowed else command)
     assert view.evaluate("navigator.clipboard.readText()") == command
     still = visit("wine", java_script_enabled=False)

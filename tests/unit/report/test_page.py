@@ -26,6 +26,7 @@ from exactk.report.page.phrases import (
     share_of,
 )
 from tests.unit.papers.experiments.page.test_page import read
+from tests.unit.report.choices import described
 
 QUICK = {"n_subsamples": 4, "n_permutations": 2, "certify": 2, "methods": ("selectkbest",)}
 NONE = {"n_subsamples": 0, "n_permutations": 0, "certify": 0, "methods": ()}
@@ -91,7 +92,7 @@ def groups():
     X["colour"] = list("rgb") * 20
     problem = Problem.from_arrays(X, X["column 0"] > 0)
     return investigate(
-        problem.with_constraints(groups={"pair": ["column 0", "column 1"]}), k=3, **QUICK
+        problem.with_constraints(feature_groups={"pair": ["column 0", "column 1"]}), k=3, **QUICK
     )
 
 
@@ -218,9 +219,9 @@ def hostile_dossier():
     about = {
         "table": HOSTILE["image"], "command": f"exactk report {HOSTILE['title']}",
         "code": f"print({HOSTILE['script']!r})", "checksum": HOSTILE["comment"],
-        "constraints": {HOSTILE["script"]: [HOSTILE["image"]]},
+        "constraints": {HOSTILE["script"]: HOSTILE["image"]},
     }  # fmt: skip
-    return investigate(problem, k=8, target=HOSTILE["title"], about=about, **QUICK)
+    return described(investigate(problem, k=8, target=HOSTILE["title"], **QUICK), **about)
 
 
 def test_hostile_text_stays_text():
@@ -272,15 +273,15 @@ def test_numbers_of_the_page_are_those_of_the_record(dossiers):
     report = dossiers["small"]
     record, page = report.record, report.to_html()
     said = text_of(page)
-    assert f"2 of 6 features for {record['asked']['target']}" in said
-    explained = 1 - record["choice"]["residual"] / record["choice"]["total"]
-    assert record["choice"]["explained"] == pytest.approx(explained)
+    assert f"2 of 6 features for {record['settings']['target']}" in said
+    explained = 1 - record["selection"]["residual"] / record["selection"]["total"]
+    assert record["selection"]["explained"] == pytest.approx(explained)
     assert f"explain {percent_of(explained)} of the squared error" in said
     score = record["score"]
     assert f"{format_score(score['test_score'])} ± {format_score(score['standard_error'])}" in said
     for row in record["features"]:
-        assert share_of(row["share"]) in said
-        assert f'data-v="{row["share"]!r}"' in page
+        assert share_of(row["loss_fraction"]) in said
+        assert f'data-v="{row["loss_fraction"]!r}"' in page
         assert row["substitute"] in said
     for one in record["coefficients"]:
         for raw, standardised in zip(one["raw"], one["standardised"], strict=True):
@@ -292,7 +293,7 @@ def test_numbers_of_the_page_are_those_of_the_record(dossiers):
     for row in record["sizes"]["rows"]:
         assert f"{format_score(row['score'])} ± {format_score(row['score_error'])}" in said
     assert short(record["stability"]["index"], 2) in said
-    for one in record["asked"]["classes"]:
+    for one in record["settings"]["classes"]:
         assert f"{one['label']} ({one['rows']:g})" in said
     assert exactk.__version__ in said
 

@@ -28,7 +28,7 @@ def test_the_part_that_differs_is_kept():
     assert first.startswith("mean")
 
 
-def test_names_that_cannot_be_told_apart_are_numbered():
+def test_names_that_cannot_be_distinguished_are_numbered():
     # They differ in two far places: three parts are too many for the room.
     names = [f"x{a}{'y' * 50}{b}{'z' * 50}{c}w" for a in "12" for b in "12" for c in "12"]
     found = shortened(names, 60)

@@ -87,7 +87,9 @@ def test_a_descent_does_not_arrive_at_an_end_that_is_known(kind: type[State]) ->
 
 @both
 @pytest.mark.parametrize("gram", ["full", "columns"])
-def test_the_clock_is_asked_after_every_pass_over_the_table(kind: type[State], gram: str) -> None:
+def test_the_time_limit_is_checked_after_every_pass_over_the_table(
+    kind: type[State], gram: str
+) -> None:
     X, y = make_numbers(50, 10, 2, seed=3)
     problem = Problem.from_arrays(X, y, gram=gram)
     marks = np.arange(1, 11, dtype=np.uint64)

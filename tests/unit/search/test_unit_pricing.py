@@ -22,7 +22,7 @@ def _problem(ridge: float, *, dependent: bool = False, outputs: int = 2) -> Prob
     Y = X @ rng.standard_normal((12, outputs)) + 3.0 * rng.standard_normal((40, outputs))
     names = [f"x{j}" for j in range(12)]
     problem = Problem.from_arrays(X, Y, feature_names=names, ridge=ridge)
-    return problem.with_constraints(groups=GROUPS)
+    return problem.with_constraints(feature_groups=GROUPS)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.2])
@@ -91,8 +91,10 @@ def test_a_group_that_copies_another_is_no_choice() -> None:
     X = rng.standard_normal((30, 6))
     X[:, 3:5] = -2.0 * X[:, 1:3] + 1.0
     problem = Problem.from_arrays(X, X[:, 1] + X[:, 2] + 0.1 * X[:, 5], ridge=0.3)
-    problem = problem.with_constraints(groups={"G": [1, 2], "copy": [3, 4]})
+    problem = problem.with_constraints(feature_groups={"G": [1, 2], "copy": [3, 4]})
     units = Units(problem)
-    assert [units.names[u] for u in np.flatnonzero(units.alive)] == ["x0", "x5", "G"]
-    insisting = problem.with_constraints(groups={"G": [1, 2], "copy": [3, 4]}, include=["copy"])
+    assert [units.names[u] for u in np.flatnonzero(units.selectable)] == ["x0", "x5", "G"]
+    insisting = problem.with_constraints(
+        feature_groups={"G": [1, 2], "copy": [3, 4]}, include=["copy"]
+    )
     assert "copy" in [Units(insisting).names[u] for u in Units(insisting).included]

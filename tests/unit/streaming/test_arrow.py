@@ -88,21 +88,21 @@ def test_labels(column: Any) -> None:
 
 
 def test_labels_of_several_batches_share_their_codes() -> None:
-    layout = Roles(("a",), ("y",), y_kind="text")
+    roles = Roles(("a",), ("y",), y_kind="text")
     batches = [
         pa.record_batch({"a": [1], "y": ["v"]}),
         pa.record_batch({"a": [2, 3], "y": ["u", "v"]}),
     ]
-    block = to_block(batches, layout, HERE)
+    block = to_block(batches, roles, HERE)
     assert labels(block) == ["v", "u", "v"]
     assert len(block.y.labels) == 2
 
 
 def test_several_targets_are_columns() -> None:
     batch = pa.record_batch({"a": [1, 2], "y": [1, 0], "z": [0.5, 1.5]})
-    layout = resolve_roles(batch.schema, ["y", "z"])
-    assert (layout.features, layout.y_kind) == (("a",), "float")
-    assert to_block(batch, layout, HERE).y.tolist() == [[1.0, 0.5], [0.0, 1.5]]
+    roles = resolve_roles(batch.schema, ["y", "z"])
+    assert (roles.features, roles.y_kind) == (("a",), "float")
+    assert to_block(batch, roles, HERE).y.tolist() == [[1.0, 0.5], [0.0, 1.5]]
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 20, 50])
@@ -113,10 +113,10 @@ def test_blocks_do_not_depend_on_batches(size: int, monkeypatch: pytest.MonkeyPa
         pa.record_batch({"a": X[i : i + size, 0], "b": X[i : i + size, 1], "y": X[i : i + size, 0]})
         for i in range(0, 20, size)
     ]
-    layout = Roles(("a", "b"), ("y",))
-    found = list(blocks_of(batches, layout, HERE))
+    roles = Roles(("a", "b"), ("y",))
+    found = list(blocks_of(batches, roles, HERE))
     assert [len(block.X) for block in found] == [6, 6, 6, 2]
-    assert [block.place.first_row for block in found] == [100, 106, 112, 118]
+    assert [block.location.first_row for block in found] == [100, 106, 112, 118]
     np.testing.assert_array_equal(np.vstack([block.X for block in found]), X)
 
 
@@ -139,10 +139,10 @@ def test_a_missing_value_is_named_with_its_row(name: str) -> None:
     columns = {"a": [1.0, 2.0, 3.0], "y": ["u", "v", "u"], "w": [1.0, 1.0, 1.0]}
     columns[name][2] = None  # type: ignore[call-overload]
     batch = pa.record_batch(columns)
-    layout = resolve_roles(batch.schema, "y", weights="w")
+    roles = resolve_roles(batch.schema, "y", weights="w")
     whole = pa.record_batch({"a": [1.0], "y": ["u"], "w": [1.0]})
     with says(f"column {name!r} is missing in t.parquet, row 103 (from 0)") as caught:
-        to_block([whole, batch], layout, HERE)
+        to_block([whole, batch], roles, HERE)
     assert pickle.loads(pickle.dumps(caught.value)).row == 103
 
 

@@ -541,7 +541,7 @@ class TestSelector:
             TopKSelector(2).fit(array, y, sample_weight="w")
 
 
-def test_from_arrays_names_the_door() -> None:
+def test_from_arrays_names_the_right_constructor() -> None:
     X, y = rows()
     with pytest.raises(InputError, match=r"X is a dask Array.*Problem\.from_dask"):
         Problem.from_arrays(da.from_array(X), y)
@@ -565,7 +565,7 @@ def test_a_column_that_dask_cuts_in_another_way(tmp_path: Path, apart: str) -> N
     np.testing.assert_allclose(Problem.from_moments(found).cross, held.cross, rtol=1e-9, atol=1e-9)
 
 
-def test_the_way_out_of_a_wide_table_is_one_that_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hint_for_a_wide_table_is_one_that_exists(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = (da.from_array(part, chunks=100) for part in rows())
     with pytest.raises(InputError, match=r"raise it, as in Problem\.from_dask\(memory_limit="):
         Problem.from_dask(X, y, memory_limit=100)

@@ -160,7 +160,7 @@ def test_types_of_features(tmp_path: Path, dtype: str, suffix: str) -> None:
     close(read(path), X.astype(float), y)
 
 
-def test_labels_in_a_dictionary_and_as_truths(tmp_path: Path) -> None:
+def test_labels_in_a_dictionary_and_as_booleans(tmp_path: Path) -> None:
     X, y = data()
     table = as_table(X, y)
     for name, column, held in (
@@ -412,7 +412,7 @@ def test_other_columns_and_types(tmp_path: Path) -> None:
     assert len(open_files(tmp_path, "y", drop=["x3"], columns=["x1"]).files) == 2
 
 
-def test_truths_and_numbers_are_not_one_target(tmp_path: Path) -> None:
+def test_booleans_and_numbers_are_not_one_target(tmp_path: Path) -> None:
     table = as_table(*data())
     pq.write_table(table.set_column(D, "y", pa.array(np.arange(N) % 2 == 0)), tmp_path / "a.pq")
     pq.write_table(table.set_column(D, "y", pa.array(np.arange(N) % 2)), tmp_path / "b.pq")
@@ -617,7 +617,7 @@ def test_states_of_many_matrices_are_few(
     assert len(begun) == max(1, 24 // n_folds)
     assert set(begun) == {n_folds}
     begun.clear()
-    stream.reduce(SplitReducer(stream.feature_names, coding, n_folds, 0, alone=1))
+    stream.reduce(SplitReducer(stream.feature_names, coding, n_folds, 0, only_fold=1))
     assert (len(begun), set(begun)) == (12, {2})
 
 
@@ -639,7 +639,7 @@ def test_an_interrupt_reaches_the_caller(tmp_path: Path, writer: str, threads: i
     stream_moments(stream)
 
 
-def test_rows_are_told_in_the_thread_of_the_caller(tmp_path: Path) -> None:
+def test_rows_are_reported_in_the_thread_of_the_caller(tmp_path: Path) -> None:
     import threading
 
     path = WRITERS["folder"](tmp_path, as_table(*data()))
@@ -772,7 +772,7 @@ def test_text_that_is_no_table(tmp_path: Path, content: str, message: str) -> No
         read(path)
 
 
-def test_truths_as_features_and_tabs(tmp_path: Path) -> None:
+def test_booleans_as_features_and_tabs(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (100, 2))
     y = rng.normal(size=100) + X[:, 0]

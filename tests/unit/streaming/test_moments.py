@@ -140,7 +140,7 @@ def test_a_value_that_is_none_is_named_with_its_place(value: float) -> None:
         stream_moments(ArrayStream(X, y, n_parts=4))
 
 
-def test_the_first_flaw_of_several_is_told() -> None:
+def test_the_first_problem_of_several_is_reported() -> None:
     X, y = rows()
     X[390, 1] = X[150, 2] = np.nan
     with pytest.raises(InputError, match=r"'x2'.* part 1,"):

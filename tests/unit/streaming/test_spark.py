@@ -141,8 +141,8 @@ class Census(Reducer[dict[int, int], dict[int, int]]):
         return {}
 
     def add(self, state: dict[int, int], block: Block) -> None:
-        part = block.place.part
-        assert block.place.first_row == state.get(part, 0)
+        part = block.location.part
+        assert block.location.first_row == state.get(part, 0)
         state[part] = state.get(part, 0) + len(block.X)
 
     def close(self, state: dict[int, int]) -> dict[int, int] | None:

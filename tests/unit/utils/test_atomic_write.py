@@ -159,7 +159,7 @@ def test_a_name_as_long_as_names_can_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["no/such/folder/out.txt", "file/out.txt"])
-def test_an_error_names_the_file_that_was_asked_for(
+def test_an_error_names_the_file_that_was_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -196,7 +196,7 @@ def _answer(request: urllib.request.Request, timeout: float) -> Iterator[Any]:
         yield answer
 
 
-class _SameSafety(urllib.request.HTTPRedirectHandler):
+class _SecureRedirects(urllib.request.HTTPRedirectHandler):
     """Follow a redirection, but never from https to something less safe."""
 
     def redirect_request(
@@ -220,7 +220,7 @@ class _SameSafety(urllib.request.HTTPRedirectHandler):
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    return urllib.request.build_opener(_SameSafety)
+    return urllib.request.build_opener(_SecureRedirects)
 
 
 def _keep_etag(value: str | None, etag: Path) -> None:
@@ -331,25 +331,25 @@ def fetch(
     if not force and (here := find(name, folder=folder)) is not None:
         load(name, folder=folder)
         return here
-    workshop = place / f".fetch-{name}"
-    _make(workshop)
+    temporary = place / f".fetch-{name}"
+    _make(temporary)
     try:
         files = _download_all(
-            entry, place, workshop, base or RAW, timeout, retries, pause, on_progress
+            entry, place, temporary, base or RAW, timeout, retries, pause, on_progress
         )
     finally:
         # A part of a file is worth keeping for the next try; an empty folder is not.
-        if not any(file.stat().st_size for file in workshop.iterdir()):
-            shutil.rmtree(workshop, ignore_errors=True)
+        if not any(file.stat().st_size for file in temporary.iterdir()):
+            shutil.rmtree(temporary, ignore_errors=True)
     try:
         made = standardise_dataset(entry, Content(*BUILDERS[entry.build](files, entry)), files[0])
     except InputError as error:
-        shutil.rmtree(workshop, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise InputError(
             f"what {entry.addresses(base or RAW)[0]} gave was not kept: {error}"
         ) from error
     path = _keep(made, place / f"{name}.npz")
-    shutil.rmtree(workshop, ignore_errors=True)
+    shutil.rmtree(temporary, ignore_errors=True)
     return path
 
 
@@ -375,7 +375,7 @@ def _check_fetchable(entry: Entry, place: Path) -> None:
 def _download_all(
     entry: Entry,
     place: Path,
-    workshop: Path,
+    temporary: Path,
     base: str,
     timeout: float,
     retries: int,
@@ -386,7 +386,7 @@ def _download_all(
     addresses = entry.addresses(base)
     for number, address in enumerate(addresses, start=1):
         # Numbered, because the names of several files need not differ; the name is for errors.
-        file = workshop / f"{number}-{Path(entry.paths[number - 1]).name}"
+        file = temporary / f"{number}-{Path(entry.paths[number - 1]).name}"
 
         def show(done: int, total: int | None, number: int = number) -> None:
             if on_progress is not None:

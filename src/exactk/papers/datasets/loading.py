@@ -45,7 +45,7 @@ __all__ = [
     "has_classes",
     "load",
     "load_local",
-    "not_here",
+    "missing_message",
     "standardise_dataset",
     "where_to_get",
 ]
@@ -105,7 +105,7 @@ def load(
         return _from_sklearn(entry)
     located = locate(name, folder)
     if located is None:
-        raise InputError(not_here(name, folder))
+        raise InputError(missing_message(name, folder))
     path = located.files[0]
     if entry is None:
         return load_local(name, path)
@@ -195,7 +195,7 @@ def where_to_get(entry: Entry, folder: Path) -> str:
     return f"download {files} and put it into {str(folder)!r}"
 
 
-def not_here(name: str, folder: str | os.PathLike[str] | None = None) -> str:
+def missing_message(name: str, folder: str | os.PathLike[str] | None = None) -> str:
     """Say that a set is not in the folders, and how it could come there."""
     entry = describe(name) if name in dataset_names() else None
     looked = " or ".join(repr(str(place)) for place in folders(folder))

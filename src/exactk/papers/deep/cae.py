@@ -222,7 +222,7 @@ class CAE(IterativeMethod):
     needs_rows: ClassVar[bool] = True
     extra: ClassVar[str] = "deep"
     checks: ClassVar[Mapping[str, Check]] = {
-        "mode": Choice(words=("supervised", "reconstruction")),
+        "mode": Choice(options=("supervised", "reconstruction")),
         "hidden": Integer(1, 100_000),
         "start_temperature": Number("(0, inf)"),
         "end_temperature": Number("(0, inf)"),

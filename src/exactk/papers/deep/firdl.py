@@ -43,7 +43,6 @@ __all__ = [
     "FIRDL",
     "MaskNet",
     "best_mask",
-    "mask_matrix",
     "random_masks",
     "varied_masks",
 ]
@@ -98,20 +97,6 @@ def varied_masks(
     enter = outside[random_masks(rng, count, m - k, swaps)]
     np.put_along_axis(masks, leave, enter, axis=1)
     return masks
-
-
-def mask_matrix(masks: Indices, m: int) -> Floats:
-    """Return the sets as rows of zeros and ones.
-
-    Examples
-    --------
-    >>> mask_matrix(np.array([[0, 2], [1, 2]]), 3)
-    array([[1., 0., 1.],
-           [0., 1., 1.]])
-    """
-    matrix = np.zeros((len(masks), m))
-    np.put_along_axis(matrix, masks, 1.0, axis=1)
-    return matrix
 
 
 def best_mask(net: MaskNet, k: int, swaps: int) -> Indices:

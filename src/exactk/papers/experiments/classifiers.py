@@ -163,12 +163,12 @@ def _nearest_row(X: Floats, codes: Indices, T: Floats, random_state: object) -> 
     return codes[found]
 
 
-def _machine(X: Floats, codes: Indices, T: Floats, random_state: object) -> Indices:
+def _svm(X: Floats, codes: Indices, T: Floats, random_state: object) -> Indices:
     Z, T = _compact(X, T)
     return fit_svm(Z, codes, 1.0).predict(T)
 
 
-def _tuned_machine(X: Floats, codes: Indices, T: Floats, random_state: object) -> Indices:
+def _tuned_svm(X: Floats, codes: Indices, T: Floats, random_state: object) -> Indices:
     Z, T = _compact(X, T)
     return fit_svm(Z, codes, best_cost(X, codes, random_state)).predict(T)
 
@@ -203,8 +203,8 @@ def _least_squares(X: Floats, codes: Indices, T: Floats, random_state: object) -
 
 _PREDICTORS: dict[str, Callable[[Floats, Indices, Floats, object], Indices]] = {
     "1nn": _nearest_row,
-    "svm": _machine,
-    "svm-tuned": _tuned_machine,
+    "svm": _svm,
+    "svm-tuned": _tuned_svm,
     "linear": _least_squares,
 }
 CLASSIFIERS = tuple(_PREDICTORS)

@@ -1,4 +1,4 @@
-"""Redundancy, sparsity and stability of sets of columns, and the error of a linear fit."""
+"""Redundancy and stability of sets of columns, and the errors of linear fits on them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from exactk.data.targets import encode_target
 from exactk.errors import InputError
 from exactk.papers.experiments.column_check import (
     checked_support,
     checked_table,
     standardiser,
 )
-from exactk.params import Integer, Number
+from exactk.params import Choice, Integer
 from exactk.types import Floats
 from exactk.utils.set_similarity import mean_jaccard, nogueira_index
 
@@ -22,8 +23,7 @@ __all__ = [
     "linear_rmse",
     "nogueira",
     "redundancy",
-    "redundancy_paper",
-    "sparsity_level",
+    "residual",
 ]
 
 
@@ -59,64 +59,6 @@ def redundancy(X: Any, support: Iterable[int]) -> float:
     Z /= np.where(sizes > 0, sizes, 1.0)
     correlations = np.minimum(np.abs(Z.T @ Z), 1.0)
     return float(correlations[np.triu_indices(columns.size, 1)].mean())
-
-
-def redundancy_paper(X: Any, support: Iterable[int]) -> float:
-    """Return the redundancy rate as the formula of the nmAPG paper has it: half of the mean.
-
-    The formula adds the absolute correlations of the pairs i > j, each pair once, and divides by
-    ``|F|(|F| − 1)``, which counts each pair twice: copies of one column have 0.5.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d)
-    support : iterable of int
-
-    Returns
-    -------
-    float
-        Between 0 and 0.5.
-
-    References
-    ----------
-    An et al., Journal of Nonlinear and Variational Analysis, 2021.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> round(redundancy_paper(X, [2, 3]), 4)
-    0.4814
-    """
-    return redundancy(X, support) / 2.0
-
-
-def sparsity_level(norms: Any, tol: float = 0.0) -> int:
-    """Return how many rows of a matrix of coefficients have a norm above a tolerance.
-
-    Parameters
-    ----------
-    norms : array-like of shape (d,)
-        Norms of the rows.
-    tol : float
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> sparsity_level([0.0, 1e-9, 0.5], 1e-6)
-    1
-    """
-    Number("[0, inf)")("tol", tol)
-    try:
-        values = np.asarray(norms, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"norms cannot be read as numbers: {error}") from error
-    if values.ndim != 1 or not np.isfinite(values).all() or (values < 0).any():
-        raise InputError("norms must be one finite number of zero or more for each row")
-    return int((values > tol).sum())
 
 
 def nogueira(supports: Sequence[Iterable[int]], d: int) -> float:
@@ -227,3 +169,61 @@ def _outputs(name: str, Y: Any, n_rows: int) -> Floats:
     if len(table) != n_rows:
         raise InputError(f"{name} has {len(table)} rows, its table {n_rows}")
     return table
+
+
+_TASK = Choice(options=("classification", "regression"))
+
+
+def residual(X: Any, y: Any, support: Iterable[int], task: str) -> float:
+    """Return ‖HY − HX_S W‖² of a least-squares fit on some columns.
+
+    Columns are centred and divided by their standard deviation (n − 1); Y is one-hot for classes.
+    It is computed from the rows by an orthogonal factorisation, apart from all that methods
+    compute with; of columns that depend on each other only the space they span counts.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+    y : array-like of shape (n,) or (n, c)
+        Labels or outputs.
+    support : iterable of int
+        Columns; none of them gives ‖HY‖².
+    task : {"classification", "regression"}
+        What y holds.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(residual(X, y, [2, 3], "classification"), 4)
+    47.6774
+    """
+    _TASK("task", task)
+    table = checked_table("X", X)
+    columns = checked_support(support, table.shape[1])
+    target = encode_target(y, task)  # type: ignore[arg-type]  # one of the two words by now
+    if target.n_rows != len(table):
+        raise InputError(f"X has {len(table)} rows, y has {target.n_rows}")
+    Y = target.block(0, target.n_rows)
+    Y = Y - Y.mean(axis=0)
+    Z = standardiser(table[:, columns]).apply(table[:, columns])
+    # Twice, for what rounding left of the projection the first time.
+    for _ in range(2):
+        Y = Y - _project(Z, Y)
+    return float((Y**2).sum())
+
+
+def _project(Z: Floats, Y: Floats) -> Floats:
+    """Y on the space that the columns of Z span."""
+    if Z.shape[1] == 0:
+        return np.zeros_like(Y)
+    Q, R = np.linalg.qr(Z)
+    U, sizes, _ = np.linalg.svd(R, full_matrices=False)
+    kept = sizes > sizes[0] * max(Z.shape) * np.finfo(np.float64).eps
+    basis = Q @ U[:, kept]
+    projection: Floats = basis @ (basis.T @ Y)
+    return projection

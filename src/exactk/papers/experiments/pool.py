@@ -242,7 +242,7 @@ class _Worker:
     def until(self) -> float:
         return self.since + self.limit
 
-    def allow(self, seconds: float | None) -> None:
+    def extend_limit(self, seconds: float | None) -> None:
         """Set how long a part of the task may take; None: as long as the whole."""
         now = time.monotonic()
         whole = math.inf if self.task is None or self.task.limit is None else self.task.limit
@@ -251,19 +251,19 @@ class _Worker:
         else:
             self.limit, self.since = seconds, now
 
-    def give(self, task: Task) -> None:
+    def start_task(self, task: Task) -> None:
         began = time.monotonic()
         self.pipe.send(task.args)
         self.task, self.began = task, began
-        self.allow(None)
+        self.extend_limit(None)
 
-    def take(self, status: str, value: Any, reason: str) -> Outcome:
+    def finish_task(self, status: str, value: Any, reason: str) -> Outcome:
         assert self.task is not None
         outcome = Outcome(self.task.key, status, value, reason, time.monotonic() - self.began)
         self.task, self.limit = None, math.inf
         return outcome
 
-    def end(self) -> int | None:
+    def terminate(self) -> int | None:
         """Kill the process and return how it ended."""
         self.process.kill()
         self.process.join()
@@ -307,7 +307,7 @@ class Pool:
     def close(self) -> None:
         """End all workers at once, whatever they do."""
         while self._workers:
-            self._workers.pop().end()
+            self._workers.pop().terminate()
 
     def run(
         self, tasks: Iterable[Task], on_start: Callable[[Task], None] | None = None
@@ -331,13 +331,13 @@ class Pool:
             for _ in range(len(self._workers), min(self.jobs, busy + len(waiting))):
                 self._workers.append(self._start())
             for worker in [w for w in self._workers if w.ready and w.task is None]:
-                if waiting and self._hand(worker, waiting[0]):
+                if waiting and self._assign(worker, waiting[0]):
                     task = waiting.popleft()
                     if on_start is not None:
                         on_start(task)
             self._wait()
             for worker in list(self._workers):
-                outcome = self._look(worker)
+                outcome = self._poll(worker)
                 if outcome is not None:
                     yield outcome
 
@@ -352,13 +352,13 @@ class Pool:
         theirs.close()
         return _Worker(process, ours)
 
-    def _hand(self, worker: _Worker, task: Task) -> bool:
+    def _assign(self, worker: _Worker, task: Task) -> bool:
         """Give a task to a worker; False if it has died while it waited for one."""
         try:
-            worker.give(task)
+            worker.start_task(task)
         except OSError:
             self._workers.remove(worker)
-            worker.end()
+            worker.terminate()
             return False
         return True
 
@@ -370,12 +370,12 @@ class Pool:
         things = [thing for w in self._workers for thing in (w.pipe, w.process.sentinel)]
         wait(things, None if until == math.inf else max(0.0, until - time.monotonic()))
 
-    def _look(self, worker: _Worker) -> Outcome | None:
+    def _poll(self, worker: _Worker) -> Outcome | None:
         """Read what a worker has to say; let it go if it is dead or late."""
         if worker.pipe.poll():
             try:
                 # What it said before it died still counts.
-                return self._heard(worker, *worker.pipe.recv())
+                return self._on_message(worker, *worker.pipe.recv())
             except (EOFError, OSError):
                 worker.process.join(CLOSING_SECONDS)
                 return self._reap(worker, late=False)
@@ -386,24 +386,26 @@ class Pool:
             return self._reap(worker, late=True)
         return None
 
-    def _heard(self, worker: _Worker, status: str, value: Any, reason: str) -> Outcome | None:
+    def _on_message(self, worker: _Worker, status: str, value: Any, reason: str) -> Outcome | None:
         if status == "ready":
             worker.ready, worker.limit = True, math.inf
         elif status == "limit":
-            worker.allow(value)
+            worker.extend_limit(value)
         elif status == "broken":
             raise WorkerError(f"a worker process cannot load {self.target!r}: {reason}")
         else:
-            return worker.take(status, value, reason)
+            return worker.finish_task(status, value, reason)
         return None
 
     def _reap(self, worker: _Worker, late: bool) -> Outcome | None:
         self._workers.remove(worker)
-        code = worker.end()
+        code = worker.terminate()
         if worker.task is not None:
             if late:
-                return worker.take("time_limit", None, f"no answer within {worker.limit:.3g} s")
-            return worker.take("failed", None, _cause(code))
+                return worker.finish_task(
+                    "time_limit", None, f"no answer within {worker.limit:.3g} s"
+                )
+            return worker.finish_task("failed", None, _cause(code))
         if not worker.ready:
             raise WorkerError(
                 f"a worker process does not start: {'it hangs' if late else _cause(code)}; a "

@@ -128,9 +128,9 @@ _CHECKS: dict[type, dict[str, Check]] = {
         "tune_classifier": String(),
     },
     FigureSpec: {
-        "kind": Choice(words=VIEWS),
-        "scale": Choice(words=SCALES),
-        "statistic": Choice(words=STATISTICS),
+        "kind": Choice(options=VIEWS),
+        "scale": Choice(options=SCALES),
+        "statistic": Choice(options=STATISTICS),
         "measure": _Measures(),
         "x": String(),
         "title": String(empty=True),
@@ -145,7 +145,7 @@ _CHECKS: dict[type, dict[str, Check]] = {
         "path": Boolean(),
     },
     Recipe: {
-        "protocol": Choice(words=PROTOCOLS),
+        "protocol": Choice(options=PROTOCOLS),
         "name": String(),
         "title": String(),
         "paper": String(),

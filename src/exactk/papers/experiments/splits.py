@@ -23,7 +23,7 @@ __all__ = ["fold_splits", "share_split"]
 
 SplitTask = Literal["auto", "classification", "regression"]
 
-_TASK = Choice(words=("auto", "classification", "regression"))
+_TASK = Choice(options=("auto", "classification", "regression"))
 
 
 def share_split(

@@ -250,7 +250,7 @@ def _answer(problem: Problem, k: int, ranking: Ranking) -> Answer:
     if ranking.scores is not None:
         scores = np.full(problem.n_features, np.nan)
         scores[problem.candidates] = ranking.scores
-        scores[problem.copies] = scores[problem.originals]
+        scores[problem.duplicates] = scores[problem.originals]
     return Answer(
         chosen.tolist(), ranking.status, max(len(trace), 1), trace, ordered=True, scores=scores
     )

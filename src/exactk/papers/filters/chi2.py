@@ -75,7 +75,7 @@ class Chi2(Scorer):
     """
 
     checks: ClassVar[Mapping[str, Check]] = {
-        "bins": Bins(words=("sd", "values", "counts")),
+        "bins": Bins(options=("sd", "values", "counts")),
         "width": WIDTH,
     }
 

@@ -99,7 +99,7 @@ class CovTh(Filter):
     uses_gram: ClassVar[bool] = True
     checks: ClassVar[Mapping[str, Check]] = {
         "t": Number("[0, 1)", none="5/√n"),
-        "rule": Choice(words=("hard", "soft")),
+        "rule": Choice(options=("hard", "soft")),
     }
 
     def __init__(self, t: float | None = None, rule: Literal["hard", "soft"] = "hard") -> None:

@@ -67,21 +67,21 @@ class Bins(Check):
     exactk.errors.InputError: bins must be 'sd', 'values' or a whole number from 2 to 255, not 1
     """
 
-    words: tuple[str, ...] = ("sd", "values")
+    options: tuple[str, ...] = ("sd", "values")
 
     def __str__(self) -> str:
         """Return what to say in an error."""
-        shown = ", ".join(repr(word) for word in self.words)
+        shown = ", ".join(repr(word) for word in self.options)
         return self._with_none(f"{shown} or a whole number from 2 to {MOST_BINS}")
 
     def allows(self, value: Any) -> bool:  # noqa: D102
         if isinstance(value, str):
-            return value in self.words
+            return value in self.options
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         return whole and 2 <= value <= MOST_BINS
 
     def hint(self, value: Any) -> str:  # noqa: D102
-        return did_you_mean(value, list(self.words)) if isinstance(value, str) else ""
+        return did_you_mean(value, list(self.options)) if isinstance(value, str) else ""
 
 
 BINS = Bins()

@@ -118,7 +118,7 @@ class ILFS(Filter):
 
     checks: ClassVar[Mapping[str, Check]] = {
         "n_tokens": _Tokens(),
-        "topics": Choice(words=("learned", "fixed")),
+        "topics": Choice(options=("learned", "fixed")),
         "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
     }

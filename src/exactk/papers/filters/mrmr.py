@@ -103,8 +103,8 @@ class MRMR(Filter):
     """
 
     checks: ClassVar[Mapping[str, Check]] = {
-        "scheme": Choice(words=("mid", "miq")),
-        "measure": Choice(words=("mi", "f")),
+        "scheme": Choice(options=("mid", "miq")),
+        "measure": Choice(options=("mi", "f")),
         "bins": BINS,
         "width": WIDTH,
     }

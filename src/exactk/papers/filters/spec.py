@@ -96,9 +96,9 @@ class SPEC(Scorer):
 
     unit: ClassVar[float] = 1.0
     checks: ClassVar[Mapping[str, Check]] = {
-        "graph": Choice(words=("neighbours", "classes")),
+        "graph": Choice(options=("neighbours", "classes")),
         "n_neighbors": Integer(1),
-        "phi": Choice(words=(1, 2, 3)),
+        "phi": Choice(options=(1, 2, 3)),
     }
 
     def __init__(

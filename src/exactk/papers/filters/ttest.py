@@ -74,7 +74,7 @@ class TTest(Filter):
 
     checks: ClassVar[Mapping[str, Check]] = {
         "equal_var": Boolean(),
-        "combine": Choice(words=("max", "mean")),
+        "combine": Choice(options=("max", "mean")),
     }
 
     def __init__(self, equal_var: bool = False, combine: Literal["max", "mean"] = "max") -> None:

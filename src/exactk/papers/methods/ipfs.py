@@ -112,7 +112,7 @@ class IPFS(IterativeMethod):
         "mu": Number("(1, inf)"),
         "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
-        "solver": Choice(words=("auto", "direct", "woodbury", "cg")),
+        "solver": Choice(options=("auto", "direct", "woodbury", "cg")),
     }
 
     def __init__(
@@ -154,10 +154,10 @@ class IPFS(IterativeMethod):
             worst = max(np.abs(gap1).max(), np.abs(gap2).max(), abs(gap3))
             support = problem.candidates[largest(v, k, positive=False)]
             settled = bool(worst <= self.tol)
-            yield Step(support, parts.objective(W, v), settled, partial(_inside, W, v))
+            yield Step(support, parts.objective(W, v), settled, partial(_details, W, v))
 
 
-def _inside(W: Floats, v: Floats) -> dict[str, Floats]:
+def _details(W: Floats, v: Floats) -> dict[str, Floats]:
     return {"row_norms": row_norms(W), "weights": v}
 
 

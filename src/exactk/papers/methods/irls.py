@@ -85,7 +85,7 @@ class ActiveSet:
     ----------
     X : ndarray of shape (n, number alive)
         The columns whose rows of W are alive.
-    alive : ndarray of intp
+    active : ndarray of intp
         Which rows of W are.
     S2_inverse : ndarray
         Inverse weights of these, ones at first.
@@ -93,7 +93,7 @@ class ActiveSet:
 
     def __init__(self, X: Floats, p: float = 1.0) -> None:
         self.X = X
-        self.alive, self.S2_inverse = np.arange(X.shape[1]), np.ones(X.shape[1])
+        self.active, self.S2_inverse = np.arange(X.shape[1]), np.ones(X.shape[1])
         self._p, self._t = p, 0
         self._scores = np.zeros(X.shape[1])
         self._XX: Floats | None = None
@@ -103,16 +103,16 @@ class ActiveSet:
     def reweight(self, w: Floats) -> None:
         """Take the norms of the rows alive: S₂ follows them, and the dead are left out."""
         self._t += 1
-        before = self._scores[self.alive]
-        self._scores[self.alive] = w
+        before = self._scores[self.active]
+        self._scores[self.active] = w
         floor = DEAD ** (1.0 / self._p) * w.max(initial=0.0)
         dead = w <= floor
         if dead.any():
             # Below zero, and nearer to it the later: dead rows keep an order among themselves,
             # that of the last iterate if this one is zero throughout.
             share = w[dead] / floor if floor > 0 else before[dead] / (before.max() or 1.0)
-            self._scores[self.alive[dead]] = -1.0 / (self._t + share)
-            self.alive, w = self.alive[~dead], w[~dead]
+            self._scores[self.active[dead]] = -1.0 / (self._t + share)
+            self.active, w = self.active[~dead], w[~dead]
             self._keep(~dead)
         self.S2_inverse = (2.0 / self._p) * w ** (2.0 - self._p)
 

@@ -50,7 +50,7 @@ class NeighbourLists:
         self.weights, self.memory = weights, memory
         self.plain = bool((weights == 1.0).all())
         # The other copies of a row are neighbours at distance zero.
-        self.copies = np.maximum(weights - 1.0, 0.0)
+        self.repeats = np.maximum(weights - 1.0, 0.0)
         self._start(P)
 
     def _start(self, P: Floats) -> None:
@@ -154,7 +154,7 @@ class NeighbourLists:
 
         α_i = (k d_{k+1} − Σ_{j ≤ k} d_j)/2 gives exactly the k nearest a similarity above zero.
         """
-        total = self.weights.sum() - self.weights + self.copies
+        total = self.weights.sum() - self.weights + self.repeats
         # Python compares whole numbers of any size.
         k = np.minimum(min(n_neighbors, float(total.max(initial=0.0))), total - 1.0)
         # Counts are sums of weights, which need not be whole.
@@ -162,7 +162,7 @@ class NeighbourLists:
 
         def enough(near: _Lists, part: Indices) -> Bools:
             rows = near.rows[part]
-            mass = self.weights[near.columns[:, part]].sum(axis=0) + self.copies[rows]
+            mass = self.weights[near.columns[:, part]].sum(axis=0) + self.repeats[rows]
             found: Bools = (mass >= wanted[rows]) | np.isinf(near.reach[part])
             return found
 
@@ -172,7 +172,7 @@ class NeighbourLists:
             for part in _parts(len(near.rows), len(near.columns)):
                 rows = near.rows[part]
                 d = np.vstack([np.zeros(len(rows)), near.distances[:, part]])
-                v = np.vstack([self.copies[rows], self.weights[near.columns[:, part]]])
+                v = np.vstack([self.repeats[rows], self.weights[near.columns[:, part]]])
                 order = np.argsort(d, axis=0, kind="stable")
                 d, v = np.take_along_axis(d, order, axis=0), np.take_along_axis(v, order, axis=0)
                 counts = np.cumsum(v, axis=0)
@@ -207,7 +207,7 @@ class NeighbourLists:
                 j, i, t = near.columns[:, part][at, i], own[i], t[at, i]
                 s = t if self.plain else self.weights[i] * self.weights[j] * t
                 squares += float(s @ t)
-                squares += float((self.weights * self.copies)[own] @ (eta / (2.0 * alpha)) ** 2)
+                squares += float((self.weights * self.repeats)[own] @ (eta / (2.0 * alpha)) ** 2)
                 rows.append(i)
                 columns.append(j)
                 values.append(s)
@@ -224,16 +224,16 @@ class NeighbourLists:
         """
         if len(near.columns) == 0:
             # A row alone in its class; without copies it has no neighbours.
-            copies = self.copies[near.rows[which]]
-            return np.divide(2.0 * alpha, copies, out=np.zeros(len(which)), where=copies > 0)
+            repeats = self.repeats[near.rows[which]]
+            return np.divide(2.0 * alpha, repeats, out=np.zeros(len(which)), where=repeats > 0)
         eta = np.empty(len(which))
         for part in _parts(len(which), len(near.columns)):
             mine = which[part]
             rows, d = near.rows[mine], near.distances[:, mine]
             v = None if self.plain else self.weights[near.columns[:, mine]]
-            vd, copies = d if v is None else v * d, self.copies[rows]
+            vd, repeats = d if v is None else v * d, self.repeats[rows]
             # Rounding must not drop the nearest.
-            least = np.nextafter(np.where(copies > 0, 0.0, d.min(axis=0)), np.inf)
+            least = np.nextafter(np.where(repeats > 0, 0.0, d.min(axis=0)), np.inf)
             level, left = np.maximum(near.eta[mine], least), None
             for step in count():
                 on = d < level
@@ -242,7 +242,7 @@ class NeighbourLists:
                 if step > 1 and (now >= left).all():
                     break
                 left = now
-                mass = now if v is None else copies + (v * on).sum(axis=0)
+                mass = now if v is None else repeats + (v * on).sum(axis=0)
                 level = np.maximum((2.0 * alpha + (vd * on).sum(axis=0)) / mass, least)
             eta[part] = level
         return eta

@@ -137,7 +137,7 @@ class NMAPG(IterativeMethod):
 
     needs_rows: ClassVar[bool] = True
     checks: ClassVar[Mapping[str, Check]] = {
-        "algorithm": Choice(words=(2, 1)),
+        "algorithm": Choice(options=(2, 1)),
         "gamma": Number("[0, inf)"),
         "rho": Number("(0, inf)", none="a share of ρ_max"),
         "rho_share": Number("(0, 1]"),
@@ -145,9 +145,9 @@ class NMAPG(IterativeMethod):
         "sigma": Number("(0, 1)"),
         "epsilon": Number("(0, inf)"),
         "eta": Number("[0, 1)"),
-        "step": Choice(words=("spectral", "paper")),
+        "step": Choice(options=("spectral", "paper")),
         "tau": Number("(1, inf)", none="2, or 1.1 for the spectral step"),
-        "penalty": Choice(words=("smoothed", "prox")),
+        "penalty": Choice(options=("smoothed", "prox")),
         "labels": LABELS,
         "stage_iter": Integer(1),
         "init": Unchecked("a matrix W⁰, features × outputs, or None"),
@@ -257,10 +257,10 @@ class NMAPG(IterativeMethod):
             change = float(np.linalg.norm(W.W - last.W))
             settled = change <= self.tol * max(float(np.linalg.norm(W.W)), 1.0)
             chosen = objective.table.columns[largest(row_norms(W.W), k)]
-            yield Step(chosen, W.value, settled, partial(_inside, W.W))
+            yield Step(chosen, W.value, settled, partial(_details, W.W))
 
 
-def _inside(W: Floats) -> dict[str, Floats]:
+def _details(W: Floats) -> dict[str, Floats]:
     return {"row_norms": row_norms(W)}
 
 

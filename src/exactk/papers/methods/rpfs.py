@@ -118,7 +118,7 @@ class RPFS(IterativeMethod):
     checks: ClassVar[Mapping[str, Check]] = {
         "mu": Number("(0, inf)"),
         "rho": Number("[1, inf)"),
-        "row_norm": Choice(words=("l2", "l1")),
+        "row_norm": Choice(options=("l2", "l1")),
         "n_starts": Integer(1),
         "init": Unchecked("a matrix W⁰, features × outputs, or None"),
         "max_iter": Integer(1),
@@ -159,9 +159,9 @@ class RPFS(IterativeMethod):
     ) -> Starts:
         table, system = prepared
 
-        def merit(course: IterationLog) -> float:
+        def merit(log: IterationLog) -> float:
             """The l2,1 loss of a fit on the columns found."""
-            return robust_fit(table, np.searchsorted(table.columns, sorted(course.support)))
+            return robust_fit(table, np.searchsorted(table.columns, sorted(log.support)))
 
         if self.init is not None:
             W0 = validate_init(self.init, problem)
@@ -208,10 +208,10 @@ class RPFS(IterativeMethod):
             Sigma = mu * (G - E)
             mu *= self.rho
             value = float(table.root @ row_norms(XV + root * b - Y))
-            settled = self._settled(W, S, V_S, (fit - E) / root)
-            yield Step(table.columns[S], value, settled, partial(_inside, W, S, V_S))
+            settled = self._has_converged(W, S, V_S, (fit - E) / root)
+            yield Step(table.columns[S], value, settled, partial(_details, W, S, V_S))
 
-    def _settled(self, W: Floats, S: Indices, V_S: Floats, gap_E: Floats) -> bool:
+    def _has_converged(self, W: Floats, S: Indices, V_S: Floats, gap_E: Floats) -> bool:
         """Whether W = V and E = XW + 1bᵀ − Y nearly hold; the target is of unit size."""
         gap = W.copy()
         gap[S] -= V_S
@@ -219,7 +219,7 @@ class RPFS(IterativeMethod):
         return bool(close and np.abs(gap_E).max() <= self.tol)
 
 
-def _inside(W: Floats, S: Indices, V_S: Floats) -> dict[str, Floats]:
+def _details(W: Floats, S: Indices, V_S: Floats) -> dict[str, Floats]:
     """Row norms of V, which has k rows, and of W, which the penalty only draws towards it."""
     norms = np.zeros(len(W))
     norms[S] = row_norms(V_S)

@@ -116,7 +116,7 @@ class SFS(IterativeMethod):
 
     needs_rows: ClassVar[bool] = True
     checks: ClassVar[Mapping[str, Check]] = {
-        "loss": Choice(words=("squared", "l2,1")),
+        "loss": Choice(options=("squared", "l2,1")),
         "mu": Number("(0, inf)"),
         "accelerate": Boolean(),
         "labels": LABELS,
@@ -212,7 +212,7 @@ class _Smooth(ABC):
         """Return the loss."""
 
     @abstractmethod
-    def slope(self, E: Floats) -> Floats:
+    def gradient_at(self, E: Floats) -> Floats:
         """Return the gradient with respect to E."""
 
     def fit(self, W: Floats) -> Floats:
@@ -224,7 +224,7 @@ class _Smooth(ABC):
     def step(self, W: Floats, XW: Floats) -> Floats:
         """W − ∇f(W)/L."""
         # In this order the rows of X are read as they lie, several times as fast for few outputs.
-        gradient = (self.slope(XW - self.Y).T @ self.X).T
+        gradient = (self.gradient_at(XW - self.Y).T @ self.X).T
         stepped: Floats = W - gradient / self.lipschitz
         return stepped
 
@@ -243,7 +243,7 @@ class _Squared(_Smooth):
     def __call__(self, E: Floats) -> float:
         return float((E**2).sum()) + self._rest
 
-    def slope(self, E: Floats) -> Floats:
+    def gradient_at(self, E: Floats) -> Floats:
         return 2.0 * E
 
 
@@ -260,7 +260,7 @@ class _Smoothed(_Smooth):
         # With e = near + far both branches are one expression.
         return float(self._table.root**2 @ (near**2 / (2.0 * self._mu) + (e - near)))
 
-    def slope(self, E: Floats) -> Floats:
+    def gradient_at(self, E: Floats) -> Floats:
         return E / np.maximum(self._table.row_norms(E), self._mu)[:, None]
 
 
@@ -269,7 +269,7 @@ class _Lasso:
 
     def __init__(self, f: _Smooth) -> None:
         self.f = f
-        self._lam = self._most = float(row_norms(f.X.T @ f.slope(-f.Y)).max())
+        self._lam = self._most = float(row_norms(f.X.T @ f.gradient_at(-f.Y)).max())
         self._solutions: list[Floats] = []
 
     def until(self, k: int) -> Iterator[Floats]:

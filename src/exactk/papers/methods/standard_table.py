@@ -38,7 +38,7 @@ __all__ = [
 
 
 Labels = Literal["centred", "one-hot", "plus-minus"]
-LABELS = Choice(words=("centred", "one-hot", "plus-minus"))
+LABELS = Choice(options=("centred", "one-hot", "plus-minus"))
 # A median this small beside the root mean square belongs to rows that are all but equal.
 TINY_SHARE = 1e-9
 

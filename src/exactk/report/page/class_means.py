@@ -31,7 +31,7 @@ def class_means_section(record: Record) -> Markup:
 
 
 def _means(record: Record) -> Markup:
-    means, target = record["means"], record["asked"]["target"]
+    means, target = record["means"], record["settings"]["target"]
     titles = {
         "classes": "Mean in each class",
         "quarters": "Mean in each quarter of the target",

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from exactk.report.document import document, write_document
+from exactk.report.document import document, side_bar, write_document
 from exactk.report.markup import (
     Markup,
     join,
     label,
     tag,
 )
-from exactk.report.page.chosen import features_section
 from exactk.report.page.class_means import class_means_section
+from exactk.report.page.features import features_section
 from exactk.report.page.glossary import glossary
+from exactk.report.page.performance import scores_section, stability_section
 from exactk.report.page.proof import proof_section
 from exactk.report.page.reproducibility import reproduce_section, warnings_section
 from exactk.report.page.sizes import sizes_section
 from exactk.report.page.summary import settings_section, summary_section
-from exactk.report.page.worth import scores_section, stability_section
 
 __all__ = ["selection_page", "write_selection_page"]
 
@@ -51,8 +51,8 @@ def selection_page(record: Mapping[str, Any]) -> str:
     -------
     str
     """
-    k, target = record["choice"]["k"], record["asked"]["target"]
-    title = f"{k} of {record['asked']['n_features']:,} features for {target}"
+    k, target = record["selection"]["k"], record["settings"]["target"]
+    title = f"{k} of {record['settings']['n_features']:,} features for {target}"
     drawn = [
         tag("section", tag("h2", name), draw(record), id=anchor, class_="recipe")
         for anchor, name, draw in SECTIONS
@@ -93,20 +93,7 @@ def write_selection_page(record: Mapping[str, Any], path: Path) -> Path:
 
 def _side() -> Markup:
     links = [tag("li", tag("a", name, href=f"#{anchor}")) for anchor, name, _ in SECTIONS]
-    return tag(
-        "aside",
-        tag("nav", tag("ul", *links), aria_label="Sections"),
-        tag(
-            "form",
-            tag(
-                "button", "Dark", type="button", id="theme", class_="theme", aria_label="Dark theme"
-            ),
-            id="controls",
-            class_="controls",
-            aria_label="Appearance",
-        ),
-        class_="side",
-    )
+    return side_bar(links, "Sections")
 
 
 def _foot(record: Mapping[str, Any]) -> Markup:

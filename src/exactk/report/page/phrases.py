@@ -111,15 +111,15 @@ def same_search(record: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> same_search({"stability": {"effort": 0.1}, "asked": {"options": {}}})
+    >>> same_search({"stability": {"effort": 0.1}, "settings": {"options": {}}})
     'the same search, with less effort,'
-    >>> same_search({"stability": {"effort": None}, "asked": {"options": {}}})
+    >>> same_search({"stability": {"effort": None}, "settings": {"options": {}}})
     'the same method'
     """
     effort = record["stability"]["effort"]
     if effort is None:
         return "the same method"
-    quick = record["asked"]["options"].get("effort", 1.0) > effort
+    quick = record["settings"]["options"].get("effort", 1.0) > effort
     return "the same search, with less effort," if quick else "the same search"
 
 

@@ -37,7 +37,7 @@ def proof_section(record: Record) -> Markup:
             tag("p", tag("strong", "Not proven"), ": ", label(why), "."),
             tag("p", "That nothing better was found is no proof that there is nothing."),
         )
-    k, kept = record["choice"]["k"], constraint_note(found)
+    k, kept = record["selection"]["k"], constraint_note(found)
     if found["better"]:
         return _better(record, found)
     if found["proven"]:
@@ -78,7 +78,7 @@ def proof_section(record: Record) -> Markup:
 
 def _better(record: Record, found: Record) -> Markup:
     """Say which set is better by the objective than what a method chose by something else."""
-    method, own = record["choice"]["method"], record["choice"]["objective"]
+    method, own = record["selection"]["method"], record["selection"]["objective"]
     lower = percent_of(1.0 - found["upper"] / own) if own > 0 else DASH
     proven = (
         "no other set of this size has a lower one: that is proven"

@@ -29,7 +29,7 @@ def warnings_section(record: Record) -> Markup:
     """Return warnings about the data."""
     found = record["warnings"]
     if not found:
-        about = record["asked"]
+        about = record["settings"]
         sought = ["constant, copied or collinear columns among those that matter"]
         sought += ["repeated rows"] if about["rows_compared"] else []
         sought += ["tiny or very uneven classes"] if about["classes"] else []
@@ -49,7 +49,7 @@ def warnings_section(record: Record) -> Markup:
 
 def reproduce_section(record: Record) -> Markup:
     """Return the command, the code, the versions and the fingerprint of the table."""
-    about = record["asked"]
+    about = record["settings"]
     parts = []
     if about["command"]:
         parts += [

@@ -83,14 +83,14 @@ def sizes_section(record: Record) -> Markup:
 
 
 def _words(record: Record) -> str:
-    found, k = record["sizes"], record["choice"]["k"]
+    found, k = record["sizes"], record["selection"]["k"]
     best = found["chosen"]
     how = criterion_label(found["criterion"])
     rule = {
         "one_se": f"The smallest size within one standard error of the best by {how} is {best}",
         "paired": f"The smallest size that is not clearly worse than the best by {how} is {best}",
     }.get(found["rule"], f"The best size by {how} is {best}")
-    asked = "" if record["asked"]["k"] is None else f" This page is about k = {k}, as asked."
+    asked = "" if record["settings"]["k"] is None else f" This page is about k = {k}, as asked."
     scored = ""
     if found["score_chosen"] is not None:
         name = scoring_name(found["scoring"])
@@ -104,7 +104,7 @@ def _marks(record: Record) -> str:
     """What the ring and the dashed lines of the curves are."""
     words = (
         f"Ring: the size that the rule chooses. Dashed, from top to bottom: k = "
-        f"{record['choice']['k']}, the size of this page."
+        f"{record['selection']['k']}, the size of this page."
     )
     if record["sizes"]["n_folds"]:
         words += " Dashed, from left to right: one standard error above the lowest error."
@@ -113,7 +113,7 @@ def _marks(record: Record) -> str:
 
 def _fit(record: Record) -> Markup:
     rows = record["sizes"]["rows"]
-    measure = MEASURES.get(record["asked"]["loss"], "loss")
+    measure = MEASURES.get(record["settings"]["loss"], "loss")
     points = [
         Point(row["k"], 100 * row["left"], tip=f"k = {row['k']}\nleft: {percent_of(row['left'])}")
         for row in rows
@@ -173,7 +173,7 @@ def _panel(
     """One curve over k; the size that is shown on the page has a line, that of the rule a dot."""
     x = whole_numbers([point.x for point in points], LEFT, RIGHT)
     y = linear(y_range(points), BOTTOM, TOP, zero=zero)
-    k, chosen = record["choice"]["k"], mark or record["sizes"]["chosen"]
+    k, chosen = record["selection"]["k"], mark or record["sizes"]["chosen"]
     about = f"{title} for k = {points[0].x:g} to {points[-1].x:g}; {note}."
     plot = Plot(x, y, title, f"{about} Chosen by the rule: k = {chosen}; on this page: k = {k}.")
     plot.axes("number of features", y_name)
@@ -223,7 +223,7 @@ def _table(record: Record) -> Markup:
     body = []
     for row in found["rows"]:
         marks = [word for word, on in (("chosen by the rule", row["k"] == found["chosen"]),
-                                       ("this page", row["asked"])) if on]  # fmt: skip
+                                       ("this page", row["requested"])) if on]  # fmt: skip
         note = tag("small", f" ({', '.join(marks)})") if marks else ""
         body.append(
             tag(

@@ -34,10 +34,10 @@ LEAD_NAMES = 8
 
 def summary_section(record: Record) -> Markup:
     """Return what a reader in a hurry should know."""
-    choice, target = record["choice"], record["asked"]["target"]
+    choice, target = record["selection"], record["settings"]["target"]
     shown, left = choice["selected"][:LEAD_NAMES], len(choice["selected"]) - LEAD_NAMES
     names = [part for name in shown for part in (", ", tag("strong", label(name)))]
-    measure = MEASURES.get(record["asked"]["loss"], "loss")
+    measure = MEASURES.get(record["settings"]["loss"], "loss")
     lead = tag(
         "p",
         *names[1:],
@@ -45,7 +45,7 @@ def summary_section(record: Record) -> Markup:
         f" {'explains' if len(choice['selected']) == 1 else 'explain'} "
         f"{percent_of(choice['explained'])} of the {measure} of ",
         label(target),
-        f" in {group_digits(record['asked']['n_rows'])} rows.",
+        f" in {group_digits(record['settings']['n_rows'])} rows.",
         class_="lead",
     )
     reasons = record["missing_parts"].values()
@@ -96,7 +96,7 @@ def _score_card(record: Record) -> tuple[str, object]:
 
 
 def _stability_card(record: Record) -> tuple[str, object]:
-    stable, selected = record["stability"], record["choice"]["selected"]
+    stable, selected = record["stability"], record["selection"]["selected"]
     if stable is None:
         return _missing(record, "stability")
     core = [name for name in selected if name in stable["core"]]
@@ -134,8 +134,8 @@ def _serious(record: Record) -> Markup:
 
 def settings_section(record: Record) -> Markup:
     """Return the question: table, target, size, method and rules."""
-    about = record["asked"]
-    choice = record["choice"]
+    about = record["settings"]
+    choice = record["selection"]
     facts = [
         ("table", about["table"]),
         ("target", f"{about['target']} ({about['task']})"),
@@ -161,7 +161,7 @@ def _classes(classes: list[Record] | None) -> str:
 
 
 def _size(record: Record) -> str:
-    about, found = record["asked"], record["sizes"]
+    about, found = record["settings"], record["sizes"]
     if about["k"] is not None:
         return f"{about['k']}, as asked"
     rules = {
@@ -171,7 +171,7 @@ def _size(record: Record) -> str:
         "best": "the best",
     }
     return (
-        f"{record['choice']['k']}, chosen among 1 to {found['rows'][-1]['k']}: "
+        f"{record['selection']['k']}, chosen among 1 to {found['rows'][-1]['k']}: "
         f"{rules.get(found['rule'], found['rule'])} by {criterion_label(found['criterion'])}"
     )
 
@@ -205,5 +205,5 @@ def _folds(record: Record) -> str:
     score = record["score"]
     if not score:
         return ""
-    groups = ", groups of rows kept together" if record["asked"]["grouped"] else ""
+    groups = ", groups of rows kept together" if record["settings"]["grouped"] else ""
     return f"{len(score['folds'])} folds, {score['estimator']} on the chosen features{groups}"

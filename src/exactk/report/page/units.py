@@ -46,7 +46,10 @@ def _raw(record: Record) -> Markup:
     rows = record["coefficients"]
     if not rows:
         return Markup()
-    heads = [head("column", numeric=False), *(head(name) for name in record["choice"]["outputs"])]
+    heads = [
+        head("column", numeric=False),
+        *(head(name) for name in record["selection"]["outputs"]),
+    ]
     body = [
         tag(
             "tr",

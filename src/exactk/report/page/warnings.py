@@ -36,7 +36,7 @@ BY_CHANCE = 0.05
 
 def warnings_box(record: Record) -> Markup:
     """Return what a reader in a hurry would not find in the tables; nothing where all is well."""
-    found = [*_rivals(record), *_chance(record), *_unstable(record), *_other_size(record)]
+    found = [*_baselines(record), *_chance(record), *_unstable(record), *_other_size(record)]
     if not found:
         return Markup()
     return tag(
@@ -47,7 +47,7 @@ def warnings_box(record: Record) -> Markup:
     )
 
 
-def _rivals(record: Record) -> Iterator[Markup]:
+def _baselines(record: Record) -> Iterator[Markup]:
     found = record["comparison"]
     for row in found["methods"][1:] if found else ():
         gap, error = finite(row["difference"]), finite(row["difference_error"])
@@ -90,8 +90,8 @@ def _unstable(record: Record) -> Iterator[Markup]:
 
 
 def _other_size(record: Record) -> Iterator[Markup]:
-    found, k = record["sizes"], record["choice"]["k"]
-    if not found or record["asked"]["k"] is None or found["criterion"] != "cv":
+    found, k = record["sizes"], record["selection"]["k"]
+    if not found or record["settings"]["k"] is None or found["criterion"] != "cv":
         return
     row = next((one for one in found["rows"] if one["k"] == k), None)
     least = least_error(found["rows"])

@@ -197,9 +197,9 @@ class TestRefusals:
         from urllib.error import HTTPError
         from urllib.request import Request
 
-        from exactk.papers.datasets.fetching import _SameSafety
+        from exactk.papers.datasets.fetching import _SecureRedirects
 
-        follow = _SameSafety().redirect_request
+        follow = _SecureRedirects().redirect_request
         safe = Request("https://a.example/x")
         assert follow(safe, None, 302, "", {}, "https://b.example/y").full_url.endswith("/y")
         with pytest.raises(HTTPError, match="not https"):

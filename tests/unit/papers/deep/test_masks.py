@@ -10,7 +10,6 @@ import pytest
 from exactk.papers.deep.firdl import (
     MaskNet,
     best_mask,
-    mask_matrix,
     random_masks,
     varied_masks,
 )
@@ -60,6 +59,13 @@ def test_the_gradient_of_the_network_is_that_of_torch() -> None:
     assert float(net.values(mask[None])[0]) == pytest.approx(float(value.detach()))
     assert variable.grad is not None
     np.testing.assert_allclose(net.gradient(mask), variable.grad.numpy(), rtol=1e-10)
+
+
+def mask_matrix(masks: np.ndarray, m: int) -> np.ndarray:
+    """The sets as rows of zeros and ones."""
+    matrix = np.zeros((len(masks), m))
+    np.put_along_axis(matrix, masks, 1.0, axis=1)
+    return matrix
 
 
 def test_swaps_only_improve_the_mask() -> None:

@@ -91,7 +91,7 @@ def test_nodes_that_agree_get_columns_of_their_own(seed: int, crowd: int) -> Non
     np.testing.assert_allclose(largest, softmax(logits, axis=1).max(axis=1))
 
 
-def test_columns_whose_probability_is_too_small_for_a_number_are_told_apart() -> None:
+def test_columns_whose_probability_is_too_small_for_a_number_are_distinguished() -> None:
     logits = np.array([[5000.0, 0.0, 2.0, 1.0], [4000.0, 9.0, 7.0, 8.0], [6000.0, 3.0, 1.0, 2.0]])
     found, largest = assign_unique(logits, softmax(logits, axis=1))
     assert largest.tolist() == [1.0, 1.0, 1.0]

@@ -81,7 +81,7 @@ def test_each_array_has_its_rate() -> None:
     np.testing.assert_allclose(adam.arrays()[2], [-0.1, -0.1, -0.1], rtol=1e-5)
 
 
-def test_bend_is_tanh() -> None:
+def test_tanh_in_place_is_tanh() -> None:
     x = np.linspace(-40.0, 40.0, 4001)
     np.testing.assert_allclose(tanh_(tensor(x)).numpy(), np.tanh(x), rtol=0, atol=1e-15)
 
@@ -104,7 +104,7 @@ def test_the_losses_are_those_of_scikit_learn() -> None:
 
 
 @pytest.mark.parametrize("kind", ["classes", "labels", "numbers"])
-def test_the_slopes_are_those_of_differences(kind: Any) -> None:
+def test_the_derivatives_are_those_of_differences(kind: Any) -> None:
     rng = np.random.default_rng(3)
     w = rng.random(6)
     these = target(np.eye(3)[rng.integers(0, 3, 6)], w / w.sum(), kind)

@@ -10,9 +10,8 @@ from exactk.papers.experiments.measures import (
     jaccard,
     nogueira,
     redundancy,
-    sparsity_level,
+    residual,
 )
-from exactk.papers.experiments.objective import residual
 from tests.support import says
 
 X = np.arange(24.0).reshape(8, 3) ** 2 % 7
@@ -45,8 +44,3 @@ def test_supports(supports):
         jaccard(supports)
     with says("supports must be a list of lists"):
         nogueira(supports, 3)
-
-
-def test_norms():
-    with says("norms cannot be read"):
-        sparsity_level("ab", 0.1)

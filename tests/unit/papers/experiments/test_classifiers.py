@@ -55,13 +55,13 @@ def plain(model: Any, part: Split) -> float:
 
 
 @pytest.mark.parametrize(("name", "columns"), CASES)
-def test_the_machine_is_that_of_scikit_learn(name: str, columns: Any) -> None:
+def test_the_svm_is_that_of_scikit_learn(name: str, columns: Any) -> None:
     part = split(name, columns)
     assert accuracy("svm", *part) == plain(SVC(kernel="linear", C=1.0), part)
 
 
 @pytest.mark.parametrize(("name", "columns"), CASES)
-def test_the_tuned_machine_is_that_of_a_grid_search(name: str, columns: Any) -> None:
+def test_the_tuned_svm_is_that_of_a_grid_search(name: str, columns: Any) -> None:
     part = split(name, columns)
     search = GridSearchCV(
         make_pipeline(Scaler(), SVC(kernel="linear")),

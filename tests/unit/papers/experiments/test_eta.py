@@ -21,7 +21,7 @@ def test_nothing_is_known_at_first():
     assert TimeEstimate([], [cell("iris", "A")], 1).seconds() is None
 
 
-def test_cells_of_the_same_kind_tell():
+def test_cells_of_the_same_kind_give_the_estimate():
     guess = TimeEstimate([ended("iris", "A", 2.0)], [cell("iris", "A")] * 6, 2)
     assert guess.seconds() == pytest.approx(6.0)
     guess.add_cell(ended("iris", "A", 4.0))

@@ -16,8 +16,6 @@ from exactk.papers.experiments.measures import (
     linear_rmse,
     nogueira,
     redundancy,
-    redundancy_paper,
-    sparsity_level,
 )
 from tests.support import says
 
@@ -28,8 +26,6 @@ def test_redundancy_is_the_mean_correlation_of_pairs() -> None:
     support = [0, 5, 6, 9]
     pairs = [abs(pearsonr(WINE[:, i], WINE[:, j])[0]) for i, j in combinations(support, 2)]
     assert redundancy(WINE, support) == pytest.approx(np.mean(pairs))
-    # The formula of the paper: pairs i > j once, divided by |F|(|F| − 1).
-    assert redundancy_paper(WINE, support) == pytest.approx(sum(pairs) / (4 * 3))
 
 
 def test_redundancy_of_copies_constants_and_single_columns() -> None:
@@ -80,11 +76,6 @@ def test_jaccard_is_the_mean_over_pairs() -> None:
     assert jaccard([[], []]) == 1.0
 
 
-def test_sparsity_counts_norms_above_the_tolerance() -> None:
-    norms = [0.0, 1e-8, 1e-3, 0.5]
-    assert [sparsity_level(norms, tol) for tol in (0.0, 1e-8, 1e-4, 1.0)] == [3, 2, 2, 0]
-
-
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_rmse_is_that_of_scikit_learn(outputs: int) -> None:
     X, y = load_diabetes(return_X_y=True)
@@ -118,10 +109,6 @@ def test_what_cannot_be_measured_is_refused() -> None:
         nogueira([[1], [5]], 5)
     with says("two sets"):
         jaccard([])
-    with says("tol"):
-        sparsity_level([1.0], -1.0)
-    with says("norms"):
-        sparsity_level([np.nan])
     with says("Y_train has 1 outputs, Y_test 2"):
         linear_rmse([[0.0], [1.0]], [0.0, 1.0], [[0.0]], [[0.0, 1.0]])
     with says("Y_train has 1 rows"):

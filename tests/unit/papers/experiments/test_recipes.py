@@ -139,7 +139,7 @@ def test_views_show_what_is_measured(file: str) -> None:
     measured = {*PLAIN, *recipe.measure.classifiers}
     measured |= {f"sparsity@{tol:g}" for tol in recipe.measure.sparsity}
     if recipe.measure.redundancy:
-        measured |= {"redundancy", "redundancy_paper"}
+        measured |= {"redundancy"}
     if recipe.protocol == "regress":
         measured |= {"rmse", "recovered"}
     assert set(recipe.measure.classifiers) <= set(CLASSIFIERS)

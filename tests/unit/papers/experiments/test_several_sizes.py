@@ -95,7 +95,7 @@ def test_a_configured_method_and_its_options() -> None:
     assert method.p == 0.5  # type: ignore[attr-defined]
 
 
-def test_it_is_quiet_and_the_status_tells() -> None:
+def test_it_is_quiet_and_the_status_says_so() -> None:
     found = select_sizes(problem("wine"), [2, 3], "gsrfs", max_iter=1)
     assert {str(result.status) for result in found} == {"max_iter"}
 

@@ -111,7 +111,7 @@ def test_a_single_repeat_has_no_standard_error() -> None:
     assert found.standard_errors is None
 
 
-def test_figures_of_sizes_and_data_not_asked_for_are_left_out() -> None:
+def test_figures_of_sizes_and_data_not_requested_are_left_out() -> None:
     assert compare([definition(svm={"digits": {"3": {"A": 1.0}}, "wine": {"2": {"A": 1.0}}})]) == []
 
 

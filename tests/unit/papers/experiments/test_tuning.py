@@ -109,7 +109,7 @@ def test_what_fails_loses() -> None:
     assert "diverged" in found.failures[1]
 
 
-def test_if_all_fail_the_reasons_are_told() -> None:
+def test_if_all_fail_the_reasons_are_reported() -> None:
     with says("every setting", "'raises'", "nothing to divide by", "diverged"):
         tune(X, Y, 2, [{"how": "raises"}, {"how": "diverges"}], method=Fragile())
 

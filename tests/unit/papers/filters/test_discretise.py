@@ -218,7 +218,7 @@ def test_information_with_weights() -> None:
     assert table.information(1)[4] == pytest.approx(expected, rel=1e-10)
 
 
-def test_one_level_tells_nothing() -> None:
+def test_one_level_has_no_information() -> None:
     # At three sd no value of these columns lies outside, but for the heavy tails.
     X, y = mixed(7), np.arange(45) % 2
     table = LevelTable(Problem.from_arrays(X, y), "sd", 3.0)

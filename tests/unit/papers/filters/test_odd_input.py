@@ -126,7 +126,7 @@ def test_counts_in_small_and_large_units() -> None:
         np.testing.assert_allclose(scores / unit, expected, rtol=1e-9)
 
 
-def test_ilfs_ends_with_the_clock_or_the_user() -> None:
+def test_ilfs_ends_at_the_time_limit_or_the_user() -> None:
     X, y = graded()
     problem = Problem.from_arrays(X, y)
     result = solve(problem, 3, "ilfs", max_iter=10**30, tol=0, time_limit=1e-6)

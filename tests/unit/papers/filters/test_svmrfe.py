@@ -26,7 +26,7 @@ def standardised(X: Any) -> Any:
 
 @pytest.mark.parametrize("shape", [(60, 10, 2), (80, 12, 4), (20, 50, 3), (15, 15, 2)])
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-def test_machines_are_those_of_liblinear(shape: tuple[int, int, int], C: float) -> None:
+def test_svms_are_those_of_liblinear(shape: tuple[int, int, int], C: float) -> None:
     X, y = make_classes(*shape, seed=1)
     w = np.random.default_rng(0).uniform(0.5, 2, len(y))
     model = LinearSVC(C=C, dual=False, tol=1e-10, max_iter=100_000).fit(X, y, w)
@@ -77,7 +77,7 @@ def test_scores_are_the_order_of_elimination() -> None:
     assert (-result.scores).tolist() == ranking.fit(standardised(X), y).ranking_.tolist()
 
 
-def test_elimination_is_not_the_order_of_one_machine() -> None:
+def test_elimination_is_not_the_order_of_one_svm() -> None:
     X, y = make_classes(60, 20, 3, seed=5)
     problem = Problem.from_arrays(X, y)
     once, often = (solve(problem, 20, "svmrfe", step=step).order.tolist() for step in (20, 1))

@@ -32,7 +32,7 @@ def every_w(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         W = plain(self, Y, lam, *rest, **named)
         rows = len(seen[0]) if seen else self.X.shape[1]
         seen.append(np.zeros((rows, Y.shape[1])))
-        seen[-1][self.alive] = W
+        seen[-1][self.active] = W
         return W
 
     monkeypatch.setattr(ActiveSet, "solve", watched)
@@ -72,11 +72,11 @@ def test_the_end_is_stationary(
     norms, gradient = np.linalg.norm(W, axis=1), 2.0 * reference.X.T @ (p[:, None] * E)
     value = double * (1.0 - p).sum() + lam * norms.sum()
     assert result.trace[-1] == pytest.approx(value, rel=1e-9)
-    alive = norms > 1e-3 * norms.max()
-    assert 0 < alive.sum() < len(norms)
-    pull = lam * W[alive] / norms[alive, None]
-    np.testing.assert_allclose(gradient[alive], -pull, atol=2e-3 * lam)
-    assert np.linalg.norm(gradient[~alive], axis=1).max(initial=0.0) <= lam * (1 + 1e-3)
+    active = norms > 1e-3 * norms.max()
+    assert 0 < active.sum() < len(norms)
+    pull = lam * W[active] / norms[active, None]
+    np.testing.assert_allclose(gradient[active], -pull, atol=2e-3 * lam)
+    assert np.linalg.norm(gradient[~active], axis=1).max(initial=0.0) <= lam * (1 + 1e-3)
 
 
 def test_an_iteration_is_the_printed_one(monkeypatch: pytest.MonkeyPatch) -> None:

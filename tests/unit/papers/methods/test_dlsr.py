@@ -32,7 +32,7 @@ def last_w(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     def watched(self: ActiveSet, Y: Any, lam: float, *rest: Any, **named: Any) -> Any:
         W = plain(self, Y, lam, *rest, **named)
         seen["W"] = np.zeros((seen.setdefault("m", self.X.shape[1]), Y.shape[1]))
-        seen["W"][self.alive] = W
+        seen["W"][self.active] = W
         return W
 
     monkeypatch.setattr(ActiveSet, "solve", watched)
@@ -76,11 +76,11 @@ def test_the_end_is_stationary(
     value, slope = hinge(Z, y, W, t)
     norms, gradient = np.linalg.norm(W, axis=1), Z.T @ slope
     assert result.trace[-1] == pytest.approx(value + lam * norms.sum(), rel=1e-6)
-    alive = norms > 1e-3 * norms.max()
-    assert 0 < alive.sum() < len(norms) or lam == 1.0
-    pull = lam * W[alive] / norms[alive, None]
-    np.testing.assert_allclose(gradient[alive], -pull, atol=2e-3 * lam)
-    assert np.linalg.norm(gradient[~alive], axis=1).max(initial=0.0) <= lam * (1 + 1e-3)
+    active = norms > 1e-3 * norms.max()
+    assert 0 < active.sum() < len(norms) or lam == 1.0
+    pull = lam * W[active] / norms[active, None]
+    np.testing.assert_allclose(gradient[active], -pull, atol=2e-3 * lam)
+    assert np.linalg.norm(gradient[~active], axis=1).max(initial=0.0) <= lam * (1 + 1e-3)
 
 
 def test_it_is_the_optimum_of_a_squared_hinge() -> None:

@@ -53,7 +53,9 @@ def test_the_ends_of_the_ranges_are_allowed(problem: Problem, value: Any) -> Non
         ("plus-minus", lambda Y: 2.0 * Y - 1.0),
     ],
 )
-def test_labels_are_coded_as_asked(data: Any, problem: Problem, labels: str, coded: Any) -> None:
+def test_labels_are_coded_as_requested(
+    data: Any, problem: Problem, labels: str, coded: Any
+) -> None:
     X, Y = Reference(*data).X, coded(one_hot(data[1]))
     W = np.linalg.solve(X.T @ X + 3.0 * np.eye(12), X.T @ Y)
     norms = np.linalg.norm(W, axis=1)

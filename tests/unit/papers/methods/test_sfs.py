@@ -107,7 +107,7 @@ def test_for_squared_loss_the_fixed_point_is_the_fit_on_its_columns(
 
 @every_shape
 @pytest.mark.parametrize("weighted", [False, True])
-def test_losses_and_slopes_are_those_of_the_definition(
+def test_losses_and_derivatives_are_those_of_the_definition(
     shape: tuple[int, int], weighted: bool
 ) -> None:
     X, Y = make_numbers(*shape, 2, seed=4)
@@ -123,10 +123,10 @@ def test_losses_and_slopes_are_those_of_the_definition(
         W = 0.3 * rng.standard_normal((shape[1], 2))
         value, gradient = value_and_gradient(Z, T, W, loss, mu)
         assert f(f.X @ W - f.Y) == pytest.approx(value, rel=1e-10)
-        np.testing.assert_allclose(f.X.T @ f.slope(f.X @ W - f.Y), gradient, atol=1e-8)
+        np.testing.assert_allclose(f.X.T @ f.gradient_at(f.X @ W - f.Y), gradient, atol=1e-8)
         error = check_grad(
             lambda v, f=f: f(f.X @ v.reshape(-1, 2) - f.Y),
-            lambda v, f=f: (f.X.T @ f.slope(f.X @ v.reshape(-1, 2) - f.Y)).ravel(),
+            lambda v, f=f: (f.X.T @ f.gradient_at(f.X @ v.reshape(-1, 2) - f.Y)).ravel(),
             W.ravel(),
         )
         assert error <= 1e-4 * np.linalg.norm(gradient)

@@ -93,7 +93,7 @@ def test_row_norms_are_those_without_weights() -> None:
         ("plus-minus", lambda Y: np.where(Y == 1, 1.0, -1.0)),
     ],
 )
-def test_classes_are_coded_as_asked(labels: Any, coded: Any) -> None:
+def test_classes_are_coded_as_requested(labels: Any, coded: Any) -> None:
     X, y = make_classes(30, 5, 3, seed=1)
     names = np.array(["b", "a", "c"])[y]
     table = standard_table(Problem.from_arrays(X, names), labels)
@@ -209,7 +209,7 @@ def test_the_table_is_a_copy() -> None:
     np.testing.assert_array_equal(y, before[1])
 
 
-def test_a_table_beyond_the_memory_limit_is_refused_with_its_size_and_the_way_out() -> None:
+def test_a_table_beyond_the_memory_limit_is_refused_with_its_size_and_a_hint() -> None:
     X, y = make_classes(40, 4, 3, seed=1)
     X = np.column_stack([X, np.ones(40)])
     # Forty rows of four candidates, eight bytes each; the constant column does not count.

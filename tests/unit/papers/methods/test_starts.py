@@ -121,7 +121,7 @@ def test_rows_lie_along_the_products_of_their_column_with_the_target(kind: str) 
     assert {-1, 1} == set(np.sign(cosines).astype(int))
 
 
-def test_the_size_of_a_row_is_normal_times_what_is_asked() -> None:
+def test_the_size_of_a_row_is_normal_times_what_is_requested() -> None:
     problem = Problem.from_arrays(*make_classes(40, 9, 3, seed=3))
     W = random_matrix(problem, rng(0), 1.0)
     np.testing.assert_allclose(random_matrix(problem, rng(0), 1e-3), 1e-3 * W, rtol=1e-12)

@@ -13,7 +13,7 @@ from exactk.papers.experiments.page.provenance import origin
 from exactk.papers.experiments.page.register import StyleRegister
 from exactk.papers.experiments.page.sections import section
 from exactk.papers.experiments.page.study import Study
-from exactk.report.document import document, write_document
+from exactk.report.document import document, side_bar, write_document
 from exactk.report.markup import (
     Markup,
     label,
@@ -115,7 +115,9 @@ def _count(found: list[Study]) -> Markup:
     if cells:
         words += f", {troubles} of them did not finish" if troubles else ", all of them finished"
     # What was run may have finished without being all that the recipes ask for.
-    gone = sum(len(study.asked_datasets) - len(study.datasets) for study in found if study.cells)
+    gone = sum(
+        len(study.requested_datasets) - len(study.datasets) for study in found if study.cells
+    )
     if gone:
         words += f"; {plural(gone, 'data set')} of the recipes not run"
     return tag("p", f"{words}.", class_="lead")
@@ -134,17 +136,4 @@ def _side(found: list[Study], anchors: dict[str, str]) -> Markup:
         for study in found
     ]
     links.append(tag("li", tag("a", "How this was made", href="#origin")))
-    return tag(
-        "aside",
-        tag("nav", tag("ul", *links), aria_label="Recipes"),
-        tag(
-            "form",
-            tag(
-                "button", "Dark", type="button", id="theme", class_="theme", aria_label="Dark theme"
-            ),
-            id="controls",
-            class_="controls",
-            aria_label="Appearance",
-        ),
-        class_="side",
-    )
+    return side_bar(links, "Recipes")

@@ -60,8 +60,8 @@ def command(study: Study) -> str:
         words.append("--quick")
     sizes = [int(k) for k in definition.get("sizes") or study.sizes]
     for option, usual, values in (
-        ("--datasets", shipped.get("datasets"), study.asked_datasets),
-        ("--methods", labels, study.asked_methods),
+        ("--datasets", shipped.get("datasets"), study.requested_datasets),
+        ("--methods", labels, study.requested_methods),
         ("--sizes", shipped.get("sizes"), sizes),
     ):
         if values and list(values) != list(usual or ()):

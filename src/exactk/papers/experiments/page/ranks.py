@@ -10,8 +10,8 @@ from statistics import median
 import numpy as np
 from scipy.stats import chi2, rankdata, studentized_range
 
+from exactk.papers.experiments.page.labels import higher_is_better
 from exactk.papers.experiments.page.study import Study
-from exactk.papers.experiments.page.words import higher_is_better
 from exactk.types import Floats
 
 __all__ = ["MethodRanking", "critical_difference", "friedman", "ranking", "ties"]

@@ -6,17 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from exactk.papers.experiments.page import tables
-from exactk.papers.experiments.page.compared import comparison_table
 from exactk.papers.experiments.page.figures.bars import bars
 from exactk.papers.experiments.page.figures.curve import against_parameter, curves
 from exactk.papers.experiments.page.figures.diagram import diagram
 from exactk.papers.experiments.page.figures.panels import FigureContext
 from exactk.papers.experiments.page.figures.profile import profiles
 from exactk.papers.experiments.page.figures.trace import traces
+from exactk.papers.experiments.page.labels import PAPERS
 from exactk.papers.experiments.page.ranks import ranking
 from exactk.papers.experiments.page.register import StyleRegister
 from exactk.papers.experiments.page.study import FigureView, Study
-from exactk.papers.experiments.page.words import PAPERS
 from exactk.report.markup import (
     Markup,
     join,
@@ -46,7 +45,7 @@ def section(study: Study, register: StyleRegister, anchor: str) -> Markup:
     plain = FigureContext(study, FigureView("table", ()), register)
     # What a paper prints is compared also where no table was asked for.
     printed = dict.fromkeys(one.measure for one in study.comparisons)
-    parts += [comparison_table(plain, name) for name in printed if name not in compared]
+    parts += [tables.comparison_table(plain, name) for name in printed if name not in compared]
     return tag(
         "section",
         tag("h2", label(study.title)),
@@ -67,7 +66,7 @@ def _about(study: Study) -> Markup:
         ("paper", PAPERS.get(paper, paper)),
         ("shows", _names(definition.get("shows") or ())),
         ("setting", _setting(study)),
-        ("data sets", _names(study.datasets or study.asked_datasets)),
+        ("data sets", _names(study.datasets or study.requested_datasets)),
         ("cells", _progress(study)),
     ]
     entries = [tag("div", tag("dt", name), tag("dd", _one(text))) for name, text in facts if text]
@@ -82,8 +81,8 @@ def _not_run(study: Study) -> Markup:
     if not study.cells:
         return Markup()
     lacking = (
-        (study.asked_datasets, study.datasets, "no data there"),
-        (study.asked_methods, study.methods, "what they need is not installed"),
+        (study.requested_datasets, study.datasets, "no data there"),
+        (study.requested_methods, study.methods, "what they need is not installed"),
     )
     return join(
         *(
@@ -123,7 +122,7 @@ def _setting(study: Study) -> str:
         found.append(study.trials(int(definition["repeats"]) * (study.folds or 1)))
     if study.sizes:
         found.append(_sizes(study.sizes))
-    found.append(plural(len(study.methods or study.asked_methods), "method"))
+    found.append(plural(len(study.methods or study.requested_methods), "method"))
     return ", ".join(word for word in found if word)
 
 
@@ -143,14 +142,14 @@ def _progress(study: Study) -> str:
     return ", ".join([f"{done} done", *rest])
 
 
-def _view(sheet: FigureContext) -> Markup:
-    view = sheet.view
+def _view(context: FigureContext) -> Markup:
+    view = context.view
     if view.kind == "ranks":
-        body = _ranks(sheet)
+        body = _ranks(context)
     elif view.kind == "curve" and view.x not in ("k", "iteration"):
-        body = join(against_parameter(sheet), _numbers(sheet))
+        body = join(against_parameter(context), _numbers(context))
     elif view.kind == "table":
-        body = join(*(_table(sheet, measure) for measure in view.measures))
+        body = join(*(_table(context, measure) for measure in view.measures))
     else:
         draw = {"curve": curves, "trace": traces, "bars": bars, "profile": profiles}.get(view.kind)
         if draw is None:
@@ -158,33 +157,34 @@ def _view(sheet: FigureContext) -> Markup:
                 "p", f"This exactk does not know views of kind {view.kind!r}.", class_="empty"
             )
         else:
-            body = join(draw(sheet), _numbers(sheet))
+            body = join(draw(context), _numbers(context))
     heading = tag("h3", label(view.title)) if view.title else ""
     return tag("section", heading, body, class_=f"view {view.kind}")
 
 
-def _table(sheet: FigureContext, measure: str) -> Markup:
-    caption = tag("p", sheet.view.caption, class_="caption") if sheet.view.caption else ""
-    return join(caption, comparison_table(sheet, measure), tables.measured(sheet, measure))
+def _table(context: FigureContext, measure: str) -> Markup:
+    caption = tag("p", context.view.caption, class_="caption") if context.view.caption else ""
+    printed = tables.comparison_table(context, measure)
+    return join(caption, printed, tables.measured(context, measure))
 
 
-def _numbers(sheet: FigureContext) -> Markup:
+def _numbers(context: FigureContext) -> Markup:
     """What a figure shows, as a table that is folded away."""
-    study = sheet.study
-    measures = [name for name in sheet.view.measures if name in study.measures]
+    study = context.study
+    measures = [name for name in context.view.measures if name in study.measures]
     count = len(study.datasets) * len(study.methods) * len(study.sizes) * len(measures)
-    if sheet.view.kind in ("trace", "profile") or not 0 < count <= MOST_NUMBERS:
+    if context.view.kind in ("trace", "profile") or not 0 < count <= MOST_NUMBERS:
         return Markup()
     return tag(
         "details",
         tag("summary", "The numbers of this figure"),
-        *(tables.measured(sheet, name) for name in measures),
+        *(tables.measured(context, name) for name in measures),
         class_="numbers",
     )
 
 
-def _ranks(sheet: FigureContext) -> Markup:
-    found = ranking(sheet.study, sheet.view.measures)
+def _ranks(context: FigureContext) -> Markup:
+    found = ranking(context.study, context.view.measures)
     if found is None:
         return tag("p", "No numbers to rank yet.", class_="empty")
     if found.critical is None:
@@ -204,13 +204,13 @@ def _ranks(sheet: FigureContext) -> Markup:
             f" Not complete: {plural(sum(found.not_run), 'comparison')} of "
             f"{plural(sum(map(bool, found.not_run)), 'method')} were not run, and count as last."
         )
-    caption = tag("p", sheet.view.caption, class_="caption") if sheet.view.caption else ""
+    caption = tag("p", context.view.caption, class_="caption") if context.view.caption else ""
     return join(
         caption,
-        tag("div", diagram(sheet, found), class_="scroll", tabindex="0", role="region",
+        tag("div", diagram(context, found), class_="scroll", tabindex="0", role="region",
             aria_label="Diagram"),
         tag("p", note, " Ranks are among all methods; the filters only hide.", class_="caption"),
-        tables.leaderboard(sheet, found),
+        tables.leaderboard(context, found),
     )  # fmt: skip
 
 
@@ -220,13 +220,13 @@ def _p_value(value: float | None) -> str:
     return "< 0.0001" if value < 1e-4 else f"= {short(value, 2)}"
 
 
-def _endings(sheet: FigureContext) -> Markup:
-    failed = tables.failure_table(sheet)
+def _endings(context: FigureContext) -> Markup:
+    failed = tables.failure_table(context)
     heading = tag("h3", "What did not finish") if failed else ""
     ends = tag(
         "details",
         tag("summary", "How the solves ended"),
-        tables.status_counts(sheet),
+        tables.status_counts(context),
         class_="numbers",
     )
     return join(heading, failed, ends)

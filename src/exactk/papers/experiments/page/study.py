@@ -113,28 +113,28 @@ class Study:
         return bool(self.definition.get("small"))
 
     @cached_property
-    def asked_datasets(self) -> list[str]:
+    def requested_datasets(self) -> list[str]:
         """Names in the order of the recipe, then those that the store alone knows."""
         asked = [str(name) for name in self.definition.get("datasets") or ()]
         return _unique([*asked, *(str(cell["dataset"]) for cell in self.cells)])
 
     @cached_property
-    def asked_methods(self) -> list[str]:
+    def requested_methods(self) -> list[str]:
         """Labels in the order of the recipe, then those that the store alone knows."""
         asked = [str(entry.get("label", "")) for entry in self.definition.get("methods") or ()]
         return _unique([*asked, *(str(cell["method"]) for cell in self.cells)])
 
     @cached_property
     def datasets(self) -> list[str]:
-        """Those of `asked_datasets` that have a cell, finished or not."""
+        """Those of `requested_datasets` that have a cell, finished or not."""
         have = {str(cell["dataset"]) for cell in self.cells}
-        return [name for name in self.asked_datasets if name in have]
+        return [name for name in self.requested_datasets if name in have]
 
     @cached_property
     def methods(self) -> list[str]:
-        """Those of `asked_methods` that have a cell, finished or not."""
+        """Those of `requested_methods` that have a cell, finished or not."""
         have = {str(cell["method"]) for cell in self.cells}
-        return [name for name in self.asked_methods if name in have]
+        return [name for name in self.requested_methods if name in have]
 
     @property
     def folds(self) -> int:
@@ -256,7 +256,7 @@ class Study:
     def missing(self, dataset: str, method: str, k: int) -> tuple[str, str]:
         """Say in a word, and in a sentence, why there is no number here."""
         ends = [
-            t for t in self._troubles_of.get((dataset, method), ()) if k in t.sizes or not t.sizes
+            t for t in self._failures_of.get((dataset, method), ()) if k in t.sizes or not t.sizes
         ]
         if ends:
             words = {"time_limit": "time limit", "failed": "failed"}
@@ -269,7 +269,7 @@ class Study:
         return "not run", "the store has no such cell"
 
     @cached_property
-    def _troubles_of(self) -> dict[tuple[str, str], list[Failure]]:
+    def _failures_of(self) -> dict[tuple[str, str], list[Failure]]:
         found: dict[tuple[str, str], list[Failure]] = {}
         for trouble in self.failures:
             found.setdefault((trouble.dataset, trouble.method), []).append(trouble)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isclose
 
 from exactk.papers.experiments.classifiers import CLASSIFIERS
@@ -12,14 +12,14 @@ from exactk.papers.experiments.page.figures.panels import (
     gap,
     value_of,
 )
-from exactk.papers.experiments.page.ranks import MethodRanking
-from exactk.papers.experiments.page.study import Study, Summary
-from exactk.papers.experiments.page.words import (
+from exactk.papers.experiments.page.labels import (
     capital,
     higher_is_better,
     name_of,
 )
-from exactk.papers.experiments.summary import Failure
+from exactk.papers.experiments.page.ranks import MethodRanking
+from exactk.papers.experiments.page.study import Study, Summary
+from exactk.papers.experiments.summary import Comparison, Failure
 from exactk.report.markup import (
     Markup,
     join,
@@ -31,10 +31,12 @@ from exactk.report.numbers import (
     percent,
     plural,
     short,
+    signed,
 )
 from exactk.report.tables import cell, head, table
 
 __all__ = [
+    "comparison_table",
     "failure_table",
     "leaderboard",
     "measured",
@@ -51,14 +53,14 @@ NAMED_REPEATS = 8
 STABILITIES = ("jaccard", "nogueira")
 
 
-def name_cell(sheet: FigureContext, method: str) -> Markup:
+def name_cell(context: FigureContext, method: str) -> Markup:
     """Return the first column: a method with its line."""
-    return tag("th", sheet.key(method), label(method), scope="row")
+    return tag("th", context.key(method), label(method), scope="row")
 
 
-def measured(sheet: FigureContext, measure: str) -> Markup:
+def measured(context: FigureContext, measure: str) -> Markup:
     """Return methods by data sets and sizes, the best of each column in bold."""
-    study = sheet.study
+    study = context.study
     columns = [
         (dataset, k)
         for dataset in study.datasets
@@ -69,28 +71,28 @@ def measured(sheet: FigureContext, measure: str) -> Markup:
     if not columns:
         return tag("p", "No numbers yet.", class_="empty")
     if len(columns) <= MOST_COLUMNS:
-        return _wide(sheet, measure, columns)
+        return _wide(context, measure, columns)
     return join(
         *(
-            tag("div", tag("h5", label(name)), _wide(sheet, measure, part))
+            tag("div", tag("h5", label(name)), _wide(context, measure, part))
             for name in dict.fromkeys(dataset for dataset, _ in columns)
             if (part := [column for column in columns if column[0] == name])
         )
     )  # fmt: skip
 
 
-def _wide(sheet: FigureContext, measure: str, columns: list[tuple[str, int]]) -> Markup:
-    study = sheet.study
+def _wide(context: FigureContext, measure: str, columns: list[tuple[str, int]]) -> Markup:
+    study = context.study
     several = len({k for _, k in columns}) > 1
     found = {
-        (method, *column): sheet.summary(column[0], method, column[1], measure)
+        (method, *column): context.summary(column[0], method, column[1], measure)
         for method in study.methods
         for column in columns
     }
     counts = Counter(one.n for one in found.values() if one)
     usual = counts.most_common(1)[0][0] if counts else 0
     best = {
-        column: _best(sheet, measure, [found[m, *column] for m in study.methods])
+        column: _best(context, measure, [found[m, *column] for m in study.methods])
         for column in columns
     }
     if several:
@@ -112,18 +114,18 @@ def _wide(sheet: FigureContext, measure: str, columns: list[tuple[str, int]]) ->
     rows = [
         tag(
             "tr",
-            name_cell(sheet, method),
+            name_cell(context, method),
             *(
-                _value(sheet, method, column, found[method, *column], best[column], usual)
+                _value(context, method, column, found[method, *column], best[column], usual)
                 for column in columns
             ),
         )
         for method in study.methods
     ]
-    prints = _prints(sheet, measure, columns)
+    prints = _prints(context, measure, columns)
     rows += prints
-    named = name_of(measure, percent=sheet.view.scale == "percent")
-    which = sheet.view.statistic
+    named = name_of(measure, percent=context.view.scale == "percent")
+    which = context.view.statistic
     if which == "mean" and any(one.sd is not None for one in found.values() if one):
         which = "mean ± standard deviation"
     over = f"{which} over {study.trials(usual)}"
@@ -144,30 +146,30 @@ def _wide(sheet: FigureContext, measure: str, columns: list[tuple[str, int]]) ->
     )
 
 
-def _prints(sheet: FigureContext, measure: str, columns: list[tuple[str, int]]) -> list[Markup]:
+def _prints(context: FigureContext, measure: str, columns: list[tuple[str, int]]) -> list[Markup]:
     """Rows of what the paper prints of methods that were not run."""
-    comparisons = [one for one in sheet.study.comparisons if one.measure == measure]
+    comparisons = [one for one in context.study.comparisons if one.measure == measure]
     methods = dict.fromkeys(one.method for one in comparisons)
     rows = []
     for method in methods:
-        found = [sheet.published(dataset, method, k, measure) for dataset, k in columns]
-        if method in sheet.study.methods or not any(found):
+        found = [context.published(dataset, method, k, measure) for dataset, k in columns]
+        if method in context.study.methods or not any(found):
             continue
         cells = []
         for one in found:
             if one is None:
                 cells.append(cell(DASH))
                 continue
-            spread = "" if one.sd is None else tag("small", f" ± {sheet.text(one.sd, 2)}")
-            cells.append(cell(join(sheet.text(one.value), spread), one.value))
+            spread = "" if one.sd is None else tag("small", f" ± {context.text(one.sd, 2)}")
+            cells.append(cell(join(context.text(one.value), spread), one.value))
         name = tag("th", label(method), " ", tag("small", "not measured"), scope="row")
         rows.append(tag("tr", name, *cells, class_="unmeasured"))
     return rows
 
 
-def _best(sheet: FigureContext, measure: str, column: list[Summary | None]) -> float | None:
+def _best(context: FigureContext, measure: str, column: list[Summary | None]) -> float | None:
     better = higher_is_better(measure)
-    values = [value_of(one, sheet.view.statistic) for one in column if one]
+    values = [value_of(one, context.view.statistic) for one in column if one]
     # What a method itself minimises differs from method to method.
     if better is None or measure in ("own", "n_iter") or len(values) < 2:
         return None
@@ -175,7 +177,7 @@ def _best(sheet: FigureContext, measure: str, column: list[Summary | None]) -> f
 
 
 def _value(
-    sheet: FigureContext,
+    context: FigureContext,
     method: str,
     column: tuple[str, int],
     found: Summary | None,
@@ -184,22 +186,22 @@ def _value(
 ) -> Markup:
     dataset, k = column
     if found is None:
-        word, reason = sheet.study.missing(dataset, method, k)
+        word, reason = context.study.missing(dataset, method, k)
         return cell(gap(word, reason))
-    value = value_of(found, sheet.view.statistic)
+    value = value_of(found, context.view.statistic)
     # The same columns graded in another order of summation are as good.
     is_best = best is not None and isclose(value, best, rel_tol=1e-9)
-    parts: list[object] = [tag("b", sheet.text(value)) if is_best else sheet.text(value)]
-    if found.sd is not None and sheet.view.statistic == "mean":
-        parts.append(tag("small", f" ± {sheet.text(found.sd, 2)}"))
+    parts: list[object] = [tag("b", context.text(value)) if is_best else context.text(value)]
+    if found.sd is not None and context.view.statistic == "mean":
+        parts.append(tag("small", f" ± {context.text(found.sd, 2)}"))
     if found.n != usual:
         parts.append(tag("small", f" n = {found.n}", class_="count"))
     return cell(join(*parts), value)
 
 
-def leaderboard(sheet: FigureContext, found: MethodRanking) -> Markup:
+def leaderboard(context: FigureContext, found: MethodRanking) -> Markup:
     """Return the leaderboard; accuracies in per cent, as papers give them."""
-    accuracies = all(measure in CLASSIFIERS for measure in sheet.view.measures)
+    accuracies = all(measure in CLASSIFIERS for measure in context.view.measures)
     rows = []
     for i, method in enumerate(found.methods):
         mean, seconds = found.means[i], found.seconds[i]
@@ -208,7 +210,7 @@ def leaderboard(sheet: FigureContext, found: MethodRanking) -> Markup:
             tag(
                 "tr",
                 cell(i + 1, i + 1),
-                name_cell(sheet, method),
+                name_cell(context, method),
                 cell(f"{found.ranks[i]:.2f}", found.ranks[i]),
                 cell(percent(shown) if accuracies else short(shown), shown),
                 cell(short(found.wins[i], 3), found.wins[i]),
@@ -218,7 +220,7 @@ def leaderboard(sheet: FigureContext, found: MethodRanking) -> Markup:
             )
         )
     percent_sign = ", %" if accuracies else ""
-    several = "mean of the measures" if len(sheet.view.measures) > 1 else "mean"
+    several = "mean of the measures" if len(context.view.measures) > 1 else "mean"
     heads = join(
         head("place"), head("method", numeric=False), head("mean rank"),
         head(f"{several}{percent_sign}"), head("wins"), head("median time, s"), head("failures"),
@@ -232,10 +234,10 @@ def leaderboard(sheet: FigureContext, found: MethodRanking) -> Markup:
     return table(rows, heads, caption=caption, kind="standings", name="Leaderboard")
 
 
-def failure_table(sheet: FigureContext) -> Markup:
+def failure_table(context: FigureContext) -> Markup:
     """Return the cells that failed or passed their time limit, with their reasons."""
     groups: dict[tuple[str, str, tuple[int, ...], str, str], list[Failure]] = {}
-    for one in sheet.study.failures:
+    for one in context.study.failures:
         place = (one.dataset, one.method, one.sizes, one.status, one.reason)
         groups.setdefault(place, []).append(one)
     if not groups:
@@ -248,7 +250,7 @@ def failure_table(sheet: FigureContext) -> Markup:
             tag(
                 "tr",
                 tag("td", label(dataset)),
-                name_cell(sheet, method),
+                name_cell(context, method),
                 cell(_span(sizes), sizes[0] if sizes else None),
                 tag("td", gap(status.replace("_", " "))),
                 cell(len(cells), len(cells), title=f"repeats {repeats}{more}"),
@@ -259,7 +261,7 @@ def failure_table(sheet: FigureContext) -> Markup:
         head("data set", numeric=False), head("method", numeric=False), head("k"),
         head("end", numeric=False), head("repeats"), head("reason", numeric=False),
     )  # fmt: skip
-    caption = f"{plural(len(sheet.study.failures), 'cell')} did not finish."
+    caption = f"{plural(len(context.study.failures), 'cell')} did not finish."
     return table(rows, heads, caption=caption, kind="troubles")
 
 
@@ -269,9 +271,9 @@ def _span(sizes: Sequence[int]) -> str:
     return str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]}{DASH}{sizes[-1]} ({len(sizes)})"
 
 
-def status_counts(sheet: FigureContext) -> Markup:
+def status_counts(context: FigureContext) -> Markup:
     """Return how the solves of each method ended."""
-    study: Study = sheet.study
+    study: Study = context.study
     counts: dict[str, Counter[str]] = {method: Counter() for method in study.methods}
     for one in study.cells:
         for result in one["results"]:
@@ -282,10 +284,91 @@ def status_counts(sheet: FigureContext) -> Markup:
     rows = [
         tag(
             "tr",
-            name_cell(sheet, method),
+            name_cell(context, method),
             *(cell(counter[kind] or DASH, counter[kind] or None) for kind in kinds),
         )
         for method, counter in counts.items()
     ]
     heads = join(head("method", numeric=False), *(head(kind.replace("_", " ")) for kind in kinds))
     return table(rows, heads, caption="How the solves ended, by method.", kind="endings")
+
+
+def comparison_table(context: FigureContext, measure: str) -> Markup:
+    """Return what the paper prints beside what was measured, in the units of the paper."""
+    # Methods that were not run stand beside the others in the table of means.
+    found = [
+        one
+        for one in context.study.comparisons
+        if one.measure == measure and one.method in context.study.methods
+    ]
+    if not found:
+        return Markup()
+    rows = [_compared(context, one) for one in found]
+    judged = [one for one in found if one.within_deviation is not None]
+    inside = sum(bool(one.within_deviation) for one in judged)
+    total = (
+        f"{inside} of {len(judged)} within the stated deviation"
+        if judged
+        else "no deviations stated"
+    )
+    have = sum(one.measured is not None for one in found)
+    unit = ", %" if measure in CLASSIFIERS else ""
+    caption = (
+        f"Published and measured {name_of(measure)}{unit}: {plural(len(found), 'printed number')}, "
+        f"{have} measured here; {total}."
+    )
+    heads = join(
+        head("data set", numeric=False), head("k"), head("method", numeric=False),
+        head("published"), head("measured"), head("n"), head("difference"),
+        head("in standard errors", title="difference over its standard error, where both sides "
+             "state a deviation"),
+        head("within the stated deviation", numeric=False),
+    )  # fmt: skip
+    name = f"Published and measured {name_of(measure)}"
+    return table(rows, heads, caption=caption, kind="compare", name=name)
+
+
+def _compared(context: FigureContext, one: Comparison) -> Markup:
+    write = percent if one.measure in CLASSIFIERS else short
+    found = context.study.summary(one.dataset, one.method, one.k, one.measure)
+    sd = 0.0 if found and found.sd == 0 else one.measured_sd
+    measured_text: object = _with_spread(write, one.measured, sd)
+    if one.measured is None:
+        word, reason = context.study.missing(one.dataset, one.method, one.k)
+        if word == "not run":
+            word, reason = "not measured", "the paper prints it, and it was not run here"
+        measured_text = gap(word, reason)
+    errors = one.standard_errors
+    return tag(
+        "tr",
+        tag("td", label(one.dataset)),
+        cell(one.k, one.k),
+        name_cell(context, one.method),
+        cell(_with_spread(write, one.published, one.published_sd), one.published),
+        cell(measured_text, one.measured),
+        cell(one.n or DASH, one.n or None),
+        cell(signed(write(one.difference)), one.difference),
+        cell(DASH if errors is None else signed(f"{errors:.1f}".replace("-", "−")), errors),
+        _verdict(one),
+    )
+
+
+def _with_spread(
+    write: Callable[[float | None], str], value: float | None, sd: float | None
+) -> Markup:
+    return join(write(value), tag("small", f" ± {short(sd)}") if sd is not None else "")
+
+
+def _verdict(one: Comparison) -> Markup:
+    if one.difference is None:
+        return tag("td", DASH)
+    better = higher_is_better(one.measure)
+    if one.within_deviation:
+        return tag("td", tag("span", "yes", class_="verdict yes"))
+    if one.within_deviation is None:
+        return tag("td", tag("span", "none stated", class_="verdict none"))
+    if better is None:
+        return tag("td", tag("span", "no", class_="verdict no"))
+    good = (one.difference > 0) == better
+    words, kind = ("no, better", "better") if good else ("no, worse", "no")
+    return tag("td", tag("span", words, class_=f"verdict {kind}"))

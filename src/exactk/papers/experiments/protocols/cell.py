@@ -21,10 +21,8 @@ from exactk.papers.datasets import Dataset, load
 from exactk.papers.experiments.cells import Cell, shares_sizes
 from exactk.papers.experiments.measures import (
     redundancy,
-    redundancy_paper,
-    sparsity_level,
+    residual,
 )
-from exactk.papers.experiments.objective import residual
 from exactk.papers.experiments.pool import limit_time
 from exactk.papers.experiments.recipe import (
     Measure,
@@ -108,15 +106,15 @@ class Selection:
             found["trace"] = list(result.trace[:TRACE_POINTS])
         if measure.redundancy:
             found["measures"]["redundancy"] = redundancy(part.X, support)
-            found["measures"]["redundancy_paper"] = redundancy_paper(part.X, support)
         inside = self.last.details() if self.last is not None and self.last.details else {}
         if measure.details:
             found["details"] = {
                 name: [float(v) for v in inside[name]] for name in measure.details if name in inside
             }
         norms = next((inside[name] for name in measure.norms if name in inside), None)
-        for tol in measure.sparsity if norms is not None else ():
-            found["measures"][f"sparsity@{tol:g}"] = sparsity_level(norms, tol)
+        if norms is not None:
+            for tol in measure.sparsity:
+                found["measures"][f"sparsity@{tol:g}"] = int((norms > tol).sum())
         return found
 
 
@@ -179,13 +177,13 @@ def select(
         if not sizes:
             return [], 0.0
         if not shares_sizes(variant):
-            separate = [_alone(problem, cell, k, method, limit, hard) for k in sizes]
+            separate = [_solve_size(problem, cell, k, method, limit, hard) for k in sizes]
             return [
                 Selection(k, result, built + took, options, last)
                 for k, (result, took, last) in zip(sizes, separate, strict=True)
             ], built + sum(took for _, took, _ in separate)
         with limit_time(hard):
-            results = _together(problem, variant, sizes, method, limit)
+            results = _solve_path(problem, variant, sizes, method, limit)
     # What a size takes is what the run takes until it has that size.
     until = built + np.cumsum([result.seconds for result in results])
     found = zip(sizes, results, until.tolist(), strict=True)
@@ -212,7 +210,7 @@ def soft_limit(cell: Cell, time_limit: float | None) -> float | None:
     return None if effort else time_limit
 
 
-def _alone(
+def _solve_size(
     problem: Problem, cell: Cell, k: int, method: Method, limit: float | None, hard: float | None
 ) -> tuple[Result, float, Step | None]:
     """One size by itself: the result, the solver's seconds, the last iteration if it is wanted."""
@@ -231,7 +229,7 @@ def _alone(
     return result, choosing + result.seconds, last
 
 
-def _together(
+def _solve_path(
     problem: Problem, variant: MethodSpec, sizes: Sequence[int], method: Method, limit: float | None
 ) -> list[Result]:
     """Every size from one run; their seconds add up to its time."""

@@ -86,7 +86,7 @@ def _result(rng: np.random.Generator, quality: float, k: int) -> Record:
         "measures": {
             "1nn": float(accuracy - 0.02), "svm": float(accuracy),
             "redundancy": 0.3 * quality + 0.1,
-            "redundancy_paper": 0.15 * quality + 0.05, "rmse": 1.0 + quality,
+            "rmse": 1.0 + quality,
             "sparsity@0.001": k + int(3 * quality * rng.random()),
         },
         "details": {"row_norms": rng.permutation(norms).tolist(), "weights": norms.tolist()},

@@ -90,7 +90,7 @@ def test_data_sets_and_methods_without_a_cell_are_named_in_a_line_and_nowhere_el
     assert "--datasets srbct,colon,lung --methods CD-LSR,exchange,RPFS" in text
 
 
-def test_when_all_was_run_the_headline_says_no_more():
+def test_after_a_full_run_the_headline_says_no_more():
     lead = re.search('class="lead">(.*?)</p>', page(made(VIEWS)))[1]
     assert lead == "1 recipe, 30 cells run, all of them finished."
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from exactk.papers.experiments.page.html import page
-from exactk.papers.experiments.page.words import name_of
+from exactk.papers.experiments.page.labels import name_of
 from exactk.report import svg
 from tests.unit.papers.experiments.page import stores
 from tests.unit.papers.experiments.page.test_complete import CURVE, made, set_measure

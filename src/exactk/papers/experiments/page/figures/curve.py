@@ -17,7 +17,7 @@ from exactk.papers.experiments.page.figures.panels import (
     tip,
     value_of,
 )
-from exactk.papers.experiments.page.words import (
+from exactk.papers.experiments.page.labels import (
     capital,
     name_of,
     symbol,
@@ -58,21 +58,21 @@ class Level:
     tip: str
 
 
-def curves(sheet: FigureContext) -> Markup:
+def curves(context: FigureContext) -> Markup:
     """Return one figure for each measure of the view."""
-    return join(*(_against_k(sheet, measure) for measure in sheet.view.measures))
+    return join(*(_against_k(context, measure) for measure in context.view.measures))
 
 
-def y_scale(sheet: FigureContext, points: list[svg.Point], *, zero: bool = False) -> Scale:
+def y_scale(context: FigureContext, points: list[svg.Point], *, zero: bool = False) -> Scale:
     """Return the y axis of a panel, as the view asks."""
-    if sheet.view.scale == "log":
+    if context.view.scale == "log":
         ends = [point.y for point in points if point.y is not None]
         ends += [end for end in svg.y_range(points) if end > 0 and end >= min(ends, default=0)]
         return logarithmic(ends, svg.BOTTOM, svg.TOP)
     # A deviation below zero or above a hundred per cent would stretch the axis for nothing.
     floor = 0.0 if all((p.y or 0.0) >= 0 for p in points) else None
     ends = svg.y_range(points, floor)
-    if sheet.view.scale == "percent":
+    if context.view.scale == "percent":
         ends = [min(end, 100.0) for end in ends]
         ends += _room(ends)
     return linear(ends, svg.BOTTOM, svg.TOP, zero=zero)
@@ -87,27 +87,27 @@ def _room(ends: Sequence[float]) -> list[float]:
     return [high - LEAST_POINTS, high]
 
 
-def _against_k(sheet: FigureContext, measure: str) -> Markup:
-    study = sheet.study
+def _against_k(context: FigureContext, measure: str) -> Markup:
+    study = context.study
     drawn: list[tuple[str, Lines, Lines]] = []
     every_gap: list[Gaps] = []
     counts: set[int] = set()
     for dataset in study.datasets:
         lines, papers, gaps = {}, {}, {}
         for method in study.methods:
-            line, lacking = _line(sheet, dataset, method, measure)
+            line, lacking = _line(context, dataset, method, measure)
             if any(point.y is not None for point in line):
                 lines[method] = line
             if lacking:
                 gaps[method] = lacking
-            paper = _published(sheet, dataset, method, measure)
+            paper = _published(context, dataset, method, measure)
             if paper:
                 papers[method] = paper
         if lines or papers or not all_not_run(gaps, len(study.methods)):
             drawn.append((dataset, lines, papers))
             every_gap.append(gaps)
             counts |= {point.n for line in lines.values() for point in line if point.n}
-    left, note = everywhere(sheet, every_gap)
+    left, note = everywhere(context, every_gap)
     shown = {name for _, lines, papers in drawn for name in (*lines, *papers)}
     methods = [name for name in study.methods if name in shown]
     staircase = measure.startswith("sparsity")
@@ -116,16 +116,16 @@ def _against_k(sheet: FigureContext, measure: str) -> Markup:
     for (dataset, lines, papers), gaps in zip(drawn, left, strict=True):
         picture = EMPTY
         if lines or papers:
-            picture = _picture(sheet, dataset, measure, lines, papers, bands=bands)
-        panels.append(Panel(dataset, picture, notes=missing_note(sheet, gaps)))
+            picture = _picture(context, dataset, measure, lines, papers, bands=bands)
+        panels.append(Panel(dataset, picture, notes=missing_note(gaps)))
     spread = _spread([line for _, lines, _ in drawn for line in lines.values()]) if bands else ""
-    words = [sheet.means("Line", counts, spread)]
+    words = [context.means("Line", counts, spread)]
     if staircase:
         words.append("Dashed diagonal: as many rows as were asked for.")
     if any(papers for _, _, papers in drawn):
         words.append("Hollow points: published.")
-    title = f"{capital(name_of(measure, percent=sheet.view.scale == 'percent'))} against k"
-    return sheet.figure(title, panels, methods, join(" ".join(words), note))
+    title = f"{capital(name_of(measure, percent=context.view.scale == 'percent'))} against k"
+    return context.figure(title, panels, methods, join(" ".join(words), note))
 
 
 def _spread(lines: Sequence[Sequence[svg.Point]]) -> str:
@@ -135,34 +135,34 @@ def _spread(lines: Sequence[Sequence[svg.Point]]) -> str:
 
 
 def _line(
-    sheet: FigureContext, dataset: str, method: str, measure: str
+    context: FigureContext, dataset: str, method: str, measure: str
 ) -> tuple[list[svg.Point], list[tuple[int, str, str]]]:
     points, lacking = [], []
-    for k in sheet.study.sizes:
-        found = sheet.summary(dataset, method, k, measure)
+    for k in context.study.sizes:
+        found = context.summary(dataset, method, k, measure)
         if found is None:
-            lacking.append((k, *sheet.study.missing(dataset, method, k)))
+            lacking.append((k, *context.study.missing(dataset, method, k)))
             points.append(svg.Point(k, None))
         else:
-            value = value_of(found, sheet.view.statistic)
-            sd = found.sd if sheet.view.statistic == "mean" else None
-            words = tip(sheet, method, f"k = {k}", found)
+            value = value_of(found, context.view.statistic)
+            sd = found.sd if context.view.statistic == "mean" else None
+            words = tip(context, method, f"k = {k}", found)
             points.append(svg.Point(k, value, sd, words, n=found.n))
     return points, lacking
 
 
-def _published(sheet: FigureContext, dataset: str, method: str, measure: str) -> list[svg.Point]:
+def _published(context: FigureContext, dataset: str, method: str, measure: str) -> list[svg.Point]:
     points = []
-    for k in sheet.study.published_sizes(dataset, measure):
-        found = sheet.published(dataset, method, k, measure)
+    for k in context.study.published_sizes(dataset, measure):
+        found = context.published(dataset, method, k, measure)
         if found:
-            words = published_tip(sheet, method, f"k = {k}", found)
+            words = published_tip(context, method, f"k = {k}", found)
             points.append(svg.Point(k, found.value, found.sd, words))
     return points
 
 
 def _picture(
-    sheet: FigureContext,
+    context: FigureContext,
     dataset: str,
     measure: str,
     lines: dict[str, list[svg.Point]],
@@ -175,12 +175,12 @@ def _picture(
     points = [p for line in [*lines.values(), *papers.values()] for p in line]
     held = list(points)
     if staircase:
-        held += [svg.Point(k, float(k)) for k in sheet.study.sizes]
+        held += [svg.Point(k, float(k)) for k in context.study.sizes]
     x = whole_numbers([p.x for p in points], svg.LEFT, svg.RIGHT)
-    percent = sheet.view.scale == "percent"
+    percent = context.view.scale == "percent"
     named = name_of(measure, percent=percent)
     plot = svg.Plot(
-        x, y_scale(sheet, held, zero=staircase),
+        x, y_scale(context, held, zero=staircase),
         f"{named} against k on {dataset}",
         f"{plural(len(lines), 'line')}, one a method; k from {x.low:g} to {x.high:g}. "
         f"The numbers are in the table of this section or in the titles of the points.",
@@ -191,22 +191,22 @@ def _picture(
         ends = [(plot.x(v), plot.y(v)) for v in (low, high)]
         path = "L".join(f"{svg.number(a)} {svg.number(b)}" for a, b in ends)
         plot.reference(f"M{path}", "as many rows as asked for")
-    shown = [method for method in sheet.study.methods if method in lines or method in papers]
+    shown = [method for method in context.study.methods if method in lines or method in papers]
     # A thick line goes below, where it can be seen on both sides of a thin one.
-    shown.sort(key=lambda method: not sheet.is_highlighted(method))
+    shown.sort(key=lambda method: not context.is_highlighted(method))
     for method in shown:
         plot.series(
-            lines.get(method, []), sheet.style_index(method),
+            lines.get(method, []), context.style_index(method),
             steps=staircase, spread="band" if bands else "none",
-            published=papers.get(method, []), heavy=sheet.is_highlighted(method),
+            published=papers.get(method, []), heavy=context.is_highlighted(method),
         )  # fmt: skip
     return plot.markup()
 
 
-def against_parameter(sheet: FigureContext) -> Markup:
+def against_parameter(context: FigureContext) -> Markup:
     """Return a measure against an option in which methods differ: one line a measure."""
-    study, option = sheet.study, sheet.view.x
-    measures = sheet.view.measures
+    study, option = context.study, context.view.x
+    measures = context.view.measures
     sign = symbol(option)
     groups: dict[str, list[tuple[float, str]]] = {}
     constant: list[str] = []
@@ -226,17 +226,17 @@ def against_parameter(sheet: FigureContext) -> Markup:
             gaps: Gaps = {}
             for slot, (family, measure) in enumerate(keys):
                 for value, method in sorted(groups[family]):
-                    found = sheet.summary(dataset, method, k, measure)
+                    found = context.summary(dataset, method, k, measure)
                     if found is None:
                         gaps.setdefault(method, [(k, *study.missing(dataset, method, k))])
                         lines.setdefault(slot, []).append(svg.Point(value, None))
                         continue
                     at = f"{sign} = {value:g}"
                     counts.add(found.n)
-                    words = tip(sheet, f"{family}: {name_of(measure)}", at, found)
+                    words = tip(context, f"{family}: {name_of(measure)}", at, found)
                     lines.setdefault(slot, []).append(svg.Point(value, found.mean, found.sd, words))
             drawn += lines.values()
-            levels = _levels(sheet, dataset, k, constant)
+            levels = _levels(context, dataset, k, constant)
             for method in constant:
                 if not any(one.method == method for one in levels):
                     gaps[method] = [(k, *study.missing(dataset, method, k))]
@@ -245,52 +245,52 @@ def against_parameter(sheet: FigureContext) -> Markup:
             points = [point for line in lines.values() for point in line]
             picture = EMPTY
             if any(point.y is not None for point in points):
-                picture = _parameter_picture(sheet, dataset, k, lines, levels)
+                picture = _parameter_picture(context, dataset, k, lines, levels)
             heading = f"k = {k}" if len(study.sizes) > 1 else ""
-            panels.append(Panel(dataset, picture, heading, notes=missing_note(sheet, gaps)))
+            panels.append(Panel(dataset, picture, heading, notes=missing_note(gaps)))
     names = [
         f"{family}: {name_of(measure)}" if len(groups) > 1 else name_of(measure)
         for family, measure in keys
     ]
     items = [tag("li", styles.key(slot), label(name)) for slot, name in enumerate(names)]
-    note = sheet.means("Line", counts, _spread(drawn))
+    note = context.means("Line", counts, _spread(drawn))
     if constant:
         note += f" Dashed: methods without {sign}."
     legend = tag("ul", *items, class_="legend")
-    return sheet.figure(f"Against {sign}", panels, [], note, legend)
+    return context.figure(f"Against {sign}", panels, [], note, legend)
 
 
-def _levels(sheet: FigureContext, dataset: str, k: int, methods: Sequence[str]) -> list[Level]:
+def _levels(context: FigureContext, dataset: str, k: int, methods: Sequence[str]) -> list[Level]:
     """Numbers of methods that do not have the option, with the words on their lines."""
     levels = []
-    for measure in sheet.view.measures:
+    for measure in context.view.measures:
         for method in methods:
-            found = sheet.summary(dataset, method, k, measure)
+            found = context.summary(dataset, method, k, measure)
             if found is not None:
-                value = value_of(found, sheet.view.statistic)
+                value = value_of(found, context.view.statistic)
                 name = svg.cut(method, 28)
-                if len(sheet.view.measures) > 1:
+                if len(context.view.measures) > 1:
                     name += f", {name_of(measure)}"
-                words = tip(sheet, f"{method}: {name_of(measure)}", f"k = {k}", found)
-                levels.append(Level(method, value, f"{name} {sheet.text(value)}", words))
+                words = tip(context, f"{method}: {name_of(measure)}", f"k = {k}", found)
+                levels.append(Level(method, value, f"{name} {context.text(value)}", words))
     return levels
 
 
 def _parameter_picture(
-    sheet: FigureContext,
+    context: FigureContext,
     dataset: str,
     k: int,
     lines: dict[int, list[svg.Point]],
     levels: list[Level],
 ) -> Markup:
-    sign, measures = symbol(sheet.view.x), sheet.view.measures
+    sign, measures = symbol(context.view.x), context.view.measures
     points = [point for line in lines.values() for point in line]
     x = with_ends(linear([p.x for p in points], svg.LEFT, svg.RIGHT, tight=True, count=6))
     held = [*points, *(svg.Point(x.low, level.value) for level in levels)]
     title = name_of(measures[0]) if len(measures) == 1 else "accuracy"
-    title += ", %" if sheet.view.scale == "percent" else ""
+    title += ", %" if context.view.scale == "percent" else ""
     name = f"{title} against {sign} on {dataset}, k = {k}"
-    plot = svg.Plot(x, y_scale(sheet, held), name)
+    plot = svg.Plot(x, y_scale(context, held), name)
     plot.axes(sign, title)
     for slot, line in lines.items():
         plot.series(line, slot)
@@ -299,7 +299,7 @@ def _parameter_picture(
         # Texts of lines that are close stand above each other.
         foot = min(plot.y(level.value) - 4, foot - 12)
         plot.level(
-            level.value, level.text, level.tip, len(lines) + sheet.style_index(level.method),
+            level.value, level.text, level.tip, len(lines) + context.style_index(level.method),
             above=foot,
         )  # fmt: skip
     return plot.markup()

@@ -19,7 +19,7 @@ TIE = 7.0
 NAME_LENGTH = 24
 
 
-def diagram(sheet: FigureContext, found: MethodRanking) -> Markup:
+def diagram(context: FigureContext, found: MethodRanking) -> Markup:
     """Draw mean ranks; a thick bar joins methods that do not differ significantly."""
     count = len(found.methods)
     joined = ties(found.ranks, found.critical) if found.critical is not None else []
@@ -41,7 +41,7 @@ def diagram(sheet: FigureContext, found: MethodRanking) -> Markup:
         parts += _ruler(found.critical, x(1.0 + found.critical) - x(1.0))
     for i, (method, rank) in enumerate(zip(found.methods, found.ranks, strict=True)):
         row = i if i < half else count - 1 - i
-        parts.append(_method(sheet, method, rank, x(rank), first_row + ROW * row, left=i < half))
+        parts.append(_method(context, method, rank, x(rank), first_row + ROW * row, left=i < half))
     for (first, last), level in zip(joined, levels, strict=True):
         y = svg.number(AXIS + 9 + TIE * level)
         a, b = svg.number(x(found.ranks[first]) - 3), svg.number(x(found.ranks[last]) + 3)
@@ -83,9 +83,9 @@ def _ruler(critical: float, length: float) -> list[Markup]:
 
 
 def _method(
-    sheet: FigureContext, method: str, rank: float, x: float, y: float, *, left: bool
+    context: FigureContext, method: str, rank: float, x: float, y: float, *, left: bool
 ) -> Markup:
-    slot = sheet.style_index(method)
+    slot = context.style_index(method)
     edge = LEFT - 8 if left else RIGHT + 8
     words = f"{method}\nmean rank {short(rank, 4)}"
     place, height = svg.number(x), svg.number(y)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from exactk.papers.experiments.classifiers import CLASSIFIERS
+from exactk.papers.experiments.page.labels import capital
 from exactk.papers.experiments.page.register import StyleRegister
 from exactk.papers.experiments.page.study import (
     FigureView,
@@ -13,7 +14,6 @@ from exactk.papers.experiments.page.study import (
     Study,
     Summary,
 )
-from exactk.papers.experiments.page.words import capital
 from exactk.report import styles
 from exactk.report.markup import (
     Markup,
@@ -175,19 +175,19 @@ class Panel:
         )
 
 
-def tip(sheet: FigureContext, method: str, at: str, found: Summary) -> str:
+def tip(context: FigureContext, method: str, at: str, found: Summary) -> str:
     """Return what a point says: method, place, mean, deviation, count."""
-    spread = "" if found.sd is None else f" ± {sheet.text(found.sd, 2)}"
-    value = sheet.text(value_of(found, sheet.view.statistic))
-    if sheet.view.statistic != "mean":
-        return f"{method}\n{at}: {value} ({sheet.view.statistic} of n = {found.n})"
+    spread = "" if found.sd is None else f" ± {context.text(found.sd, 2)}"
+    value = context.text(value_of(found, context.view.statistic))
+    if context.view.statistic != "mean":
+        return f"{method}\n{at}: {value} ({context.view.statistic} of n = {found.n})"
     return f"{method}\n{at}: {value}{spread} (n = {found.n})"
 
 
-def published_tip(sheet: FigureContext, method: str, at: str, found: Published) -> str:
+def published_tip(context: FigureContext, method: str, at: str, found: Published) -> str:
     """Return what a hollow point says."""
-    spread = "" if found.sd is None else f" ± {sheet.text(found.sd, 2)}"
-    return f"{method}, published\n{at}: {sheet.text(found.value)}{spread}"
+    spread = "" if found.sd is None else f" ± {context.text(found.sd, 2)}"
+    return f"{method}, published\n{at}: {context.text(found.value)}{spread}"
 
 
 def value_of(found: Summary, statistic: str) -> float:
@@ -207,7 +207,7 @@ def all_not_run(gaps: Gaps, count: int) -> bool:
     return len(gaps) == count and words <= {"not run"}
 
 
-def everywhere(sheet: FigureContext, panels: Sequence[Gaps]) -> tuple[list[Gaps], Markup]:
+def everywhere(context: FigureContext, panels: Sequence[Gaps]) -> tuple[list[Gaps], Markup]:
     """Take out of the panels the methods that never have this measure, to be named once.
 
     Returns
@@ -218,7 +218,7 @@ def everywhere(sheet: FigureContext, panels: Sequence[Gaps]) -> tuple[list[Gaps]
         On those taken out.
     """
     found: dict[str, list[str]] = {}
-    for method in sheet.study.methods:
+    for method in context.study.methods:
         words = {word for gaps in panels for _, word, _ in gaps.get(method, ())}
         counts = {len(gaps.get(method, ())) for gaps in panels}
         if len(words) == len(counts) == 1 and words <= {"no number", "no trace"}:
@@ -232,12 +232,11 @@ def everywhere(sheet: FigureContext, panels: Sequence[Gaps]) -> tuple[list[Gaps]
     return left, join(*notes)
 
 
-def missing_note(sheet: FigureContext, gaps: Gaps) -> list[Markup]:
+def missing_note(gaps: Gaps) -> list[Markup]:
     """Say which methods lack values in a panel and why.
 
     Parameters
     ----------
-    sheet : FigureContext
     gaps : mapping of str to list of (k, word, reason)
         By method.
     """

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.papers.experiments.page.figures.panels import FigureContext, Panel
-from exactk.papers.experiments.page.words import name_of
+from exactk.papers.experiments.page.labels import name_of
 from exactk.report import styles, svg
 from exactk.report.markup import (
     Markup,
@@ -42,34 +42,34 @@ def thinned(values: npt.NDArray[np.float64], most: int) -> list[tuple[int, float
     return kept
 
 
-def profiles(sheet: FigureContext) -> Markup:
+def profiles(context: FigureContext) -> Markup:
     """Return panels by data set, method and k for each array that the view names."""
-    return join(*(_profile(sheet, name) for name in sheet.view.measures))
+    return join(*(_profile(context, name) for name in context.view.measures))
 
 
-def _profile(sheet: FigureContext, name: str) -> Markup:
-    study = sheet.study
+def _profile(context: FigureContext, name: str) -> Markup:
+    study = context.study
     panels = []
     for dataset in study.datasets:
         for method in study.methods:
-            found = _array(sheet, dataset, method, name)
+            found = _array(context, dataset, method, name)
             if found is not None:
                 k, values = found
-                picture = _picture(sheet, dataset, method, k, name, values)
+                picture = _picture(context, dataset, method, k, name, values)
                 panels.append(Panel(dataset, picture, f"{method} · k = {k}"))
     note = "The first repeat at the largest k; points: the k largest."
     if not panels:
         note = "No method kept this array: it is asked for under measure.details."
     named = name_of(name)
-    return sheet.figure(named[:1].upper() + named[1:], panels, [], note)
+    return context.figure(named[:1].upper() + named[1:], panels, [], note)
 
 
 def _array(
-    sheet: FigureContext, dataset: str, method: str, name: str
+    context: FigureContext, dataset: str, method: str, name: str
 ) -> tuple[int, npt.NDArray[np.float64]] | None:
     """The array at the largest k; of the repeats the first, as iterates cannot be averaged."""
-    for k in reversed(sheet.study.sizes):
-        for result in sheet.study.results(dataset, method, k):
+    for k in reversed(context.study.sizes):
+        for result in context.study.results(dataset, method, k):
             raw = (result.get("details") or {}).get(name)
             values = np.array([np.nan if v is None else v for v in raw or ()], dtype=np.float64)
             if len(values) and np.isfinite(values).all():
@@ -78,7 +78,7 @@ def _array(
 
 
 def _picture(
-    sheet: FigureContext,
+    context: FigureContext,
     dataset: str,
     method: str,
     k: int,
@@ -89,7 +89,7 @@ def _picture(
     kept = thinned(ordered, MOST_COLUMNS)
     x = linear([1.0, float(len(values))], svg.LEFT, svg.RIGHT, whole=True, tight=True, count=5)
     heights = [value for _, value in kept]
-    log = sheet.view.scale == "log"
+    log = context.view.scale == "log"
     y = (
         logarithmic(np.abs(heights), svg.BOTTOM, svg.TOP)
         if log
@@ -108,7 +108,7 @@ def _picture(
         for place, value in kept
         if value
     )
-    slot = sheet.style_index(method)
+    slot = context.style_index(method)
     top = sorted(kept, key=lambda pair: -abs(pair[1]))[:k]
     points = [
         tag("path", tag("title", f"{place + 1}: {exact(value)}"), class_="pt", d=styles.shape(slot),

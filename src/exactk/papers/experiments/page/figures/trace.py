@@ -44,9 +44,9 @@ def pooled(runs: Sequence[Sequence[float]]) -> tuple[list[float], list[float | N
     return means, [float(value) for value in table.std(axis=0, ddof=1)]
 
 
-def traces(sheet: FigureContext) -> Markup:
+def traces(context: FigureContext) -> Markup:
     """Return one panel for every data set and k."""
-    study = sheet.study
+    study = context.study
     drawn: list[tuple[str, int, dict[str, list[svg.Point]]]] = []
     every_gap: list[Gaps] = []
     counts: set[int] = set()
@@ -58,7 +58,7 @@ def traces(sheet: FigureContext) -> Markup:
             for method in study.methods:
                 runs = _finite_runs(study.results(dataset, method, k))
                 if runs:
-                    lines[method] = _points(sheet, method, runs)
+                    lines[method] = _points(context, method, runs)
                     longest = max(longest, *map(len, runs))
                     counts.add(len(runs))
                 else:
@@ -69,25 +69,25 @@ def traces(sheet: FigureContext) -> Markup:
             if lines or not all_not_run(gaps, len(study.methods)):
                 drawn.append((dataset, k, lines))
                 every_gap.append(gaps)
-    left, lacking = everywhere(sheet, every_gap)
+    left, lacking = everywhere(context, every_gap)
     panels = [
         Panel(
             dataset,
-            _picture(sheet, dataset, k, lines) if lines else EMPTY,
+            _picture(context, dataset, k, lines) if lines else EMPTY,
             f"k = {k}" if len(study.sizes) > 1 else "",
-            notes=missing_note(sheet, gaps),
+            notes=missing_note(gaps),
         )
         for (dataset, k, lines), gaps in zip(drawn, left, strict=True)
     ]
     every_point = [p for _, _, lines in drawn for line in lines.values() for p in line]
-    note = sheet.means("Points", counts, "error bars" if any(p.sd for p in every_point) else "")
+    note = context.means("Points", counts, "error bars" if any(p.sd for p in every_point) else "")
     if max(counts, default=0) > 1:
         note += " A run that ended keeps its last value."
     if longest > MOST_POINTS:
         note += f" Of more than {MOST_POINTS} iterations, some are drawn."
     shown = {name for _, _, lines in drawn for name in lines}
     methods = [name for name in study.methods if name in shown]
-    return sheet.figure("Objective against iteration", panels, methods, join(note, lacking))
+    return context.figure("Objective against iteration", panels, methods, join(note, lacking))
 
 
 def _finite_runs(results: Sequence[object]) -> list[list[float]]:
@@ -101,14 +101,14 @@ def _finite_runs(results: Sequence[object]) -> list[list[float]]:
     return runs
 
 
-def _points(sheet: FigureContext, method: str, runs: list[list[float]]) -> list[svg.Point]:
+def _points(context: FigureContext, method: str, runs: list[list[float]]) -> list[svg.Point]:
     means, deviations = pooled(runs)
     places = _places(len(means))
     points = []
     for place in places:
         mean, sd = means[place], deviations[place]
-        spread = "" if sd is None else f" ± {sheet.text(sd, 2)}"
-        words = f"{method}\niteration {place + 1}: {sheet.text(mean)}{spread} (n = {len(runs)})"
+        spread = "" if sd is None else f" ± {context.text(sd, 2)}"
+        words = f"{method}\niteration {place + 1}: {context.text(mean)}{spread} (n = {len(runs)})"
         points.append(svg.Point(float(place + 1), mean, sd, words))
     return points
 
@@ -123,7 +123,7 @@ def _places(length: int) -> list[int]:
 
 
 def _picture(
-    sheet: FigureContext, dataset: str, k: int, lines: dict[str, list[svg.Point]]
+    context: FigureContext, dataset: str, k: int, lines: dict[str, list[svg.Point]]
 ) -> Markup:
     points = [point for line in lines.values() for point in line]
     lengths = [line[-1].x for line in lines.values()]
@@ -133,13 +133,13 @@ def _picture(
     if log:
         x = logarithmic([p.x for p in points], svg.LEFT, svg.RIGHT)
     plot = svg.Plot(
-        x, y_scale(sheet, points), f"objective against iteration on {dataset}, k = {k}",
+        x, y_scale(context, points), f"objective against iteration on {dataset}, k = {k}",
         f"One line a method, {x.high:g} iterations at most.",
     )  # fmt: skip
     plot.axes("iteration, log scale" if log else "iteration", "objective, the method’s own")
     for method, line in lines.items():
         plot.series(
-            line, sheet.style_index(method), spread="bars",
-            heavy=sheet.is_highlighted(method),
+            line, context.style_index(method), spread="bars",
+            heavy=context.is_highlighted(method),
         )  # fmt: skip
     return plot.markup()

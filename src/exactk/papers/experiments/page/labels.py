@@ -30,7 +30,6 @@ NAMES = {
     "seconds": "solver time, s",
     "n_iter": "iterations",
     "redundancy": "redundancy (mean |correlation|)",
-    "redundancy_paper": "redundancy rate (nmAPG’s formula)",
     "rmse": "RMSE",
     "recovered": "share of the informative columns found",
     "row_norms": "row norms, by column",
@@ -98,5 +97,5 @@ def higher_is_better(measure: str) -> bool | None:
     """
     if measure in CLASSIFIERS or measure == "recovered":
         return True
-    lower = {"objective", "own", "seconds", "n_iter", "redundancy", "redundancy_paper", "rmse"}
+    lower = {"objective", "own", "seconds", "n_iter", "redundancy", "rmse"}
     return False if measure in lower else None

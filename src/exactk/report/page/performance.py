@@ -58,7 +58,7 @@ def _score(record: Record) -> Markup:
     name = scoring_name(score["scoring"])
     how = (
         "the number of features and the features are chosen"
-        if record["asked"]["k"] is None
+        if record["settings"]["k"] is None
         else "the features are chosen"
     )
     lines = [
@@ -103,7 +103,7 @@ def _permutations(record: Record, score: Record) -> Markup:
     """Say what chance alone would come to."""
     if score["p_value"] is None:
         return Markup()
-    fixed = "" if record["asked"]["k"] else f", always {record['choice']['k']} features"
+    fixed = "" if record["settings"]["k"] else f", always {record['selection']['k']} features"
     fewest = score["n_permutations"] < LEAST_SHUFFLES
     few = f" It takes {LEAST_SHUFFLES} shuffled targets to come so low." if fewest else ""
     return tag(
@@ -141,7 +141,7 @@ def _comparison(record: Record) -> Markup:
     )  # fmt: skip
     most = finite(found["all_features"])
     whole = "" if most is None else f", with all of them {format_score(most)}"
-    of_all = "" if record["asked"]["k"] else ", the number that all rows chose"
+    of_all = "" if record["settings"]["k"] else ", the number that all rows chose"
     note = (
         f"{plural(found['k'], 'feature')} each{of_all}, chosen within each of {found['n_folds']} "
         f"folds; "
@@ -266,7 +266,7 @@ def _often(found: Record, part: str) -> Markup:
 
 
 def _map(record: Record, mapped: Record) -> Markup:
-    k = record["choice"]["k"]
+    k = record["selection"]["k"]
     seen = [i for i in range(len(mapped["names"])) if any(row[i] > 0 for row in mapped["values"])]
     names = [mapped["names"][i] for i in seen]
     values = [[row[i] for row in mapped["values"]] for i in seen]

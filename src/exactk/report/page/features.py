@@ -38,7 +38,7 @@ FEW_OUTPUTS = 3
 def features_section(record: Record) -> Markup:
     """Return the table of features, their coefficients, and what is nearly as good."""
     single = _single(record)
-    beside = single is not None and len(record["choice"]["outputs"]) <= FEW_OUTPUTS
+    beside = single is not None and len(record["selection"]["outputs"]) <= FEW_OUTPUTS
     return join(
         _features(record, single if beside else None),
         "" if beside else _coefficients(record),
@@ -56,7 +56,7 @@ def _single(record: Record) -> dict[str, Record] | None:
 
 
 def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
-    rows, outputs = record["features"], record["choice"]["outputs"]
+    rows, outputs = record["features"], record["selection"]["outputs"]
     substitutes = any(row["substitute"] for row in rows)
     frequent = any(row["frequency"] is not None for row in rows)
     scored = any(row["score"] is not None for row in rows)
@@ -71,7 +71,7 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
     ]  # fmt: skip
     above = []
     if coefficients and len(outputs) > 1:
-        words = f"coefficient by {'class' if record['asked']['classes'] else 'output'}"
+        words = f"coefficient by {'class' if record['settings']['classes'] else 'output'}"
         above = [join(tag("td", colspan=len(heads) - len(outputs)),
                       tag("th", words, colspan=len(outputs), scope="colgroup"))]  # fmt: skip
     body = []
@@ -79,12 +79,12 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
         cells = [
             cell(row["rank"], row["rank"]),
             tag("th", label(row["feature"]), _held(row), scope="row"),
-            cell(share_of(row["share"]), row["share"]),
+            cell(share_of(row["loss_fraction"]), row["loss_fraction"]),
         ]
         if substitutes:
             cells += [
                 tag("td", label(row["substitute"]) if row["substitute"] else DASH),
-                cell(share_of(row["price_share"]), row["price_share"]),
+                cell(share_of(row["substitution_fraction"]), row["substitution_fraction"]),
             ]
         if frequent:
             cells.append(_frequency(row))
@@ -101,7 +101,7 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
 
 
 def _caption(record: Record, substitutes: bool, frequent: bool) -> str:
-    measure = MEASURES.get(record["asked"]["loss"], "loss")
+    measure = MEASURES.get(record["settings"]["loss"], "loss")
     words = (
         f"In order of entry. Worse without it: how much more of the "
         f"{measure} is left when the feature is dropped and the others are fitted again, as a "
@@ -120,7 +120,7 @@ def _caption(record: Record, substitutes: bool, frequent: bool) -> str:
 def _coefficient_note(record: Record) -> Markup:
     what = (
         "of the score of each class, per standard deviation of the feature"
-        if record["asked"]["classes"]
+        if record["settings"]["classes"]
         else "per standard deviation of the feature"
     )
     # On paper there is nothing to point with.
@@ -148,13 +148,13 @@ def _signed(one: Record) -> list[Markup]:
 
 
 def _coefficients(record: Record) -> Markup:
-    outputs: Sequence[str] = record["choice"]["outputs"]
+    outputs: Sequence[str] = record["selection"]["outputs"]
     heads = [head("feature", numeric=False), *(head(name) for name in outputs)]
     order = {row["feature"]: row["rank"] for row in record["features"]}
     # A group has a name of its own; its columns then stand last, in the order of the table.
     rows = sorted(record["coefficients"], key=lambda one: order.get(one["feature"], len(order) + 1))
     body = [tag("tr", tag("th", label(one["column"]), scope="row"), *_signed(one)) for one in rows]
-    caption = f"Coefficients by {'class' if record['asked']['classes'] else 'output'}"
+    caption = f"Coefficients by {'class' if record['settings']['classes'] else 'output'}"
     return join(table(body, join(*heads), caption=caption, kind="wide"), _coefficient_note(record))
 
 
@@ -164,7 +164,7 @@ def _near(record: Record) -> Markup:
         return missing_part(
             record, "explanation", "The list of substitutes and of sets nearly as good"
         )
-    return join(_sets(near, bool(record["asked"]["constraints"])), _outside(near), _pairs(near))
+    return join(_sets(near, bool(record["settings"]["constraints"])), _outside(near), _pairs(near))
 
 
 def _sets(near: Record, constrained: bool) -> Markup:
@@ -204,7 +204,7 @@ def _outside(near: Record) -> Markup:
         tag(
             "tr",
             tag("th", label(one["feature"]), scope="row"),
-            cell(share_of(one["share"]), one["share"]),
+            cell(share_of(one["loss_fraction"]), one["loss_fraction"]),
             tag("td", label(one["instead_of"])),
         )
         for one in near["outside"]

@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.linear_model import LinearRegression
 
 import exactk
-from exactk.papers.experiments.objective import residual
+from exactk.papers.experiments.measures import residual
 from tests.support import says
 
 STORED = json.loads(
