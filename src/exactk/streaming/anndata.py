@@ -45,8 +45,8 @@ class AnnDataStream(Stream):
     Examples
     --------
     >>> import anndata, numpy as np
-    >>> from exactk.data.anndata import take_apart
-    >>> stream = AnnDataStream(take_apart(anndata.AnnData(np.eye(4)), ["T", "B", "T", "B"]))
+    >>> from exactk.data.anndata import read_anndata
+    >>> stream = AnnDataStream(read_anndata(anndata.AnnData(np.eye(4)), ["T", "B", "T", "B"]))
     >>> stream.feature_names, stream.n_rows, stream.y_kind
     (('0', '1', '2', '3'), 4, 'text')
     """
