@@ -26,7 +26,7 @@ from exactk.data.sparse_kernels import (
     inverse_index,
     select_columns,
 )
-from exactk.native.loader import run_in_threads
+from exactk.native.threads import run_in_threads
 from exactk.types import Floats, Indices
 
 __all__ = ["CSCKernels", "CSRKernels", "Entries", "Spread", "open_entries"]

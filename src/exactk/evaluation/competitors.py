@@ -26,7 +26,7 @@ from exactk.evaluation.sklearn_baselines import (
 )
 from exactk.methods import registry
 from exactk.methods.base import Method
-from exactk.native.loader import limit_threads
+from exactk.native.threads import limit_threads
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
 from exactk.result import Status

@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from exactk.errors import InputError, did_you_mean
 from exactk.model_selection.cross_validation import Fold, HeldOut
-from exactk.native.loader import limit_threads
+from exactk.native.threads import limit_threads
 from exactk.problem.problem import Problem
 from exactk.result import Result
 from exactk.types import Floats, Indices

@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from exactk.native.loader import one_blas_thread
+from exactk.native.threads import one_blas_thread
 from exactk.problem.problem import Problem
 from exactk.proof.best_first import BoundTree, Tree
 from exactk.proof.bounds import (

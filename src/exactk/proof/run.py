@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from exactk.errors import InputError
-from exactk.native.loader import threads_allowed
+from exactk.native.threads import threads_allowed
 from exactk.params import Integer, Number
 from exactk.problem.constraints import Rules
 from exactk.problem.fit import check_squared

@@ -14,7 +14,7 @@ from math import inf
 
 import numpy as np
 
-from exactk.native.loader import one_blas_thread
+from exactk.native.threads import one_blas_thread
 from exactk.problem.problem import Problem
 from exactk.proof.best_first import (
     FoundSet,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from exactk.data.arrow import pandas_index, plain_type
 from exactk.data.files import require_pyarrow
 from exactk.errors import InputError, join_items
-from exactk.native.loader import threads_allowed
+from exactk.native.threads import threads_allowed
 from exactk.streaming.arrow import (
     Roles,
     resolve_roles,

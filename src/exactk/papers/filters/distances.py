@@ -17,8 +17,8 @@ import numpy.typing as npt
 from exactk.native.loader import (
     built_library,
     open_library,
-    run_in_threads,
 )
+from exactk.native.threads import run_in_threads
 from exactk.types import Floats, Indices
 
 __all__ = ["city_block", "library", "library_path", "nearest_shares", "pair_sums"]

@@ -11,7 +11,7 @@ from threading import Event
 
 import pytest
 
-from exactk.native.loader import run_in_threads
+from exactk.native.threads import run_in_threads
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "3"])
@@ -27,7 +27,7 @@ def test_every_task_runs_once(threads: str, n_tasks: int, monkeypatch: pytest.Mo
 def test_a_failure_drops_what_has_not_begun_and_waits_for_the_rest(
     error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exactk.native.loader.threads_allowed", lambda: 2)
+    monkeypatch.setattr("exactk.native.threads.threads_allowed", lambda: 2)
     other_runs = Event()
     begun: list[int] = []
     ended: list[int] = []
@@ -56,12 +56,12 @@ def test_a_failure_drops_what_has_not_begun_and_waits_for_the_rest(
 
 NESTED = """
 from functools import partial
-from exactk.native import loader
-loader.threads_allowed = lambda: 2
+from exactk.native import threads
+threads.threads_allowed = lambda: 2
 done = []
 def inner(i):
-    loader.run_in_threads(partial(done.append, (i, j)) for j in range(5))
-loader.run_in_threads(partial(inner, i) for i in range(6))
+    threads.run_in_threads(partial(done.append, (i, j)) for j in range(5))
+threads.run_in_threads(partial(inner, i) for i in range(6))
 print(sorted(done) == [(i, j) for i in range(6) for j in range(5)])
 """
 
