@@ -81,7 +81,7 @@ class SelectorConfig:
         taken = {
             part.name: getattr(selector, part.name)
             for part in fields(cls)
-            if part.name not in ("method_given", "constraints")
+            if part.name not in ("method_parameter", "constraints")
         }
         constraints = {name: getattr(selector, name) for name in CONSTRAINTS}
         return cls(method_parameter=selector.method, constraints=constraints, **taken)
