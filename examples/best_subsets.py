@@ -45,8 +45,8 @@ def main() -> None:
     why = exactk.explain(problem, proofs.at(best["bic"]).result)
     print("\nwhat each is worth, as a share of the variance, and who could stand in:")
     for line in why.selected_features:
-        stand_in = f"{line['substitute']} costs {line['price_share']:.2%}"
-        print(f"  {line['feature']:4} {line['share']:6.2%}   {stand_in}")
+        stand_in = f"{line['substitute']} costs {line['substitution_fraction']:.2%}"
+        print(f"  {line['feature']:4} {line['loss_fraction']:6.2%}   {stand_in}")
 
 
 if __name__ == "__main__":

@@ -50,9 +50,11 @@ def main() -> None:
     print("gene          in halves  loss without  best stand-in, and the loss with it")
     for row in sorted(why.selected_features, key=lambda row: -row["loss"]):
         role = "given" if row["included"] else ""
-        stand_in = "" if row["included"] else f"{row['substitute']} {row['price_share']:6.1%}"
+        loss = row["substitution_fraction"]
+        stand_in = "" if row["included"] else f"{row['substitute']} {loss:6.1%}"
         often = f"{frequency[row['feature']]:.0%}"
-        print(f"{row['feature']}  {role:5}  {often:>9}  {row['share']:>12.1%}  {stand_in}".rstrip())
+        without = f"{row['loss_fraction']:.1%}"
+        print(f"{row['feature']}  {role:5}  {often:>9}  {without:>12}  {stand_in}".rstrip())
 
     free = TopKSelector(K).fit(X, data.y)
     price = selector.objective_ / free.objective_ - 1
