@@ -97,7 +97,7 @@ class Start:
     ----------
     steps : iterator of Step
     selection_score : callable
-        From the course they took to the figure that decides between starts, the lower the better.
+        From its log to the figure that decides between starts, the lower the better.
     """
 
     steps: Iterator[Step]
@@ -149,12 +149,12 @@ def iterate(
 
     Returns
     -------
-    Course
+    IterationLog
 
     Examples
     --------
     >>> values = iter([3.0, 2.0, float("nan")])
-    >>> course = iterate((Step([0], value) for value in values), 9, Monitor())
+    >>> log = iterate((Step([0], value) for value in values), 9, Monitor())
     >>> str(log.status), log.trace
     ('failed', [3.0, 2.0])
     """
@@ -192,12 +192,12 @@ def iterate(
 def best_answer(
     problem: Problem, k: int, starts: Starts, max_iter: int, monitor: Monitor
 ) -> Answer:
-    """Follow every start, keep the best course, and fill its support up to k.
+    """Follow every start, keep the best, and fill its support up to k.
 
     Returns
     -------
     Answer
-        With the trace and status of the course that was kept; if time or the user ended the
+        With the trace and status of the one that was kept; if time or the user ended the
         starts before all were made, the status says so.
     """
     best, best_rank = IterationLog(status=Status.FAILED), (True, inf)

@@ -231,7 +231,7 @@ class ColumnTree:
 
     Parameters
     ----------
-    column_problem : Setting
+    column_problem : ColumnProblem
     relaxed : Relaxed
         The columns that are left, with diagonal and weights for their bounds.
     E : ndarray of shape (r, r)

@@ -117,7 +117,7 @@ def resolve_roles(
 
     Returns
     -------
-    Layout
+    Roles
 
     Raises
     ------

@@ -176,7 +176,7 @@ def read_into_memory(
 
     Returns
     -------
-    Gathered
+    RowsInMemory
         Rows of positive weight, in the order of the table.
 
     Raises

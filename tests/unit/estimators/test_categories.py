@@ -136,8 +136,6 @@ def test_transform_keeps_the_columns_as_they_are() -> None:
     assert fitted(frame).transform(frame).equals(frame[["width", "colour", "sex"]])
     table = HOLDERS["arrow"]
     assert fitted(table).transform(table).equals(table.select(["width", "colour", "sex"]))
-    batch = table.to_batches()[0]
-    assert fitted(batch).transform(batch).equals(table.select(["width", "colour", "sex"]))
 
 
 def test_transform_keeps_the_index() -> None:

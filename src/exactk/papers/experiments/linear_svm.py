@@ -70,12 +70,12 @@ def fit_svm(Z: Floats, codes: Indices, C: float) -> LinearSVM:
 
     Returns
     -------
-    LinearMachine
+    LinearSVM
 
     Examples
     --------
-    >>> machine = fit_svm(np.array([[-1.0], [1.0]]), np.array([0, 1]), 1.0)
-    >>> machine.coef, machine.predict(np.array([[-0.1], [0.1]]))
+    >>> model = fit_svm(np.array([[-1.0], [1.0]]), np.array([0, 1]), 1.0)
+    >>> model.coef, model.predict(np.array([[-0.1], [0.1]]))
     (array([[-1.]]), array([0, 1]))
     """
     from sklearn.svm import SVC

@@ -140,7 +140,7 @@ class S2DFS(IterativeMethod):
 
         def make() -> Start:
             steps = self._by_subspace(problem, prepared, k, *next(first)(k, m))
-            return Start(steps, lambda course: -course.value)
+            return Start(steps, lambda log: -log.value)
 
         return LazyStarts(2, make)
 
