@@ -12,7 +12,9 @@ TORCH := torch==2.13.0$(if $(filter Linux,$(shell uname -s)),+cpu)
 VENV := .venv
 LOWEST := .venv-lowest
 OMICS := .venv-omics
-BIN := $(VENV)/bin
+# Windows has another name for the folder of programs.
+PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(PROGRAMS)
 # uv does not read the settings of pip: it gets the index from them.
 INDEX = $(or $(UV_DEFAULT_INDEX),$(PIP_INDEX_URL),$(shell $(BIN)/python -m pip config get global.index-url 2>/dev/null))
 UV = $(if $(INDEX),UV_DEFAULT_INDEX=$(INDEX)) $(BIN)/uv
@@ -27,26 +29,26 @@ SETUP := pyproject.toml $(wildcard hatch_build.py src/exactk/native/*.h src/exac
 export PYTHONDONTWRITEBYTECODE :=
 export EXACTK_STRICT := $(STRICT)
 
-.PHONY: demo test test-all test-newest test-lowest test-omics lint docs bench clean
+.PHONY: demo test test-fast test-all test-newest test-lowest test-omics test-packages lint docs bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/demo.py
 
-ifeq ($(ONLY),)
-test: lint
-	@$(SINGLE) $(BIN)/python $(PYTEST) --dist worksteal -m "not full"
-else
+ifneq ($(ONLY),)
 ONLY_PATHS := $(wildcard tests/unit/$(ONLY) tests/unit/test_$(ONLY).py src/exactk/$(ONLY) src/exactk/$(ONLY).py)
 ifeq ($(ONLY_PATHS),)
-PACKAGES := $(patsubst tests/unit/%/.,%,$(wildcard tests/unit/*/. tests/unit/*/*/.))
-$(error there is no package '$(ONLY)'; choose one of: $(filter-out %__pycache__,$(PACKAGES)))
+PACKAGES := $(patsubst tests/unit/%/.,%,$(wildcard tests/unit/[a-z]*/. tests/unit/*/[a-z]*/.))
+$(error there is no package '$(ONLY)'; choose one of: $(PACKAGES))
 endif
-test: $(VENV)/.test
-	@$(SINGLE) $(BIN)/python $(PYTEST) --dist worksteal -m "not full" $(ONLY_PATHS)
 endif
 
-test-all: lint test-newest test-lowest test-omics
+test: $(if $(ONLY),,lint) test-fast
+
+test-fast: $(VENV)/.test
+	@$(SINGLE) $(BIN)/python $(PYTEST) --dist worksteal -m "not full" $(ONLY_PATHS)
+
+test-all: lint test-newest test-lowest test-omics test-packages
 
 # With SCIPY_ARRAY_API scikit-learn also runs its array API checks of the selector.
 test-newest: $(VENV)/.all
@@ -56,13 +58,17 @@ test-newest: $(VENV)/.all
 # Old releases warn about changes in newer ones.
 test-lowest: $(LOWEST)/.test
 	@echo "== lowest versions"
-	@$(SINGLE) $(LOWEST)/bin/python $(PYTEST) --dist loadgroup -m "not full or dask or spark" \
+	@$(SINGLE) $(LOWEST)/$(PROGRAMS)/python $(PYTEST) --dist loadgroup -m "not full or dask or spark" \
 		-W default::DeprecationWarning -W default::FutureWarning
 
 # The newest anndata may hold other packages back, above all pandas.
 test-omics: $(OMICS)/.test
 	@echo "== anndata"
-	@$(SINGLE) $(OMICS)/bin/python $(PYTEST) -m omics
+	@$(SINGLE) $(OMICS)/$(PROGRAMS)/python $(PYTEST) -m omics
+
+test-packages: $(VENV)/.test
+	@echo "== installed wheel and sdist"
+	@$(if $(INDEX),UV_DEFAULT_INDEX=$(INDEX)) $(SINGLE) $(BIN)/python tools/check_packages.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -72,7 +78,7 @@ lint: $(VENV)/.test
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
-	$(BIN)/pre-commit validate-config
+	$(BIN)/pre-commit run --all-files
 
 # Warnings are errors: a broken link, a docstring that cannot be shown, a missing page.
 docs: $(VENV)/.docs
@@ -89,45 +95,46 @@ clean:
 	rm -f src/exactk/native/*.so src/exactk/native/*.dll
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(BIN)/uv:
+$(VENV)/.uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		echo "exactk needs Python 3.11 or newer; '$(PYTHON)' is" \
 			"$$($(PYTHON) --version 2>&1 || true): call make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "making $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip --disable-pip-version-check -q install uv
+	@touch $@
 
-$(VENV)/.base: $(SETUP) | $(BIN)/uv
+$(VENV)/.base: $(SETUP) | $(VENV)/.uv
 	@$(INSTALL) --python $(VENV) -e .
 	@touch $@
 
-$(VENV)/.test: $(SETUP) | $(BIN)/uv
+$(VENV)/.test: $(SETUP) | $(VENV)/.uv
 	@$(INSTALL) --python $(VENV) -e ".[cli,pandas,polars,plots]" --group test --group lint
 	@touch $@ $(VENV)/.base
 
-$(VENV)/.docs: $(SETUP) | $(BIN)/uv
+$(VENV)/.docs: $(SETUP) | $(VENV)/.uv
 	@$(INSTALL) --python $(VENV) -e ".[cli,plots]" --group docs
 	@touch $@ $(VENV)/.base
 
 # pip installs PyTorch, since its settings say where a CPU build is.
-$(VENV)/.all: $(SETUP) | $(BIN)/uv
+$(VENV)/.all: $(SETUP) | $(VENV)/.uv
 	@$(INSTALL) --python $(VENV) -e ".[cli,pandas,polars,dask,spark,plots]" --group dev
 	@$(BIN)/python -m pip --disable-pip-version-check -q install "$(TORCH)" || [ $(STRICT) = 0 ]
 	@touch $@ $(VENV)/.base $(VENV)/.test $(VENV)/.docs
 
-$(VENV)/.bench: $(SETUP) | $(BIN)/uv
+$(VENV)/.bench: $(SETUP) | $(VENV)/.uv
 	@$(INSTALL) --python $(VENV) -e . --group bench
 	@touch $@ $(VENV)/.base
 
 # The lowest versions have wheels for Python 3.11 and 3.12 only.
-$(LOWEST)/.test: $(SETUP) | $(BIN)/uv
+$(LOWEST)/.test: $(SETUP) | $(VENV)/.uv
 	@echo "making $(LOWEST)"
 	@$(BIN)/uv venv -q --clear --python ">=3.11,<3.13" $(LOWEST)
 	@$(INSTALL) --python $(LOWEST) --resolution lowest-direct \
 		-e ".[cli,pandas,polars,arrow,dask,spark,plots,omics]" --group test
 	@touch $@
 
-$(OMICS)/.test: $(SETUP) | $(BIN)/uv
+$(OMICS)/.test: $(SETUP) | $(VENV)/.uv
 	@echo "making $(OMICS)"
 	@$(BIN)/uv venv -q --clear --python $(BIN)/python $(OMICS)
 	@$(INSTALL) --python $(OMICS) -e ".[cli,pandas,polars,omics]" --group test

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,10 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # generic 
         """Compile, and mark the wheel as one for this platform."""
         if self.target_name != "wheel":
             return
-        for name in NATIVE_SOURCES:
-            library, reason = compile_source(Path(self.root), name)
+        root = Path(self.root)
+        with ThreadPoolExecutor() as pool:
+            compiled = list(pool.map(lambda name: compile_source(root, name), NATIVE_SOURCES))
+        for name, (library, reason) in zip(NATIVE_SOURCES, compiled, strict=True):
             if library is None:
                 self.app.display_warning(
                     f"exactk: native/{name}.c was not compiled ({reason}); exactk uses NumPy "
@@ -85,4 +88,4 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # generic 
                 continue
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{platform_tag()}"
-            build_data["artifacts"].append(library.relative_to(self.root).as_posix())
+            build_data["artifacts"].append(library.relative_to(root).as_posix())
