@@ -17,27 +17,14 @@ from typing import TYPE_CHECKING, Any
 from exactk import losses
 from exactk._version import __version__
 from exactk.data.moments import Moments
-from exactk.errors import (
-    ExactkError,
-    InputError,
-    UnknownMethodError,
-    UnknownOptionError,
-)
+from exactk.errors import ExactkError, InputError, UnknownMethodError, UnknownOptionError
 from exactk.model_selection.choose_k import AutoKResult, choose_k
 from exactk.model_selection.explain import Explanation, explain
 from exactk.model_selection.stability import Stability, stability
 from exactk.problem.problem import Problem
-from exactk.proof.certify import (
-    best_sets,
-    certify,
-    certify_path,
-)
+from exactk.proof.certify import best_sets, certify, certify_path
 from exactk.proof.results import BestSets, Certificate, CertifiedPath
-from exactk.result import (
-    Path,
-    Result,
-    Status,
-)
+from exactk.result import Path, Result, Status
 from exactk.search.feasibility import InfeasibleError
 from exactk.solve import solve, solve_path
 

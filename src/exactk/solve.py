@@ -18,12 +18,7 @@ from exactk.methods.base import Method
 from exactk.methods.iteration import Step
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
-from exactk.result import (
-    Answer,
-    Path,
-    Result,
-    Status,
-)
+from exactk.result import Answer, Path, Result, Status
 from exactk.search.descent import entry_order
 from exactk.search.infeasibility import check_feasible
 from exactk.search.loss_pricing import entry_order_by_loss

@@ -10,11 +10,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from exactk import Moments, Problem, Status
-from exactk.papers.methods.ipfs import (
-    IPFS,
-    _on_sphere,
-    _Parts,
-)
+from exactk.papers.methods.ipfs import IPFS, _on_sphere, _Parts
 from exactk.result import Answer
 from exactk.types import Floats
 from exactk.utils.monitor import Monitor

@@ -10,11 +10,7 @@ import pytest
 
 from exactk import Problem, Status
 from exactk.methods.iteration import iterate
-from exactk.papers.methods.nmapg import (
-    NMAPG,
-    _Objective,
-    prox,
-)
+from exactk.papers.methods.nmapg import NMAPG, _Objective, prox
 from exactk.papers.methods.standard_table import standard_table
 from exactk.types import Floats
 from exactk.utils.monitor import Monitor

@@ -10,11 +10,7 @@ import pytest
 
 from exactk import Problem, Status, solve
 from exactk.papers.methods.irls import robust_fit
-from exactk.papers.methods.rpfs import (
-    RPFS,
-    _Narrow,
-    _Tall,
-)
+from exactk.papers.methods.rpfs import RPFS, _Narrow, _Tall
 from exactk.papers.methods.standard_table import standard_table
 from exactk.types import Floats
 from exactk.utils.monitor import Monitor

@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactk.params import (
-    Check,
-    Choice,
-    Integer,
-    Number,
-    Seed,
-    Unchecked,
-)
+from exactk.params import Check, Choice, Integer, Number, Seed, Unchecked
 from tests.support import says
 
 NOT_NUMBERS: list[Any] = [

@@ -11,11 +11,7 @@ import click
 from exactk.cli.options import output_option, words
 from exactk.cli.output import check_output
 from exactk.cli.table_writer import kind_of_output, open_writer
-from exactk.errors import (
-    InputError,
-    did_you_mean,
-    join_items,
-)
+from exactk.errors import InputError, did_you_mean, join_items
 
 if TYPE_CHECKING:
     import pyarrow as pa

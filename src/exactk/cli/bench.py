@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exactk.cli.options import (
-    list_format,
-    sizes_of,
-    words,
-)
+from exactk.cli.options import list_format, sizes_of, words
 from exactk.cli.output import check_output
 from exactk.errors import InputError, join_items
 

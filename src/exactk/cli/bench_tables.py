@@ -34,11 +34,7 @@ def render(records: Sequence[Record], style: str) -> str:
         Of one or several recipes.
     style : {"text", "csv", "json"}
     """
-    from exactk.papers.experiments.summary import (
-        compare,
-        failures,
-        summarise,
-    )
+    from exactk.papers.experiments.summary import compare, failures, summarise
 
     rows = summarise(records)
     printed = compare(records, rows)

@@ -13,18 +13,10 @@ import click
 
 from exactk._version import __version__
 from exactk.cli.from_result import PreviousResult, result_option
-from exactk.cli.options import (
-    output_option,
-    style_option,
-    words,
-)
+from exactk.cli.options import output_option, style_option, words
 from exactk.cli.output import check_output, write_output
 from exactk.cli.render import render
-from exactk.cli.table_options import (
-    TableOptions,
-    show_warnings,
-    table_options,
-)
+from exactk.cli.table_options import TableOptions, show_warnings, table_options
 
 if TYPE_CHECKING:
     from exactk.problem.problem import Problem

@@ -9,19 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk._version import __version__
-from exactk.cli.options import (
-    distinct_items,
-    output_option,
-    style_option,
-)
+from exactk.cli.options import distinct_items, output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.score import ESTIMATORS
-from exactk.cli.table_options import (
-    TableOptions,
-    show_warnings,
-    table_options,
-)
+from exactk.cli.table_options import TableOptions, show_warnings, table_options
 from exactk.cli.wording import as_options
 from exactk.utils.formatting import escape_controls
 

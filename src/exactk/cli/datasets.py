@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk.cli.options import list_format
-from exactk.errors import (
-    ExactkError,
-    InputError,
-    join_items,
-)
+from exactk.errors import ExactkError, InputError, join_items
 
 if TYPE_CHECKING:
     from exactk.papers.datasets import Entry
@@ -171,12 +167,7 @@ def fetch_sets(
 @folder_option
 def path_of(name: str | None, folder: str | None) -> None:
     """Print the folders that are looked into, or the file of the set with NAME."""
-    from exactk.papers.datasets import (
-        describe,
-        find,
-        folders,
-        names,
-    )
+    from exactk.papers.datasets import describe, find, folders, names
     from exactk.papers.datasets.loading import missing_message
 
     if name is None:

@@ -8,17 +8,9 @@ from typing import Any
 import click
 
 from exactk._version import __version__
-from exactk.cli.options import (
-    output_option,
-    style_option,
-    words,
-)
+from exactk.cli.options import output_option, style_option, words
 from exactk.cli.output import check_output, write_output
-from exactk.cli.table_options import (
-    TableOptions,
-    show_warnings,
-    table_options,
-)
+from exactk.cli.table_options import TableOptions, show_warnings, table_options
 from exactk.cli.wording import as_options
 
 __all__ = ["explain"]

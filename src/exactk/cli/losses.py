@@ -15,11 +15,7 @@ __all__ = ["losses"]
 @list_format
 def losses(style: str) -> None:
     """List the losses: what is minimised on the chosen columns, and their parameters."""
-    from exactk.losses import (
-        create,
-        loss_class,
-        names,
-    )
+    from exactk.losses import create, loss_class, names
 
     if style == "json":
         listed = [

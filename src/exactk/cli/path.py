@@ -11,17 +11,8 @@ from exactk._version import __version__
 from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import open_grouped
-from exactk.cli.search_options import (
-    SearchOptions,
-    SizeOptions,
-    search_options,
-    size_options,
-)
-from exactk.cli.table_options import (
-    TableOptions,
-    show_warnings,
-    table_options,
-)
+from exactk.cli.search_options import SearchOptions, SizeOptions, search_options, size_options
+from exactk.cli.table_options import TableOptions, show_warnings, table_options
 
 if TYPE_CHECKING:
     from exactk.model_selection.choose_k import AutoKResult

@@ -13,24 +13,11 @@ import click
 
 from exactk.cli.options import distinct_items, size_or_auto
 from exactk.cli.output import check_output, write_output
-from exactk.cli.reproduce import (
-    checksum,
-    command_line,
-    python_code,
-)
+from exactk.cli.reproduce import checksum, command_line, python_code
 from exactk.cli.row_groups import open_grouped
 from exactk.cli.score import ESTIMATORS
-from exactk.cli.search_options import (
-    SearchOptions,
-    SizeOptions,
-    search_options,
-    size_options,
-)
-from exactk.cli.table_options import (
-    TableOptions,
-    show_warnings,
-    table_options,
-)
+from exactk.cli.search_options import SearchOptions, SizeOptions, search_options, size_options
+from exactk.cli.table_options import TableOptions, show_warnings, table_options
 from exactk.cli.wording import as_options
 
 if TYPE_CHECKING:

@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.reproduce_tables import (
-    frame_lines,
-    group_lines,
-    problem_lines,
-)
+from exactk.cli.reproduce_tables import frame_lines, group_lines, problem_lines
 
 if TYPE_CHECKING:
     from exactk.cli.search_options import SearchOptions, SizeOptions

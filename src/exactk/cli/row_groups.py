@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exactk.cli.tables import (
-    TableRoles,
-    open_problem,
-    open_stream,
-)
+from exactk.cli.tables import TableRoles, open_problem, open_stream
 from exactk.data.h5ad import is_h5ad
 from exactk.errors import InputError
 

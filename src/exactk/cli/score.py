@@ -13,11 +13,7 @@ from exactk.cli.options import output_option, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.row_groups import groups_option, open_grouped
 from exactk.cli.search_options import SearchOptions, search_options
-from exactk.cli.table_options import (
-    TableOptions,
-    show_warnings,
-    table_options,
-)
+from exactk.cli.table_options import TableOptions, show_warnings, table_options
 from exactk.utils.formatting import escape_controls
 
 if TYPE_CHECKING:

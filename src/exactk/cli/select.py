@@ -9,25 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from exactk.cli.certify import optimal_option
-from exactk.cli.options import (
-    output_option,
-    size_or_auto,
-    style_option,
-)
+from exactk.cli.options import output_option, size_or_auto, style_option
 from exactk.cli.output import check_output, write_output
 from exactk.cli.render import render
 from exactk.cli.row_groups import open_grouped
-from exactk.cli.search_options import (
-    SearchOptions,
-    SizeOptions,
-    search_options,
-    size_options,
-)
-from exactk.cli.table_options import (
-    TableOptions,
-    show_warnings,
-    table_options,
-)
+from exactk.cli.search_options import SearchOptions, SizeOptions, search_options, size_options
+from exactk.cli.table_options import TableOptions, show_warnings, table_options
 from exactk.errors import InputError
 
 if TYPE_CHECKING:

@@ -21,11 +21,7 @@ from exactk.cli.options import (
     weights_option,
 )
 from exactk.cli.output import check_output
-from exactk.cli.tables import (
-    TableRoles,
-    match_label_types,
-    open_stream,
-)
+from exactk.cli.tables import TableRoles, match_label_types, open_stream
 from exactk.errors import InputError, join_items
 from exactk.utils.formatting import escape_controls
 

@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.constraint_options import (
-    CostOptions,
-    constraint_options,
-    constraints_of,
-)
+from exactk.cli.constraint_options import CostOptions, constraint_options, constraints_of
 from exactk.cli.options import (
     classes_option,
     columns_option,
@@ -30,11 +26,7 @@ from exactk.cli.options import (
 from exactk.cli.settings import read_settings
 from exactk.cli.tables import TableRoles, open_problem
 from exactk.cli.wording import as_options, as_sentence
-from exactk.errors import (
-    ExactkError,
-    InputError,
-    did_you_mean,
-)
+from exactk.errors import ExactkError, InputError, did_you_mean
 
 if TYPE_CHECKING:
     from exactk.data.targets import Task

@@ -8,12 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from exactk.cli.output import print_as_is
-from exactk.data.files import (
-    DELIMITERS,
-    KINDS,
-    list_suffixes,
-    suffix_of,
-)
+from exactk.data.files import DELIMITERS, KINDS, list_suffixes, suffix_of
 from exactk.errors import InputError
 from exactk.utils.atomic_write import replace_file
 from exactk.utils.formatting import csv_text

@@ -12,11 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from exactk.data.targets import encode_weights
-from exactk.errors import (
-    InputError,
-    did_you_mean,
-    join_items,
-)
+from exactk.errors import InputError, did_you_mean, join_items
 
 __all__ = [
     "AnnDataParts",

@@ -6,11 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from exactk.errors import (
-    InputError,
-    did_you_mean,
-    join_items,
-)
+from exactk.errors import InputError, did_you_mean, join_items
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,11 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from exactk.errors import (
-    InputError,
-    MissingExtraError,
-    join_items,
-)
+from exactk.errors import InputError, MissingExtraError, join_items
 
 __all__ = ["is_h5ad", "read_h5ad", "stored_bytes"]
 

@@ -15,12 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.data.archive import (
-    labels_as_json,
-    labels_from_json,
-    read_archive,
-    write_archive,
-)
+from exactk.data.archive import labels_as_json, labels_from_json, read_archive, write_archive
 from exactk.errors import InputError, join_items
 from exactk.params import Integer
 from exactk.types import Floats

@@ -7,21 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from exactk.data.accumulate import (
-    BENIGN_RATIO,
-    MomentsAccumulator,
-    mirror_upper,
-)
-from exactk.data.design_matrix import (
-    DesignMatrix,
-    far_from_zero,
-    refuse_non_finite,
-)
-from exactk.data.moments import (
-    Margins,
-    Moments,
-    add_outer,
-)
+from exactk.data.accumulate import BENIGN_RATIO, MomentsAccumulator, mirror_upper
+from exactk.data.design_matrix import DesignMatrix, far_from_zero, refuse_non_finite
+from exactk.data.moments import Margins, Moments, add_outer
 from exactk.data.sparse_entries import CSRKernels, open_entries
 from exactk.data.sparse_kernels import blocks, entries
 from exactk.data.targets import Target

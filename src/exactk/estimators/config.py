@@ -15,19 +15,10 @@ from exactk.errors import InputError
 from exactk.losses.registry import read_loss, task_of
 from exactk.methods import registry
 from exactk.methods.base import Method
-from exactk.model_selection.choose_k import (
-    AutoKResult,
-    check_size_options,
-    choose_k,
-    largest_size,
-)
+from exactk.model_selection.choose_k import AutoKResult, check_size_options, choose_k, largest_size
 from exactk.model_selection.cross_validation import row_groups
 from exactk.model_selection.ridge import find_ridge
-from exactk.params import (
-    Boolean,
-    Choice,
-    Number,
-)
+from exactk.params import Boolean, Choice, Number
 from exactk.problem.constraints import CONSTRAINTS, Count
 from exactk.problem.problem import Problem
 from exactk.problem.validation import check_ridge

@@ -13,11 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from exactk.data.frames import (
-    encode_like,
-    is_frame,
-    take_columns,
-)
+from exactk.data.frames import encode_like, is_frame, take_columns
 from exactk.data.open_table import is_dask
 from exactk.errors import InputError
 from exactk.estimators.selector import TopKSelector

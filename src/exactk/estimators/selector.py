@@ -12,10 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from exactk.data.frames import (
-    is_frame,
-    take_columns,
-)
+from exactk.data.frames import is_frame, take_columns
 from exactk.data.open_table import is_dask
 from exactk.data.targets import Task
 from exactk.errors import InputError

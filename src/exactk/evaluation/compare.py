@@ -11,23 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from exactk.errors import (
-    ExactkError,
-    InputError,
-    UnknownOptionError,
-    did_you_mean,
-)
+from exactk.errors import ExactkError, InputError, UnknownOptionError, did_you_mean
 from exactk.estimators.selector import TopKSelector
-from exactk.evaluation.competitors import (
-    Competitor,
-    make_competitors,
-    named_methods,
-)
-from exactk.evaluation.fold_data import (
-    ArrayData,
-    EvaluationData,
-    ProblemData,
-)
+from exactk.evaluation.competitors import Competitor, make_competitors, named_methods
+from exactk.evaluation.fold_data import ArrayData, EvaluationData, ProblemData
 from exactk.evaluation.holdout import (
     check_sizes,
     estimator_name,

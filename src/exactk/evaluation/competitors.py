@@ -11,19 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from exactk.errors import (
-    InputError,
-    UnknownMethodError,
-    did_you_mean,
-)
+from exactk.errors import InputError, UnknownMethodError, did_you_mean
 from exactk.estimators.config import SelectorConfig
 from exactk.evaluation.fold_data import EvaluationData
 from exactk.evaluation.holdout import stability_of
-from exactk.evaluation.sklearn_baselines import (
-    BASELINES,
-    Baseline,
-    TrainingData,
-)
+from exactk.evaluation.sklearn_baselines import BASELINES, Baseline, TrainingData
 from exactk.methods import registry
 from exactk.methods.base import Method
 from exactk.native.threads import limit_threads

@@ -13,12 +13,7 @@ from sklearn.base import clone
 
 from exactk.errors import InputError
 from exactk.estimators.selector import TopKSelector
-from exactk.evaluation.fold_data import (
-    ArrayData,
-    EvaluationData,
-    ProblemData,
-    Selection,
-)
+from exactk.evaluation.fold_data import ArrayData, EvaluationData, ProblemData, Selection
 from exactk.evaluation.holdout import (
     check_sizes,
     estimator_name,

@@ -13,11 +13,7 @@ import numpy.typing as npt
 
 from exactk._version import __version__
 from exactk.errors import InputError
-from exactk.export.builders import (
-    ChosenFeature,
-    parts_of_problem,
-    parts_of_selector,
-)
+from exactk.export.builders import ChosenFeature, parts_of_problem, parts_of_selector
 from exactk.export.schema import (
     FORMAT,
     VERSION,
@@ -27,11 +23,7 @@ from exactk.export.schema import (
     path_name,
     read_text,
 )
-from exactk.export.transform import (
-    refuse_infinite_rows,
-    take_features,
-    take_numbers,
-)
+from exactk.export.transform import refuse_infinite_rows, take_features, take_numbers
 from exactk.types import Floats
 from exactk.utils.atomic_write import replace_text
 

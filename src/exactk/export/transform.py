@@ -10,18 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from exactk.data.categories import Category
-from exactk.data.frames import (
-    encode_like,
-    frame_to_array,
-    is_frame,
-    take_columns,
-)
+from exactk.data.frames import encode_like, frame_to_array, is_frame, take_columns
 from exactk.data.open_table import is_dask
-from exactk.errors import (
-    InputError,
-    did_you_mean,
-    join_items,
-)
+from exactk.errors import InputError, did_you_mean, join_items
 
 if TYPE_CHECKING:
     from exactk.export.saved_selection import SavedSelection

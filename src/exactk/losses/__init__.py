@@ -9,10 +9,6 @@ Examples
 L2R(r=0.7)
 """
 
-from exactk.losses.registry import (
-    create,
-    loss_class,
-    names,
-)
+from exactk.losses.registry import create, loss_class, names
 
 __all__ = ["create", "loss_class", "names"]

@@ -10,12 +10,7 @@ from scipy.special import logsumexp
 
 from exactk.data.targets import Target, Task
 from exactk.errors import InputError
-from exactk.losses.base import (
-    Criterion,
-    Loss,
-    contrasts,
-    refuse_numbers,
-)
+from exactk.losses.base import Criterion, Loss, contrasts, refuse_numbers
 from exactk.losses.newton import MANY_OUTPUTS, LikelihoodCriterion
 from exactk.losses.softmax_native import CompiledSoftmax, compiled_softmax
 from exactk.types import Floats, Indices

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from exactk.errors import (
-    InputError,
-    UnknownOptionError,
-    did_you_mean,
-)
+from exactk.errors import InputError, UnknownOptionError, did_you_mean
 from exactk.losses.base import Loss
 from exactk.losses.likelihood import Logistic, Poisson
-from exactk.losses.robust import (
-    L2R,
-    L21,
-    Huber,
-)
+from exactk.losses.robust import L2R, L21, Huber
 from exactk.losses.squared import OptimalScoring, Squared
 
 __all__ = ["create", "loss_class", "names", "read_loss", "task_of"]

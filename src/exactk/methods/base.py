@@ -13,15 +13,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from exactk.errors import InputError
-from exactk.methods.iteration import (
-    Starts,
-    best_answer,
-    fill_support,
-)
-from exactk.params import (
-    Check,
-    Seed,
-)
+from exactk.methods.iteration import Starts, best_answer, fill_support
+from exactk.params import Check, Seed
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Status

@@ -9,25 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from exactk.errors import InputError
-from exactk.methods.base import (
-    Method,
-    generator,
-    initial_supports,
-)
-from exactk.params import (
-    Check,
-    Number,
-    Seed,
-    Unchecked,
-)
+from exactk.methods.base import Method, generator, initial_supports
+from exactk.params import Check, Number, Seed, Unchecked
 from exactk.problem.problem import Problem
 from exactk.result import Answer
 from exactk.search.find_best import best_path, best_support
-from exactk.search.loss_search import (
-    best_by_loss,
-    best_path_by_loss,
-    requires_rows,
-)
+from exactk.search.loss_search import best_by_loss, best_path_by_loss, requires_rows
 from exactk.utils.monitor import Monitor
 
 __all__ = ["Exchange"]

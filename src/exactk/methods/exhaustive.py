@@ -15,11 +15,7 @@ from exactk.params import Check, Number
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
 from exactk.search.infeasibility import find_feasible
-from exactk.search.loss_search import (
-    FITS_COST,
-    enumerate_by_loss,
-    requires_rows,
-)
+from exactk.search.loss_search import FITS_COST, enumerate_by_loss, requires_rows
 from exactk.search.state import TIE
 from exactk.search.units import Units
 from exactk.types import Floats, Indices

@@ -10,11 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from exactk.errors import (
-    UnknownMethodError,
-    UnknownOptionError,
-    did_you_mean,
-)
+from exactk.errors import UnknownMethodError, UnknownOptionError, did_you_mean
 from exactk.methods.base import Method
 
 __all__ = ["MethodInfo", "create", "describe", "method_class", "names"]

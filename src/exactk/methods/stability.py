@@ -9,12 +9,7 @@ import numpy as np
 
 from exactk.errors import InputError
 from exactk.methods.base import Method, generator
-from exactk.params import (
-    Check,
-    Integer,
-    Number,
-    Seed,
-)
+from exactk.params import Check, Integer, Number, Seed
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
 from exactk.search.find_best import best_support

@@ -18,11 +18,7 @@ from exactk.model_selection.ridge import find_ridge
 from exactk.model_selection.scoring import FoldScorer
 from exactk.params import Choice, Integer
 from exactk.problem.problem import Problem
-from exactk.result import (
-    Path,
-    Result,
-    Status,
-)
+from exactk.result import Path, Result, Status
 from exactk.search.feasibility import InfeasibleError
 from exactk.types import Floats
 from exactk.utils.records_table import RecordsTable, notebook_html

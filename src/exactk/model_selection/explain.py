@@ -16,11 +16,7 @@ from exactk.params import Integer, Number
 from exactk.problem.constraints import Rules
 from exactk.problem.fit import check_squared
 from exactk.problem.problem import Problem
-from exactk.proof.incumbent import (
-    columns_of,
-    count_scope,
-    units_of,
-)
+from exactk.proof.incumbent import columns_of, count_scope, units_of
 from exactk.result import Result, Status
 from exactk.search.feasibility import Feasible, InfeasibleError
 from exactk.search.unit_pricing import UnitPricing

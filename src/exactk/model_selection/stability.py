@@ -12,11 +12,7 @@ import numpy.typing as npt
 from exactk.errors import InputError
 from exactk.methods.base import Method, generator
 from exactk.model_selection.cross_validation import row_groups
-from exactk.model_selection.subsampling import (
-    HalfSampleSearch,
-    grade_features,
-    usual_effort,
-)
+from exactk.model_selection.subsampling import HalfSampleSearch, grade_features, usual_effort
 from exactk.params import Integer, Number
 from exactk.problem.problem import Problem
 from exactk.result import Result, Status
@@ -26,21 +22,12 @@ from exactk.search.selection_frequency import (
     collect_supports,
     most_frequent,
 )
-from exactk.search.subsampling import (
-    check_rows,
-    half_samples,
-    number_groups,
-)
+from exactk.search.subsampling import check_rows, half_samples, number_groups
 from exactk.types import Floats, Indices
 from exactk.utils.monitor import Monitor
 from exactk.utils.progress import show_count
 from exactk.utils.records_table import RecordsTable, notebook_html
-from exactk.utils.set_similarity import (
-    mean_jaccard,
-    nogueira_index,
-    nogueira_interval,
-    wilson,
-)
+from exactk.utils.set_similarity import mean_jaccard, nogueira_index, nogueira_interval, wilson
 
 __all__ = ["FrequencyGroup", "Stability", "check_enough", "numbered_groups", "stability"]
 

@@ -11,17 +11,9 @@ from exactk.methods.base import Method
 from exactk.model_selection.path_runner import read_method
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
-from exactk.result import (
-    Answer,
-    Result,
-    Status,
-)
+from exactk.result import Answer, Result, Status
 from exactk.search.selection_frequency import size_in
-from exactk.solve import (
-    grade,
-    solve,
-    solve_path,
-)
+from exactk.solve import grade, solve, solve_path
 from exactk.types import Floats, Indices
 
 __all__ = ["HalfSampleSearch", "grade_features", "usual_effort"]

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exactk.plots.base import (
-    COLOURS,
-    INK,
-    Display,
-    check_result,
-    label,
-)
+from exactk.plots.base import COLOURS, INK, Display, check_result, label
 
 if TYPE_CHECKING:
     from exactk.model_selection.explain import Explanation

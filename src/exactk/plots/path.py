@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from exactk.errors import InputError
-from exactk.plots.base import (
-    COLOURS,
-    SOFT,
-    Display,
-    check_result,
-    plain,
-)
+from exactk.plots.base import COLOURS, SOFT, Display, check_result, plain
 
 if TYPE_CHECKING:
     from exactk.estimators.selector import TopKSelector

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from exactk.errors import InputError
-from exactk.plots.base import (
-    COLOURS,
-    INK,
-    SOFT,
-    Display,
-    check_result,
-    plain,
-)
+from exactk.plots.base import COLOURS, INK, SOFT, Display, check_result, plain
 
 if TYPE_CHECKING:
     from exactk.evaluation.nested_cv import SelectionScore

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from exactk.params import Integer
-from exactk.plots.base import (
-    COLOURS,
-    SOFT,
-    Display,
-    check_result,
-    label,
-)
+from exactk.plots.base import COLOURS, SOFT, Display, check_result, label
 
 if TYPE_CHECKING:
     from exactk.model_selection.stability import Stability

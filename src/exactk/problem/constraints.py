@@ -13,11 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from exactk.errors import (
-    InputError,
-    did_you_mean,
-    join_items,
-)
+from exactk.errors import InputError, did_you_mean, join_items
 from exactk.types import Indices
 
 __all__ = [

@@ -10,19 +10,10 @@ import numpy as np
 
 from exactk.data.targets import apply_class_weights
 from exactk.errors import InputError
-from exactk.losses.base import (
-    Criterion,
-    Fits,
-    Loss,
-    design,
-)
+from exactk.losses.base import Criterion, Fits, Loss, design
 from exactk.losses.newton import LikelihoodCriterion
 from exactk.losses.registry import read_loss
-from exactk.losses.squared import (
-    OptimalScoring,
-    Squared,
-    class_scores,
-)
+from exactk.losses.squared import OptimalScoring, Squared, class_scores
 from exactk.types import Floats, Indices
 from exactk.utils.linalg import orthogonal
 

@@ -14,28 +14,11 @@ from exactk.data.accumulate import BENIGN_RATIO
 from exactk.data.dense import DenseRows
 from exactk.data.design_matrix import DesignMatrix
 from exactk.data.duplicates import find_duplicates
-from exactk.data.gram import (
-    Gram,
-    GramMode,
-    WholeGram,
-    choose_gram,
-    column_gram,
-    scale_in_place,
-)
+from exactk.data.gram import Gram, GramMode, WholeGram, choose_gram, column_gram, scale_in_place
 from exactk.data.moments import Margins, Moments
 from exactk.data.open_table import check_names, open_rows
-from exactk.data.targets import (
-    Target,
-    Task,
-    apply_class_weights,
-    encode_target,
-    encode_weights,
-)
-from exactk.data.usable_columns import (
-    UnitColumns,
-    column_scales,
-    usable_columns,
-)
+from exactk.data.targets import Target, Task, apply_class_weights, encode_target, encode_weights
+from exactk.data.usable_columns import UnitColumns, column_scales, usable_columns
 from exactk.errors import InputError, join_items
 from exactk.losses.base import Loss
 from exactk.losses.registry import task_of
@@ -44,12 +27,7 @@ from exactk.problem.constraints import Rules
 from exactk.problem.constructors import Constructors, show_reading
 from exactk.problem.fit import Fit, WithLoss
 from exactk.problem.from_anndata import FromAnnData
-from exactk.problem.validation import (
-    check_one_hot,
-    check_ridge,
-    check_total,
-    matching_weights,
-)
+from exactk.problem.validation import check_one_hot, check_ridge, check_total, matching_weights
 from exactk.problem.with_constraints import WithConstraints
 from exactk.streaming.base import Stream
 from exactk.streaming.target_encoding import TargetEncoding

@@ -10,11 +10,7 @@ import numpy.typing as npt
 from exactk.data.moments import Moments
 from exactk.data.targets import Target
 from exactk.data.usable_columns import TINY_SQUARE
-from exactk.errors import (
-    ConstantTargetError,
-    InputError,
-    join_items,
-)
+from exactk.errors import ConstantTargetError, InputError, join_items
 from exactk.types import Floats
 
 __all__ = ["check_one_hot", "check_ridge", "check_total", "matching_weights"]

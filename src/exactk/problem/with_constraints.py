@@ -10,13 +10,7 @@ import numpy as np
 
 from exactk.data.categories import Category
 from exactk.errors import InputError, join_items
-from exactk.problem.constraints import (
-    Columns,
-    Count,
-    Group,
-    Rules,
-    make_rules,
-)
+from exactk.problem.constraints import Columns, Count, Group, Rules, make_rules
 from exactk.types import Indices
 
 if TYPE_CHECKING:

@@ -11,11 +11,7 @@ from exactk.problem.problem import Problem
 from exactk.proof.best_sets import best_sets
 from exactk.proof.certify_path import certify_path
 from exactk.proof.results import Certificate
-from exactk.proof.run import (
-    Proof,
-    ProofLimits,
-    known_result,
-)
+from exactk.proof.run import Proof, ProofLimits, known_result
 from exactk.result import Result, Status
 from exactk.solve import solve
 from exactk.utils.monitor import Monitor

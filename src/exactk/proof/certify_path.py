@@ -7,11 +7,7 @@ from math import inf
 
 from exactk.problem.problem import Problem
 from exactk.proof.results import CertifiedPath
-from exactk.proof.run import (
-    Proof,
-    ProofLimits,
-    known_result,
-)
+from exactk.proof.run import Proof, ProofLimits, known_result
 from exactk.result import Path, Status
 from exactk.search.native_state import has_only_column_rules, make_state
 from exactk.search.path import make_monotone

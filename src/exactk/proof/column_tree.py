@@ -17,12 +17,7 @@ import numpy.typing as npt
 
 from exactk.native.loader import built_library, open_library
 from exactk.problem.problem import Problem
-from exactk.proof.best_first import (
-    FoundSet,
-    Node,
-    NodeResult,
-    Stop,
-)
+from exactk.proof.best_first import FoundSet, Node, NodeResult, Stop
 from exactk.proof.bounds import Relaxed
 from exactk.search.descent import Descent
 from exactk.search.native_state import make_state

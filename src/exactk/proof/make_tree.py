@@ -16,13 +16,7 @@ import numpy.typing as npt
 from exactk.native.threads import one_blas_thread
 from exactk.problem.problem import Problem
 from exactk.proof.best_first import BoundTree, Tree
-from exactk.proof.bounds import (
-    FIRST_WORKING,
-    Relaxed,
-    WorkingColumns,
-    relax,
-    relax_wide,
-)
+from exactk.proof.bounds import FIRST_WORKING, Relaxed, WorkingColumns, relax, relax_wide
 from exactk.proof.column_tree import (
     CONDITIONED,
     ColumnProblem,

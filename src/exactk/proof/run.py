@@ -15,34 +15,17 @@ from exactk.params import Integer, Number
 from exactk.problem.constraints import Rules
 from exactk.problem.fit import check_squared
 from exactk.problem.problem import Problem
-from exactk.proof.best_first import (
-    PROVEN,
-    BestFirstSearch,
-    Tree,
-    relative_gap,
-)
-from exactk.proof.incumbent import (
-    check_same,
-    columns_of,
-    units_of,
-)
+from exactk.proof.best_first import PROVEN, BestFirstSearch, Tree, relative_gap
+from exactk.proof.incumbent import check_same, columns_of, units_of
 from exactk.proof.make_tree import make_tree
 from exactk.proof.results import CONSTRAINED, Certificate
 from exactk.proof.unit_tree import COPIES, UnitTree
-from exactk.result import (
-    Answer,
-    Result,
-    Status,
-)
+from exactk.result import Answer, Result, Status
 from exactk.search.feasibility import UndecidedError
 from exactk.search.native_state import has_only_column_rules
 from exactk.search.state import TIE
 from exactk.search.units import Units
-from exactk.solve import (
-    check_problem,
-    check_time_limit,
-    grade,
-)
+from exactk.solve import check_problem, check_time_limit, grade
 from exactk.utils.monitor import Monitor
 
 __all__ = ["Proof", "ProofLimits", "assumptions_of", "known_result"]

@@ -16,12 +16,7 @@ import numpy as np
 
 from exactk.native.threads import one_blas_thread
 from exactk.problem.problem import Problem
-from exactk.proof.best_first import (
-    FoundSet,
-    Node,
-    NodeResult,
-    Stop,
-)
+from exactk.proof.best_first import FoundSet, Node, NodeResult, Stop
 from exactk.proof.unrestricted_fit import Fit, UnrestrictedFit
 from exactk.search.feasibility import Feasible
 from exactk.search.infeasibility import find_feasible

@@ -16,11 +16,7 @@ import numpy as np
 from exactk.errors import InputError
 from exactk.evaluation.compare import Comparison
 from exactk.methods.base import Method
-from exactk.model_selection.choose_k import (
-    AutoKResult,
-    choose_k,
-    largest_size,
-)
+from exactk.model_selection.choose_k import AutoKResult, choose_k, largest_size
 from exactk.model_selection.frequencies import Frequencies, frequencies_by_size
 from exactk.model_selection.path_runner import Clock
 from exactk.model_selection.ridge import find_ridge
@@ -39,12 +35,7 @@ from exactk.report.feature_table import (
     near_part,
     stability_part,
 )
-from exactk.report.scores import (
-    comparison_part,
-    score_part,
-    scored_sizes,
-    sizes_part,
-)
+from exactk.report.scores import comparison_part, score_part, scored_sizes, sizes_part
 from exactk.report.selection_report import SelectionReport
 from exactk.report.serialize import (
     certificate_to_dict,
@@ -52,15 +43,8 @@ from exactk.report.serialize import (
     selection_to_dict,
     settings_to_dict,
 )
-from exactk.report.settings import (
-    PartRunner,
-    Settings,
-    versions,
-)
-from exactk.report.validation import (
-    check_against,
-    validate_settings,
-)
+from exactk.report.settings import PartRunner, Settings, versions
+from exactk.report.validation import check_against, validate_settings
 from exactk.result import Result, Status
 from exactk.solve import solve
 

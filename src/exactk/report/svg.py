@@ -10,11 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from exactk.report import styles
-from exactk.report.markup import (
-    Markup,
-    join,
-    tag,
-)
+from exactk.report.markup import Markup, join, tag
 from exactk.report.scales import Scale
 
 __all__ = [

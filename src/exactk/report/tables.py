@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exactk.report.markup import (
-    Markup,
-    label,
-    tag,
-)
-from exactk.report.numbers import (
-    exact,
-)
+from exactk.report.markup import Markup, label, tag
+from exactk.report.numbers import exact
 
 __all__ = [
     "cell",

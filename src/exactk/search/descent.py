@@ -8,12 +8,7 @@ import numpy as np
 
 from exactk.problem.problem import Problem
 from exactk.search.native_state import make_state
-from exactk.search.state import (
-    TIE,
-    Marks,
-    Outcome,
-    State,
-)
+from exactk.search.state import TIE, Marks, Outcome, State
 from exactk.types import Floats, Indices
 from exactk.utils.linalg import DEPENDENT
 

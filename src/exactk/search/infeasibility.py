@@ -8,12 +8,7 @@ from typing import Any
 from exactk.errors import join_items
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
-from exactk.search.feasibility import (
-    SECONDS,
-    Feasible,
-    InfeasibleError,
-    UndecidedError,
-)
+from exactk.search.feasibility import SECONDS, Feasible, InfeasibleError, UndecidedError
 from exactk.search.units import Units
 
 __all__ = ["check_feasible", "find_feasible", "possible_sizes"]

@@ -8,12 +8,7 @@ from math import ceil, inf
 import numpy as np
 
 from exactk.result import Status
-from exactk.search.descent import (
-    Descent,
-    beam_search,
-    grow,
-    trusted_objective,
-)
+from exactk.search.descent import Descent, beam_search, grow, trusted_objective
 from exactk.search.state import State
 from exactk.utils.monitor import Monitor
 

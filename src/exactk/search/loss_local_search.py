@@ -19,13 +19,7 @@ from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
 from exactk.search.find_best import good_supports
-from exactk.search.loss_pricing import (
-    ALL_SWAPS,
-    TIE,
-    LossTable,
-    QuadraticModel,
-    Support,
-)
+from exactk.search.loss_pricing import ALL_SWAPS, TIE, LossTable, QuadraticModel, Support
 from exactk.search.newton_pricing import SecondOrderModel
 from exactk.types import Bools, Floats, Indices
 from exactk.utils.monitor import Monitor

@@ -7,13 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from exactk.problem.problem import Problem
-from exactk.search.loss_pricing import (
-    ALL_SWAPS,
-    TIE,
-    LossTable,
-    QuadraticModel,
-    Support,
-)
+from exactk.search.loss_pricing import ALL_SWAPS, TIE, LossTable, QuadraticModel, Support
 from exactk.search.unit_pricing import UnitMove, UnitPricing
 from exactk.search.units import Units
 from exactk.types import Bools

@@ -13,12 +13,7 @@ import numpy as np
 
 from exactk.native.loader import built_library, open_library
 from exactk.problem.problem import Problem
-from exactk.search.state import (
-    Marks,
-    Move,
-    Outcome,
-    State,
-)
+from exactk.search.state import Marks, Move, Outcome, State
 
 __all__ = [
     "NativeState",

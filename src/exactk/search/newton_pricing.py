@@ -9,17 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from exactk.losses.base import Fits
-from exactk.losses.newton import (
-    LikelihoodCriterion,
-    half_hessian,
-    products,
-)
+from exactk.losses.newton import LikelihoodCriterion, half_hessian, products
 from exactk.losses.softmax_native import SecondOrder
-from exactk.search.loss_pricing import (
-    LossTable,
-    Support,
-    ignore_overflow,
-)
+from exactk.search.loss_pricing import LossTable, Support, ignore_overflow
 from exactk.types import Floats, Indices
 
 __all__ = ["SecondOrderModel"]

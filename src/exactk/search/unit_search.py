@@ -11,16 +11,8 @@ import numpy as np
 from exactk.native.threads import one_blas_thread
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Status
-from exactk.search.feasibility import (
-    SECONDS,
-    Feasible,
-    UndecidedError,
-)
-from exactk.search.infeasibility import (
-    check_feasible,
-    find_feasible,
-    possible_sizes,
-)
+from exactk.search.feasibility import SECONDS, Feasible, UndecidedError
+from exactk.search.infeasibility import check_feasible, find_feasible, possible_sizes
 from exactk.search.loss_unit_pricing import make_unit_pricing
 from exactk.search.path import PATH_SHARE
 from exactk.search.unit_pricing import UnitPricing

@@ -21,11 +21,7 @@ from exactk.data.arrow import (
     plain_type,
 )
 from exactk.errors import InputError, join_items
-from exactk.streaming.base import (
-    Block,
-    EncodedLabels,
-    Location,
-)
+from exactk.streaming.base import Block, EncodedLabels, Location
 from exactk.types import Floats
 
 if TYPE_CHECKING:

@@ -15,11 +15,7 @@ from exactk.streaming.base import Location
 from exactk.streaming.csv import typed_batches
 from exactk.streaming.files import folder_columns, refuse_repeated
 from exactk.streaming.folders import Paths, find_files
-from exactk.streaming.formats import (
-    TableFile,
-    arrow_batches,
-    read_schema,
-)
+from exactk.streaming.formats import TableFile, arrow_batches, read_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,12 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from exactk.data.files import (
-    DELIMITERS,
-    is_wide_text,
-    refuse_ragged,
-    suffix_of,
-)
+from exactk.data.files import DELIMITERS, is_wide_text, refuse_ragged, suffix_of
 from exactk.errors import InputError
 from exactk.streaming.arrow import Roles
 

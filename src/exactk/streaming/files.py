@@ -12,34 +12,12 @@ from exactk.data.arrow import pandas_index, plain_type
 from exactk.data.files import require_pyarrow
 from exactk.errors import InputError, join_items
 from exactk.native.threads import threads_allowed
-from exactk.streaming.arrow import (
-    Roles,
-    resolve_roles,
-    target_kind,
-)
-from exactk.streaming.base import (
-    OnRows,
-    PartitionError,
-    Reducer,
-    Stream,
-    unwrap,
-)
+from exactk.streaming.arrow import Roles, resolve_roles, target_kind
+from exactk.streaming.base import OnRows, PartitionError, Reducer, Stream, unwrap
 from exactk.streaming.csv import WIDER, OtherKindError
-from exactk.streaming.folders import (
-    Found,
-    Paths,
-    find_files,
-)
-from exactk.streaming.formats import (
-    TableFile,
-    read_schema,
-    windows_of,
-)
-from exactk.streaming.parallel_fold import (
-    Window,
-    fold_windows,
-    window_rows,
-)
+from exactk.streaming.folders import Found, Paths, find_files
+from exactk.streaming.formats import TableFile, read_schema, windows_of
+from exactk.streaming.parallel_fold import Window, fold_windows, window_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

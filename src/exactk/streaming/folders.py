@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from exactk.data.files import (
-    KINDS,
-    list_suffixes,
-    refuse_pipe,
-    refuse_semicolons,
-    suffix_of,
-)
+from exactk.data.files import KINDS, list_suffixes, refuse_pipe, refuse_semicolons, suffix_of
 from exactk.errors import InputError, join_items
 
 __all__ = ["Found", "Paths", "find_files", "is_pattern"]

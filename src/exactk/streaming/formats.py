@@ -15,11 +15,7 @@ from exactk.data.files import read_error
 from exactk.errors import InputError
 from exactk.streaming.arrow import Roles, cut
 from exactk.streaming.base import Location
-from exactk.streaming.csv import (
-    bool_columns,
-    text_batches,
-    text_schema,
-)
+from exactk.streaming.csv import bool_columns, text_batches, text_schema
 from exactk.streaming.folders import Found
 from exactk.streaming.parallel_fold import Read, Window
 

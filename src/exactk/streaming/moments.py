@@ -12,13 +12,7 @@ from exactk.data.accumulate import MomentsAccumulator
 from exactk.data.moments import Moments
 from exactk.data.targets import MOST_WEIGHT, Task
 from exactk.errors import InputError
-from exactk.streaming.base import (
-    Block,
-    EncodedLabels,
-    OnRows,
-    Reducer,
-    Stream,
-)
+from exactk.streaming.base import Block, EncodedLabels, OnRows, Reducer, Stream
 from exactk.streaming.target_encoding import (
     FractionsError,
     Labels,

@@ -11,11 +11,7 @@ import numpy.typing as npt
 
 from exactk.errors import InputError, join_items
 from exactk.streaming.arrow import rows_per_block
-from exactk.streaming.base import (
-    Block,
-    EncodedLabels,
-    Location,
-)
+from exactk.streaming.base import Block, EncodedLabels, Location
 from exactk.types import Floats
 
 __all__ = ["PartitionReader", "is_plain_array", "kind_of"]

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from exactk.errors import InputError
-from exactk.streaming.arrow import (
-    Roles,
-    blocks_of,
-    resolve_roles,
-    rows_per_block,
-)
+from exactk.streaming.arrow import Roles, blocks_of, resolve_roles, rows_per_block
 from exactk.streaming.base import (
     Location,
     OnRows,

@@ -15,16 +15,8 @@ import numpy.typing as npt
 
 from exactk.data.accumulate import MomentsAccumulator
 from exactk.data.moments import Moments
-from exactk.streaming.base import (
-    Block,
-    EncodedLabels,
-    Reducer,
-)
-from exactk.streaming.moments import (
-    check_block,
-    merge_found,
-    outputs,
-)
+from exactk.streaming.base import Block, EncodedLabels, Reducer
+from exactk.streaming.moments import check_block, merge_found, outputs
 from exactk.streaming.target_encoding import Labels, TargetEncoding
 from exactk.types import Floats
 

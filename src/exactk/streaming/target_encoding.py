@@ -15,11 +15,7 @@ import numpy.typing as npt
 
 from exactk.data.targets import Task, refuse_amounts
 from exactk.errors import InputError, join_items
-from exactk.streaming.base import (
-    Block,
-    EncodedLabels,
-    Stream,
-)
+from exactk.streaming.base import Block, EncodedLabels, Stream
 from exactk.types import Floats
 
 __all__ = [

@@ -8,17 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError
-from exactk.streaming.base import (
-    Block,
-    OnRows,
-    Reducer,
-    Stream,
-)
-from exactk.streaming.moments import (
-    check_block,
-    outputs,
-    refuse_values,
-)
+from exactk.streaming.base import Block, OnRows, Reducer, Stream
+from exactk.streaming.moments import check_block, outputs, refuse_values
 from exactk.streaming.target_encoding import Labels, TargetEncoding
 from exactk.types import Floats, Indices
 

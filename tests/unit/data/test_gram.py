@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from exactk import Problem
-from exactk.data.gram import (
-    ColumnGram,
-    WholeGram,
-    column_gram,
-    scale_in_place,
-)
+from exactk.data.gram import ColumnGram, WholeGram, column_gram, scale_in_place
 from exactk.data.open_table import open_rows
 from exactk.data.targets import encode_target
 from exactk.errors import InputError

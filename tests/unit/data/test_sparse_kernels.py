@@ -15,11 +15,7 @@ from scipy import sparse
 from exactk.data import sparse as sparse_rows
 from exactk.data import sparse_entries, sparse_kernels
 from exactk.data.sparse import SparseRows
-from exactk.data.sparse_entries import (
-    CSCKernels,
-    CSRKernels,
-    open_entries,
-)
+from exactk.data.sparse_entries import CSCKernels, CSRKernels, open_entries
 from exactk.data.targets import encode_target
 from exactk.errors import InputError
 from tests.support import every_pair

@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from exactk import Problem, TopKSelector, investigate
-from exactk.data.targets import (
-    apply_class_weights,
-    encode_target,
-    encode_weights,
-)
+from exactk.data.targets import apply_class_weights, encode_target, encode_weights
 from tests.support import says
 
 pd = pytest.importorskip("pandas")

@@ -26,13 +26,8 @@ from exactk import (
     compare,
     score_selection,
 )
-from exactk.evaluation import (
-    compare as compare_module,
-)
-from exactk.evaluation import (
-    competitors,
-    sklearn_baselines,
-)
+from exactk.evaluation import compare as compare_module
+from exactk.evaluation import competitors, sklearn_baselines
 from exactk.evaluation.compare import MethodOutcome, tabulate
 from exactk.evaluation.fold_data import EvaluationData
 from exactk.evaluation.holdout import score_columns

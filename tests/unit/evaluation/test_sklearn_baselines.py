@@ -7,11 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from exactk.evaluation import sklearn_baselines
-from exactk.evaluation.sklearn_baselines import (
-    BASELINES,
-    OutOfTimeError,
-    TrainingData,
-)
+from exactk.evaluation.sklearn_baselines import BASELINES, OutOfTimeError, TrainingData
 from exactk.utils.monitor import Monitor
 from tests.unit.evaluation.informative import make_classes, make_numbers
 

@@ -22,11 +22,7 @@ from sklearn.metrics import mean_poisson_deviance
 from exactk import Problem
 from exactk.losses import newton
 from exactk.losses.base import design
-from exactk.losses.newton import (
-    LikelihoodCriterion,
-    half_hessian,
-    products,
-)
+from exactk.losses.newton import LikelihoodCriterion, half_hessian, products
 from tests.oracles.brute import make_classes, make_numbers, one_hot
 
 Array = np.ndarray[Any, Any]

@@ -22,16 +22,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from exactk import (
-    Moments,
-    Problem,
-    Result,
-    Status,
-    choose_k,
-    score_selection,
-    solve,
-    solve_path,
-)
+from exactk import Moments, Problem, Result, Status, choose_k, score_selection, solve, solve_path
 from exactk.model_selection import path_runner
 from exactk.model_selection.choose_k import largest_size, pick_size
 from exactk.model_selection.criteria import CRITERIA, criterion_values

@@ -13,11 +13,7 @@ from scipy import sparse
 import exactk
 from exactk import Moments, Problem, TopKSelector
 from exactk.model_selection.cross_validation import Fold, make_folds
-from exactk.model_selection.ridge import (
-    GRID,
-    auto_ridge,
-    cv_ridge,
-)
+from exactk.model_selection.ridge import GRID, auto_ridge, cv_ridge
 from tests.support import every_pair, says
 
 Array = np.ndarray[Any, Any]

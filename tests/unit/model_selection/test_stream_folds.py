@@ -11,11 +11,7 @@ import pytest
 from exactk import Problem, solve
 from exactk.model_selection.cross_validation import StreamFold, fold_by_fold
 from exactk.model_selection.ridge import GRID, cv_ridge
-from exactk.streaming.base import (
-    Block,
-    EncodedLabels,
-    Location,
-)
+from exactk.streaming.base import Block, EncodedLabels, Location
 from exactk.streaming.split import row_hashes
 from tests.arrays import ArrayStream
 from tests.support import says

@@ -12,12 +12,7 @@ import pytest
 
 from exactk import Problem, solve
 from exactk.search import native_state
-from exactk.search.native_state import (
-    NativeState,
-    library,
-    library_path,
-    make_state,
-)
+from exactk.search.native_state import NativeState, library, library_path, make_state
 from exactk.search.state import State
 
 SOLVE = """

@@ -11,11 +11,7 @@ import pytest
 
 from exactk import InputError, score_selection
 from exactk.errors import MissingExtraError
-from exactk.plots import (
-    NullDisplay,
-    ScoreDisplay,
-    base,
-)
+from exactk.plots import NullDisplay, ScoreDisplay, base
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 from exactk import InfeasibleError, Problem, TopKSelector, explain, solve
-from exactk.problem.constraints import (
-    Group,
-    Quota,
-    Rules,
-)
+from exactk.problem.constraints import Group, Quota, Rules
 from tests.support import says
 
 NAMES = ["age", "bmi", "dose", "x1", "x2", "flat"]

@@ -13,13 +13,7 @@ import pytest
 
 from exactk import Problem, Status
 from exactk.proof import best_first as module
-from exactk.proof.best_first import (
-    BestFirstSearch,
-    FoundSet,
-    Node,
-    NodeResult,
-    relative_gap,
-)
+from exactk.proof.best_first import BestFirstSearch, FoundSet, Node, NodeResult, relative_gap
 from exactk.proof.make_tree import make_tree
 from exactk.utils.monitor import Monitor, Progress
 from tests.oracles.brute import make_classes

@@ -10,13 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from exactk.proof import bounds
-from exactk.proof.bounds import (
-    WorkingColumns,
-    bound_of,
-    improve_weights,
-    relax,
-    relax_wide,
-)
+from exactk.proof.bounds import WorkingColumns, bound_of, improve_weights, relax, relax_wide
 from exactk.types import Floats
 
 

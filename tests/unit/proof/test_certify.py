@@ -16,16 +16,10 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 import exactk
 from exactk import Moments, Problem, Status, best_sets, certify, certify_path, solve, solve_path
 from exactk.errors import InputError
-from exactk.proof import (
-    best_sets as best_sets_module,
-)
+from exactk.proof import best_sets as best_sets_module
 from exactk.proof import certify as module
-from exactk.proof import (
-    certify_path as certify_path_module,
-)
-from exactk.proof import (
-    run,
-)
+from exactk.proof import certify_path as certify_path_module
+from exactk.proof import run
 from exactk.proof.best_first import BestFirstSearch
 from exactk.proof.make_tree import make_tree
 from exactk.proof.run import Proof

@@ -10,12 +10,7 @@ import pytest
 
 from exactk import Problem, solve
 from exactk.data.moments import Moments
-from exactk.report.figure_data import (
-    MOST_COLUMNS,
-    coefficients,
-    correlations,
-    group_means,
-)
+from exactk.report.figure_data import MOST_COLUMNS, coefficients, correlations, group_means
 
 N, D = 90, 5
 COLUMNS = np.arange(D)

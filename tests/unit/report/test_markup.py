@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactk.report.markup import (
-    FORBIDDEN,
-    Markup,
-    escape,
-    join,
-    tag,
-)
+from exactk.report.markup import FORBIDDEN, Markup, escape, join, tag
 from tests.unit.papers.experiments.page.stores import HOSTILE
 
 

@@ -20,11 +20,7 @@ from exactk import Problem, investigate
 from exactk.data.moments import Moments
 from exactk.report.numbers import exact, short
 from exactk.report.page.page import selection_page
-from exactk.report.page.phrases import (
-    format_score,
-    percent_of,
-    share_of,
-)
+from exactk.report.page.phrases import format_score, percent_of, share_of
 from tests.unit.papers.experiments.page.test_page import read
 from tests.unit.report.choices import described
 

@@ -8,16 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactk.report.numbers import (
-    percent,
-    short,
-    signed,
-)
-from exactk.report.scales import (
-    linear,
-    logarithmic,
-    whole_numbers,
-)
+from exactk.report.numbers import percent, short, signed
+from exactk.report.scales import linear, logarithmic, whole_numbers
 
 number = st.floats(-1e9, 1e9, allow_nan=False).map(lambda v: round(v, 6))
 positive = st.floats(1e-9, 1e9)

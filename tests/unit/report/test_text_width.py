@@ -6,11 +6,7 @@ import random
 
 import pytest
 
-from exactk.report.text_width import (
-    fit,
-    shortened,
-    width_of,
-)
+from exactk.report.text_width import fit, shortened, width_of
 
 
 def test_what_fits_is_left_as_it_is():

@@ -6,18 +6,8 @@ import numpy as np
 import pytest
 
 from exactk import Problem
-from exactk.search.descent import (
-    Descent,
-    beam_search,
-    entry_order,
-    grow,
-    trusted_objective,
-)
-from exactk.search.native_state import (
-    NativeState,
-    library,
-    make_state,
-)
+from exactk.search.descent import Descent, beam_search, entry_order, grow, trusted_objective
+from exactk.search.native_state import NativeState, library, make_state
 from exactk.search.state import Outcome, State
 from tests.oracles.brute import Reference, make_classes, make_numbers
 

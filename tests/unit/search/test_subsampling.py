@@ -11,11 +11,7 @@ from scipy import sparse
 from exactk import InputError, Problem
 from exactk.data.moments import Moments
 from exactk.search import subsampling
-from exactk.search.subsampling import (
-    BlockMoments,
-    half_samples,
-    number_groups,
-)
+from exactk.search.subsampling import BlockMoments, half_samples, number_groups
 from tests.support import says
 
 

@@ -18,13 +18,7 @@ from exactk.search.descent import Descent
 from exactk.search.native_state import make_state
 from exactk.search.state import State
 from exactk.search.wide_search import WidePathSearch, WideSearch
-from exactk.search.working_set import (
-    GreedyPrefetch,
-    WorkingSet,
-    highest,
-    subproblem,
-    working_set,
-)
+from exactk.search.working_set import GreedyPrefetch, WorkingSet, highest, subproblem, working_set
 from exactk.utils.monitor import Monitor, Progress
 from tests.oracles.brute import Reference, make_classes, make_numbers
 

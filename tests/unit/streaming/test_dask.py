@@ -17,11 +17,7 @@ import pytest
 from exactk import Problem, TopKSelector, solve
 from exactk.data.moments import Moments
 from exactk.errors import InputError
-from exactk.streaming.dask import (
-    DaskStream,
-    merge_group,
-    open_dask,
-)
+from exactk.streaming.dask import DaskStream, merge_group, open_dask
 from exactk.streaming.moments import MomentsReducer, stream_moments
 from exactk.streaming.target_encoding import choose_encoding
 from tests.unit.streaming import reducers as folds

@@ -20,11 +20,7 @@ from exactk.errors import InputError
 from exactk.streaming import spark as spark_module
 from exactk.streaming.base import Block, Reducer
 from exactk.streaming.moments import MomentsReducer, stream_moments
-from exactk.streaming.spark import (
-    FETCHES,
-    _fetched,
-    open_spark,
-)
+from exactk.streaming.spark import FETCHES, _fetched, open_spark
 from exactk.streaming.target_encoding import TargetEncoding
 
 Array = np.ndarray[Any, Any]

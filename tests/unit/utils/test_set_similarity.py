@@ -10,12 +10,7 @@ import pytest
 from scipy import stats
 
 from exactk.papers.experiments.measures import jaccard, nogueira
-from exactk.utils.set_similarity import (
-    mean_jaccard,
-    nogueira_index,
-    nogueira_interval,
-    wilson,
-)
+from exactk.utils.set_similarity import mean_jaccard, nogueira_index, nogueira_interval, wilson
 
 
 def random_member(seed: int, m: int = 12, d: int = 9, *, k: int | None = None):

@@ -10,18 +10,9 @@ Examples
 
 from exactk.papers.datasets.catalogue import Dataset, Entry, checksum, describe
 from exactk.papers.datasets.fetching import fetch
-from exactk.papers.datasets.folders import (
-    available,
-    find,
-    folders,
-    names,
-)
+from exactk.papers.datasets.folders import available, find, folders, names
 from exactk.papers.datasets.loading import load
-from exactk.papers.datasets.synthetic import (
-    make_genes,
-    make_outliers,
-    make_planted,
-)
+from exactk.papers.datasets.synthetic import make_genes, make_outliers, make_planted
 
 __all__ = [
     "Dataset",

@@ -14,11 +14,7 @@ from urllib.parse import quote
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import (
-    InputError,
-    did_you_mean,
-    join_items,
-)
+from exactk.errors import InputError, did_you_mean, join_items
 from exactk.types import Floats
 
 __all__ = [

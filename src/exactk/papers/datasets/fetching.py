@@ -23,19 +23,10 @@ import numpy.typing as npt
 from exactk._version import __version__
 from exactk.errors import ExactkError, InputError
 from exactk.papers.datasets.builders import BUILDERS
-from exactk.papers.datasets.catalogue import (
-    RAW,
-    Dataset,
-    Entry,
-    describe,
-)
+from exactk.papers.datasets.catalogue import RAW, Dataset, Entry, describe
 from exactk.papers.datasets.folders import find, target_folder
 from exactk.papers.datasets.formats import Content
-from exactk.papers.datasets.loading import (
-    load,
-    standardise_dataset,
-    where_to_get,
-)
+from exactk.papers.datasets.loading import load, standardise_dataset, where_to_get
 from exactk.params import Integer, Number
 from exactk.utils.atomic_write import replace_file
 

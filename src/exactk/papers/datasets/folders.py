@@ -10,11 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exactk.errors import InputError
-from exactk.papers.datasets.catalogue import (
-    Entry,
-    dataset_names,
-    describe,
-)
+from exactk.papers.datasets.catalogue import Entry, dataset_names, describe
 
 __all__ = [
     "Located",

@@ -15,30 +15,10 @@ import numpy.typing as npt
 
 from exactk.errors import InputError, did_you_mean
 from exactk.papers.datasets.builders import BUILDERS
-from exactk.papers.datasets.catalogue import (
-    Dataset,
-    Entry,
-    checksum,
-    dataset_names,
-    describe,
-)
-from exactk.papers.datasets.folders import (
-    SUFFIXES,
-    folders,
-    locate,
-    names,
-    target_folder,
-)
-from exactk.papers.datasets.formats import (
-    Content,
-    check_arrays,
-    read_any,
-)
-from exactk.papers.datasets.synthetic import (
-    make_genes,
-    make_outliers,
-    make_planted,
-)
+from exactk.papers.datasets.catalogue import Dataset, Entry, checksum, dataset_names, describe
+from exactk.papers.datasets.folders import SUFFIXES, folders, locate, names, target_folder
+from exactk.papers.datasets.formats import Content, check_arrays, read_any
+from exactk.papers.datasets.synthetic import make_genes, make_outliers, make_planted
 
 __all__ = [
     "code_labels",

@@ -9,11 +9,7 @@ import numpy.typing as npt
 
 from exactk.errors import InputError
 from exactk.papers.datasets.catalogue import Dataset, checksum
-from exactk.params import (
-    Integer,
-    Number,
-    Seed,
-)
+from exactk.params import Integer, Number, Seed
 from exactk.types import Floats
 
 __all__ = ["ar1_design", "make_genes", "make_outliers", "make_planted"]

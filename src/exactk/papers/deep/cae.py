@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from exactk.methods.base import IterativeMethod, generator
-from exactk.methods.iteration import (
-    Start,
-    Starts,
-    Step,
-)
+from exactk.methods.iteration import Start, Starts, Step
 from exactk.papers.deep.training import (
     Adam,
     DeepTable,
@@ -28,13 +24,7 @@ from exactk.papers.deep.training import (
     start_weights,
     tanh_,
 )
-from exactk.params import (
-    Check,
-    Choice,
-    Integer,
-    Number,
-    Seed,
-)
+from exactk.params import Check, Choice, Integer, Number, Seed
 from exactk.problem.problem import Problem
 from exactk.types import Floats, Indices
 

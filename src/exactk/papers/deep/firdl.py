@@ -11,11 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from exactk.methods.base import IterativeMethod, generator
-from exactk.methods.iteration import (
-    Start,
-    Starts,
-    Step,
-)
+from exactk.methods.iteration import Start, Starts, Step
 from exactk.papers.deep.training import (
     Adam,
     DeepTable,
@@ -28,12 +24,7 @@ from exactk.papers.deep.training import (
     tanh_,
     tensor,
 )
-from exactk.params import (
-    Check,
-    Integer,
-    Number,
-    Seed,
-)
+from exactk.params import Check, Integer, Number, Seed
 from exactk.problem.problem import Problem
 from exactk.result import Answer
 from exactk.types import Floats, Indices

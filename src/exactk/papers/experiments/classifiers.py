@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import (
-    InputError,
-    did_you_mean,
-    join_items,
-)
+from exactk.errors import InputError, did_you_mean, join_items
 from exactk.papers.experiments.column_check import checked_table, standardiser
 from exactk.papers.experiments.linear_svm import fit_svm
 from exactk.papers.experiments.splits import fold_splits

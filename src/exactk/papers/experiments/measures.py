@@ -9,11 +9,7 @@ import numpy as np
 
 from exactk.data.targets import encode_target
 from exactk.errors import InputError
-from exactk.papers.experiments.column_check import (
-    checked_support,
-    checked_table,
-    standardiser,
-)
+from exactk.papers.experiments.column_check import checked_support, checked_table, standardiser
 from exactk.params import Choice, Integer
 from exactk.types import Floats
 from exactk.utils.set_similarity import mean_jaccard, nogueira_index

@@ -11,11 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from exactk.errors import (
-    InputError,
-    did_you_mean,
-    join_items,
-)
+from exactk.errors import InputError, did_you_mean, join_items
 from exactk.papers.experiments.recipe import (
     ALL_FEATURES,
     FigureSpec,
@@ -24,16 +20,7 @@ from exactk.papers.experiments.recipe import (
     Recipe,
     Split,
 )
-from exactk.params import (
-    Boolean,
-    Check,
-    Choice,
-    Dictionary,
-    Integer,
-    ListOf,
-    Number,
-    String,
-)
+from exactk.params import Boolean, Check, Choice, Dictionary, Integer, ListOf, Number, String
 
 __all__ = ["make_recipe", "read_recipe", "recipe_names"]
 

@@ -8,20 +8,10 @@ from importlib import import_module
 from itertools import product
 from typing import Any
 
-from exactk.errors import (
-    ExactkError,
-    InputError,
-    MissingExtraError,
-    did_you_mean,
-    join_items,
-)
+from exactk.errors import ExactkError, InputError, MissingExtraError, did_you_mean, join_items
 from exactk.methods import registry
 from exactk.methods.base import Method
-from exactk.params import (
-    Integer,
-    ListOf,
-    Unchecked,
-)
+from exactk.params import Integer, ListOf, Unchecked
 
 __all__ = ["ALL_FEATURES", "FigureSpec", "Measure", "MethodSpec", "Recipe", "Split", "method_class"]
 

@@ -16,17 +16,9 @@ from exactk.papers.experiments.cells import Cell, cells
 from exactk.papers.experiments.environment import machine, versions
 from exactk.papers.experiments.eta import TimeEstimate
 from exactk.papers.experiments.merge import merge_records, setup_of
-from exactk.papers.experiments.pool import (
-    Outcome,
-    Pool,
-    Task,
-)
+from exactk.papers.experiments.pool import Outcome, Pool, Task
 from exactk.papers.experiments.recipe import Recipe
-from exactk.papers.experiments.store import (
-    SCHEMA,
-    Store,
-    to_jsonable,
-)
+from exactk.papers.experiments.store import SCHEMA, Store, to_jsonable
 from exactk.params import Integer, Number
 
 __all__ = ["Plan", "RunProgress", "RunSummary", "describe_cell", "hard_limit", "plan", "run"]

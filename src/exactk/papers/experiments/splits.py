@@ -12,11 +12,7 @@ import numpy as np
 
 from exactk.errors import InputError
 from exactk.methods.base import generator
-from exactk.params import (
-    Choice,
-    Integer,
-    Number,
-)
+from exactk.params import Choice, Integer, Number
 from exactk.types import Indices
 
 __all__ = ["fold_splits", "share_split"]

@@ -10,11 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from exactk.papers.filters.base import Filter, Ranking
-from exactk.papers.filters.discretise import (
-    BINS,
-    WIDTH,
-    LevelTable,
-)
+from exactk.papers.filters.discretise import BINS, WIDTH, LevelTable
 from exactk.params import Check, Integer
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Status

@@ -8,17 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from exactk.errors import InputError
-from exactk.papers.filters.base import (
-    BLOCK_VALUES,
-    Scorer,
-    class_sizes,
-    labels,
-)
-from exactk.papers.filters.discretise import (
-    WIDTH,
-    Bins,
-    class_tables,
-)
+from exactk.papers.filters.base import BLOCK_VALUES, Scorer, class_sizes, labels
+from exactk.papers.filters.discretise import WIDTH, Bins, class_tables
 from exactk.params import Check
 from exactk.problem.problem import Problem
 from exactk.types import Floats

@@ -8,17 +8,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from exactk.errors import InputError
-from exactk.papers.filters.base import (
-    ROUNDING_DIGITS,
-    Filter,
-    Ranking,
-)
+from exactk.papers.filters.base import ROUNDING_DIGITS, Filter, Ranking
 from exactk.papers.methods.standard_table import standard_rows
-from exactk.params import (
-    Check,
-    Choice,
-    Number,
-)
+from exactk.params import Check, Choice, Number
 from exactk.problem.problem import Problem
 from exactk.types import Floats, Indices
 from exactk.utils.monitor import Monitor

@@ -10,12 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError, did_you_mean
-from exactk.papers.filters.base import (
-    BLOCK_VALUES,
-    Labels,
-    column_blocks,
-    labels,
-)
+from exactk.papers.filters.base import BLOCK_VALUES, Labels, column_blocks, labels
 from exactk.papers.methods.standard_table import column_unit
 from exactk.params import Check, Number
 from exactk.problem.problem import Problem

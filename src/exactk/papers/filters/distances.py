@@ -14,10 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.native.loader import (
-    built_library,
-    open_library,
-)
+from exactk.native.loader import built_library, open_library
 from exactk.native.threads import run_in_threads
 from exactk.types import Floats, Indices
 

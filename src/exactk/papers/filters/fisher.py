@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from exactk.papers.filters.base import (
-    Filter,
-    Ranking,
-    by_score,
-    scatters,
-)
+from exactk.papers.filters.base import Filter, Ranking, by_score, scatters
 from exactk.problem.problem import Problem
 from exactk.utils.monitor import Monitor
 

@@ -16,12 +16,7 @@ from exactk.papers.filters.base import (
     column_blocks,
     labels,
 )
-from exactk.params import (
-    Check,
-    Choice,
-    Integer,
-    Number,
-)
+from exactk.params import Check, Choice, Integer, Number
 from exactk.problem.problem import Problem
 from exactk.result import Status
 from exactk.types import Floats

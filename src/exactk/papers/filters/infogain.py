@@ -8,12 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from exactk.papers.filters.base import Scorer
-from exactk.papers.filters.discretise import (
-    BINS,
-    WIDTH,
-    class_tables,
-    entropy,
-)
+from exactk.papers.filters.discretise import BINS, WIDTH, class_tables, entropy
 from exactk.params import Check
 from exactk.problem.problem import Problem
 from exactk.types import Floats

@@ -7,18 +7,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from exactk.papers.filters.base import (
-    Filter,
-    Ranking,
-    by_score,
-    scatters,
-)
-from exactk.papers.filters.discretise import (
-    BINS,
-    WIDTH,
-    LevelTable,
-    best_of,
-)
+from exactk.papers.filters.base import Filter, Ranking, by_score, scatters
+from exactk.papers.filters.discretise import BINS, WIDTH, LevelTable, best_of
 from exactk.params import Check, Choice
 from exactk.problem.problem import Problem
 from exactk.result import Status

@@ -7,18 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from exactk.papers.filters.base import (
-    Filter,
-    Labels,
-    Ranking,
-    by_score,
-)
+from exactk.papers.filters.base import Filter, Labels, Ranking, by_score
 from exactk.papers.filters.base import labels as labels_of
-from exactk.papers.filters.distances import (
-    city_block,
-    nearest_shares,
-    pair_sums,
-)
+from exactk.papers.filters.distances import city_block, nearest_shares, pair_sums
 from exactk.papers.methods.standard_table import whole_table
 from exactk.params import Check, Integer
 from exactk.problem.problem import Problem

@@ -7,18 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from exactk.papers.filters.base import (
-    BLOCK_VALUES,
-    ClassTable,
-    Scorer,
-    class_table,
-    scatters,
-)
-from exactk.params import (
-    Check,
-    Choice,
-    Integer,
-)
+from exactk.papers.filters.base import BLOCK_VALUES, ClassTable, Scorer, class_table, scatters
+from exactk.params import Check, Choice, Integer
 from exactk.problem.problem import Problem
 from exactk.types import Floats
 from exactk.utils.monitor import Monitor

@@ -9,17 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from exactk.papers.filters.base import (
-    Filter,
-    Ranking,
-    by_score,
-    class_table,
-)
-from exactk.params import (
-    Check,
-    Integer,
-    Number,
-)
+from exactk.papers.filters.base import Filter, Ranking, by_score, class_table
+from exactk.params import Check, Integer, Number
 from exactk.problem.problem import Problem
 from exactk.result import Status
 from exactk.types import Floats, Indices

@@ -8,16 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from exactk.errors import InputError
-from exactk.papers.filters.base import (
-    Filter,
-    Ranking,
-    by_score,
-)
-from exactk.params import (
-    Boolean,
-    Check,
-    Choice,
-)
+from exactk.papers.filters.base import Filter, Ranking, by_score
+from exactk.params import Boolean, Check, Choice
 from exactk.problem.problem import Problem
 from exactk.types import Floats
 from exactk.utils.monitor import Monitor

@@ -8,22 +8,10 @@ from dataclasses import replace
 from typing import ClassVar
 
 from exactk.methods.base import IterativeMethod
-from exactk.methods.iteration import (
-    Start,
-    Starts,
-)
+from exactk.methods.iteration import Start, Starts
 from exactk.papers.methods.irls import reweighted_steps
-from exactk.papers.methods.standard_table import (
-    LABELS,
-    Labels,
-    StandardTable,
-    standard_table,
-)
-from exactk.params import (
-    Check,
-    Integer,
-    Number,
-)
+from exactk.papers.methods.standard_table import LABELS, Labels, StandardTable, standard_table
+from exactk.params import Check, Integer, Number
 from exactk.problem.problem import Problem
 from exactk.result import Answer
 from exactk.utils.monitor import Monitor

@@ -8,25 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from exactk.methods.base import (
-    IterativeMethod,
-    generator,
-    initial_supports,
-)
-from exactk.methods.iteration import (
-    LazyStarts,
-    Start,
-    Starts,
-    Step,
-)
+from exactk.methods.base import IterativeMethod, generator, initial_supports
+from exactk.methods.iteration import LazyStarts, Start, Starts, Step
 from exactk.papers.methods.standard_table import column_unit, random_support
-from exactk.params import (
-    Check,
-    Integer,
-    Number,
-    Seed,
-    Unchecked,
-)
+from exactk.params import Check, Integer, Number, Seed, Unchecked
 from exactk.problem.problem import Problem
 from exactk.types import Indices
 

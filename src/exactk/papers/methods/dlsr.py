@@ -8,19 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from exactk.methods.iteration import (
-    Start,
-    Starts,
-    Step,
-)
+from exactk.methods.iteration import Start, Starts, Step
 from exactk.papers.methods.base import PenaltyMethod
 from exactk.papers.methods.irls import ActiveSet
 from exactk.papers.methods.standard_table import StandardTable, standard_table
-from exactk.params import (
-    Check,
-    Integer,
-    Number,
-)
+from exactk.params import Check, Integer, Number
 from exactk.problem.problem import Problem
 from exactk.utils.linalg import row_norms
 

@@ -8,23 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from exactk.methods.base import IterativeMethod
-from exactk.methods.iteration import (
-    Start,
-    Starts,
-    Step,
-)
-from exactk.papers.methods.subspace import (
-    Scatter,
-    principal,
-    proxy_scores,
-    scatter,
-    top,
-)
-from exactk.params import (
-    Check,
-    Integer,
-    Number,
-)
+from exactk.methods.iteration import Start, Starts, Step
+from exactk.papers.methods.subspace import Scatter, principal, proxy_scores, scatter, top
+from exactk.params import Check, Integer, Number
 from exactk.problem.problem import Problem
 from exactk.utils.linalg import row_norms
 

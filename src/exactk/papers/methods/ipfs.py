@@ -11,22 +11,9 @@ import numpy as np
 
 from exactk.errors import InputError
 from exactk.methods.base import IterativeMethod
-from exactk.methods.iteration import (
-    Start,
-    Starts,
-    Step,
-)
-from exactk.papers.methods.standard_table import (
-    column_unit,
-    standard_table,
-    target_unit,
-)
-from exactk.params import (
-    Check,
-    Choice,
-    Integer,
-    Number,
-)
+from exactk.methods.iteration import Start, Starts, Step
+from exactk.papers.methods.standard_table import column_unit, standard_table, target_unit
+from exactk.params import Check, Choice, Integer, Number
 from exactk.problem.problem import Problem
 from exactk.types import Floats
 from exactk.utils.linalg import largest, row_norms

@@ -12,11 +12,7 @@ import numpy as np
 
 from exactk.errors import InputError
 from exactk.methods.base import IterativeMethod
-from exactk.methods.iteration import (
-    Start,
-    Starts,
-    Step,
-)
+from exactk.methods.iteration import Start, Starts, Step
 from exactk.papers.methods.standard_table import (
     LABELS,
     Labels,
@@ -24,21 +20,10 @@ from exactk.papers.methods.standard_table import (
     standard_table,
     validate_init,
 )
-from exactk.params import (
-    Check,
-    Choice,
-    Integer,
-    Number,
-    Unchecked,
-)
+from exactk.params import Check, Choice, Integer, Number, Unchecked
 from exactk.problem.problem import Problem
 from exactk.types import Floats
-from exactk.utils.linalg import (
-    largest,
-    row_norms,
-    shrink_rows,
-    spectral_norm,
-)
+from exactk.utils.linalg import largest, row_norms, shrink_rows, spectral_norm
 
 __all__ = ["NMAPG"]
 

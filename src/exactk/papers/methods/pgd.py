@@ -11,33 +11,17 @@ import numpy as np
 from exactk.data.gram import WholeGram
 from exactk.errors import InputError
 from exactk.methods.base import IterativeMethod, generator
-from exactk.methods.iteration import (
-    LazyStarts,
-    Start,
-    Starts,
-    Step,
-)
+from exactk.methods.iteration import LazyStarts, Start, Starts, Step
 from exactk.papers.methods.standard_table import (
     column_unit,
     random_matrix,
     standard_table,
     validate_init,
 )
-from exactk.params import (
-    Check,
-    Integer,
-    Number,
-    Seed,
-    Unchecked,
-)
+from exactk.params import Check, Integer, Number, Seed, Unchecked
 from exactk.problem.problem import Problem
 from exactk.types import Floats
-from exactk.utils.linalg import (
-    largest,
-    largest_eigenvalue,
-    row_norms,
-    spectral_norm,
-)
+from exactk.utils.linalg import largest, largest_eigenvalue, row_norms, spectral_norm
 
 __all__ = ["PGD"]
 

@@ -11,13 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from exactk.methods.base import IterativeMethod, generator
-from exactk.methods.iteration import (
-    IterationLog,
-    LazyStarts,
-    Start,
-    Starts,
-    Step,
-)
+from exactk.methods.iteration import IterationLog, LazyStarts, Start, Starts, Step
 from exactk.papers.methods.irls import robust_fit
 from exactk.papers.methods.standard_table import (
     StandardTable,
@@ -25,21 +19,10 @@ from exactk.papers.methods.standard_table import (
     standard_table,
     validate_init,
 )
-from exactk.params import (
-    Check,
-    Choice,
-    Integer,
-    Number,
-    Seed,
-    Unchecked,
-)
+from exactk.params import Check, Choice, Integer, Number, Seed, Unchecked
 from exactk.problem.problem import Problem
 from exactk.types import Floats, Indices
-from exactk.utils.linalg import (
-    largest,
-    row_norms,
-    shrink_rows,
-)
+from exactk.utils.linalg import largest, row_norms, shrink_rows
 
 __all__ = ["RPFS"]
 

@@ -10,24 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from exactk.methods.base import IterativeMethod
-from exactk.methods.iteration import (
-    LazyStarts,
-    Start,
-    Starts,
-    Step,
-)
-from exactk.papers.methods.subspace import (
-    Scatter,
-    principal,
-    proxy_scores,
-    scatter,
-    top,
-)
-from exactk.params import (
-    Check,
-    Integer,
-    Number,
-)
+from exactk.methods.iteration import LazyStarts, Start, Starts, Step
+from exactk.papers.methods.subspace import Scatter, principal, proxy_scores, scatter, top
+from exactk.params import Check, Integer, Number
 from exactk.problem.problem import Problem
 from exactk.types import Floats, Indices
 from exactk.utils.linalg import row_norms

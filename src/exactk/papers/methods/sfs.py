@@ -11,11 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.methods.base import IterativeMethod
-from exactk.methods.iteration import (
-    Start,
-    Starts,
-    Step,
-)
+from exactk.methods.iteration import Start, Starts, Step
 from exactk.papers.methods.standard_table import (
     LABELS,
     Labels,
@@ -23,22 +19,10 @@ from exactk.papers.methods.standard_table import (
     standard_table,
     validate_init,
 )
-from exactk.params import (
-    Boolean,
-    Check,
-    Choice,
-    Integer,
-    Number,
-    Unchecked,
-)
+from exactk.params import Boolean, Check, Choice, Integer, Number, Unchecked
 from exactk.problem.problem import Problem
 from exactk.types import Floats
-from exactk.utils.linalg import (
-    largest,
-    row_norms,
-    shrink_rows,
-    spectral_norm,
-)
+from exactk.utils.linalg import largest, row_norms, shrink_rows, spectral_norm
 
 __all__ = ["SFS"]
 

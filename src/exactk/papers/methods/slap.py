@@ -10,20 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from exactk.data.usable_columns import are_proportions
-from exactk.methods.iteration import (
-    Start,
-    Starts,
-    Step,
-)
+from exactk.methods.iteration import Start, Starts, Step
 from exactk.papers.methods.base import PenaltyMethod
 from exactk.papers.methods.neighbours import NeighbourLists
 from exactk.papers.methods.standard_table import standard_table
 from exactk.papers.methods.subspace import leading_pairs
-from exactk.params import (
-    Check,
-    Integer,
-    Number,
-)
+from exactk.params import Check, Integer, Number
 from exactk.problem.problem import Problem
 from exactk.types import Bools, Floats, Indices
 from exactk.utils.linalg import largest, row_norms

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
+from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import short
 from exactk.report.page.dots import Dot, dot_plot
 from exactk.report.page.maps import heat_map

@@ -9,11 +9,7 @@ from exactk.report.markup import Markup, tag
 from exactk.report.scales import linear
 from exactk.report.styles import COLOURS, shape
 from exactk.report.svg import Plot, number
-from exactk.report.text_width import (
-    fit,
-    shortened,
-    width_of,
-)
+from exactk.report.text_width import fit, shortened, width_of
 
 __all__ = ["Dot", "dot_plot"]
 

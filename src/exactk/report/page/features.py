@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
+from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, short
 from exactk.report.page.phrases import (
     MEASURES,
@@ -21,11 +16,7 @@ from exactk.report.page.phrases import (
     share_of,
 )
 from exactk.report.page.units import own_units
-from exactk.report.tables import (
-    cell,
-    head,
-    table,
-)
+from exactk.report.tables import cell, head, table
 
 __all__ = ["features_section"]
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, cos, radians, sin
 
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
+from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, MINUS
 from exactk.report.svg import number
 from exactk.report.tables import table

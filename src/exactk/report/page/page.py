@@ -7,12 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exactk.report.document import document, side_bar, write_document
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
+from exactk.report.markup import Markup, join, label, tag
 from exactk.report.page.class_means import class_means_section
 from exactk.report.page.features import features_section
 from exactk.report.page.glossary import glossary

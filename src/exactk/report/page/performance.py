@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
-from exactk.report.numbers import (
-    DASH,
-    finite,
-    plural,
-    short,
-    signed,
-)
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import DASH, finite, plural, short, signed
 from exactk.report.page.dots import Dot, dot_plot
 from exactk.report.page.maps import heat_map
 from exactk.report.page.phrases import (
@@ -30,11 +19,7 @@ from exactk.report.page.phrases import (
     scoring_name,
     share_of,
 )
-from exactk.report.tables import (
-    cell,
-    head,
-    table,
-)
+from exactk.report.tables import cell, head, table
 
 __all__ = ["scores_section", "stability_section"]
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exactk.report.markup import (
-    Markup,
-    label,
-    tag,
-)
-from exactk.report.numbers import (
-    DASH,
-    finite,
-    short,
-)
+from exactk.report.markup import Markup, label, tag
+from exactk.report.numbers import DASH, finite, short
 
 __all__ = [
     "MEASURES",

@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
-from exactk.report.numbers import (
-    DASH,
-    plural,
-    short,
-)
-from exactk.report.page.phrases import (
-    constraint_note,
-    group_digits,
-    names_of,
-    percent_of,
-)
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import DASH, plural, short
+from exactk.report.page.phrases import constraint_note, group_digits, names_of, percent_of
 
 __all__ = ["proof_section"]
 

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
-from exactk.report.numbers import (
-    DASH,
-    finite,
-    short,
-)
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import DASH, finite, short
 from exactk.report.page.phrases import (
     MEASURES,
     criterion_label,
@@ -28,21 +19,8 @@ from exactk.report.page.phrases import (
     share_of,
 )
 from exactk.report.scales import linear, whole_numbers
-from exactk.report.svg import (
-    BOTTOM,
-    LEFT,
-    RIGHT,
-    TOP,
-    Plot,
-    Point,
-    number,
-    y_range,
-)
-from exactk.report.tables import (
-    cell,
-    head,
-    table,
-)
+from exactk.report.svg import BOTTOM, LEFT, RIGHT, TOP, Plot, Point, number, y_range
+from exactk.report.tables import cell, head, table
 
 __all__ = ["sizes_section"]
 

@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
+from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, short
 from exactk.report.page.phrases import percent_of
-from exactk.report.tables import (
-    cell,
-    head,
-    table,
-)
+from exactk.report.tables import cell, head, table
 
 __all__ = ["own_units"]
 

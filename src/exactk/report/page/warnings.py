@@ -7,24 +7,9 @@ from typing import Any
 
 from scipy.special import stdtrit
 
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
-from exactk.report.numbers import (
-    finite,
-    plural,
-    short,
-    signed,
-)
-from exactk.report.page.phrases import (
-    POOR,
-    format_score,
-    least_error,
-    scoring_name,
-)
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import finite, plural, short, signed
+from exactk.report.page.phrases import POOR, format_score, least_error, scoring_name
 
 __all__ = ["warnings_box"]
 

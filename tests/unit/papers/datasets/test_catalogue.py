@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from exactk.errors import InputError
-from exactk.papers.datasets import (
-    available,
-    describe,
-    load,
-    names,
-)
+from exactk.papers.datasets import available, describe, load, names
 from exactk.papers.datasets.builders import BUILDERS
 from exactk.papers.datasets.catalogue import PAPERS
 

@@ -10,12 +10,7 @@ import pytest
 from scipy import sparse
 from scipy.io import savemat
 
-from exactk.papers.datasets import (
-    catalogue,
-    describe,
-    fetch,
-    load,
-)
+from exactk.papers.datasets import catalogue, describe, fetch, load
 from exactk.papers.datasets.fetching import FetchError, download
 from tests.support import says
 

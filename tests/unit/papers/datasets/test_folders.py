@@ -8,15 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exactk.papers.datasets import (
-    available,
-    describe,
-    fetch,
-    find,
-    folders,
-    load,
-    names,
-)
+from exactk.papers.datasets import available, describe, fetch, find, folders, load, names
 from exactk.papers.datasets.folders import local_files
 from tests.support import says
 

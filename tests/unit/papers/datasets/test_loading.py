@@ -12,13 +12,7 @@ from scipy.io import savemat
 from sklearn import datasets as sklearn_datasets
 
 from exactk.errors import InputError
-from exactk.papers.datasets import (
-    checksum,
-    load,
-    make_genes,
-    make_outliers,
-    make_planted,
-)
+from exactk.papers.datasets import checksum, load, make_genes, make_outliers, make_planted
 from tests.support import says
 
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exactk.papers.datasets import (
-    checksum,
-    make_genes,
-    make_outliers,
-    make_planted,
-)
+from exactk.papers.datasets import checksum, make_genes, make_outliers, make_planted
 from tests.support import says
 
 

@@ -7,12 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from exactk.papers.deep.firdl import (
-    MaskNet,
-    best_mask,
-    random_masks,
-    varied_masks,
-)
+from exactk.papers.deep.firdl import MaskNet, best_mask, random_masks, varied_masks
 from exactk.papers.deep.training import tensor
 
 pytestmark = pytest.mark.deep

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from exactk.papers.deep.cae import (
-    assign_unique,
-    concrete,
-    gumbel,
-    temperature,
-)
+from exactk.papers.deep.cae import assign_unique, concrete, gumbel, temperature
 from exactk.papers.deep.training import tensor
 
 pytestmark = pytest.mark.deep

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from exactk.papers.experiments.classifiers import accuracy
-from exactk.papers.experiments.measures import (
-    jaccard,
-    nogueira,
-    redundancy,
-    residual,
-)
+from exactk.papers.experiments.measures import jaccard, nogueira, redundancy, residual
 from tests.support import says
 
 X = np.arange(24.0).reshape(8, 3) ** 2 % 7

@@ -8,11 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from exactk.papers.experiments import linear_svm
-from exactk.papers.experiments.linear_svm import (
-    fit_svm,
-    hinge_objective,
-    interior_point,
-)
+from exactk.papers.experiments.linear_svm import fit_svm, hinge_objective, interior_point
 
 
 def overlapping(n: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,12 +11,7 @@ from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import jaccard_score, root_mean_squared_error
 
-from exactk.papers.experiments.measures import (
-    jaccard,
-    linear_rmse,
-    nogueira,
-    redundancy,
-)
+from exactk.papers.experiments.measures import jaccard, linear_rmse, nogueira, redundancy
 from tests.support import says
 
 WINE = load_wine(return_X_y=True)[0]

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from exactk.papers.experiments.cells import cells
-from exactk.papers.experiments.merge import (
-    gather,
-    latest,
-    merge_records,
-    setup_of,
-)
+from exactk.papers.experiments.merge import gather, latest, merge_records, setup_of
 from exactk.papers.experiments.recipe import Recipe
 from exactk.papers.experiments.store import Store
 from tests.support import says

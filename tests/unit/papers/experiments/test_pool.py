@@ -11,12 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from exactk.papers.experiments.pool import (
-    ONE_THREAD,
-    Pool,
-    Task,
-    WorkerError,
-)
+from exactk.papers.experiments.pool import ONE_THREAD, Pool, Task, WorkerError
 
 ROOT = Path(__file__).resolve().parents[4]
 ACT = "tests.unit.papers.experiments.fakes:act"

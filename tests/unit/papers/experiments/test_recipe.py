@@ -8,17 +8,9 @@ from typing import Any
 
 import pytest
 
-from exactk.papers.experiments.cells import (
-    cells,
-    seed_of,
-    shares_sizes,
-)
+from exactk.papers.experiments.cells import cells, seed_of, shares_sizes
 from exactk.papers.experiments.reading import read_recipe
-from exactk.papers.experiments.recipe import (
-    MethodSpec,
-    Recipe,
-    method_class,
-)
+from exactk.papers.experiments.recipe import MethodSpec, Recipe, method_class
 from tests.support import says
 
 SMALL: dict[str, Any] = {

@@ -15,12 +15,7 @@ from exactk.papers.experiments.cells import cells
 from exactk.papers.experiments.merge import latest
 from exactk.papers.experiments.pool import Outcome
 from exactk.papers.experiments.recipe import Recipe
-from exactk.papers.experiments.runner import (
-    DatasetInfo,
-    hard_limit,
-    plan,
-    run,
-)
+from exactk.papers.experiments.runner import DatasetInfo, hard_limit, plan, run
 from exactk.papers.experiments.store import Store
 from tests.support import says
 

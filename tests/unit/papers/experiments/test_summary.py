@@ -7,11 +7,7 @@ from typing import Any
 
 import pytest
 
-from exactk.papers.experiments.summary import (
-    compare,
-    failures,
-    summarise,
-)
+from exactk.papers.experiments.summary import compare, failures, summarise
 
 
 def cell(

@@ -11,11 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from exactk import Problem, Status, solve
-from exactk.papers.filters.svmrfe import (
-    SVMRFE,
-    fit_squared_hinge,
-    make_system,
-)
+from exactk.papers.filters.svmrfe import SVMRFE, fit_squared_hinge, make_system
 from exactk.utils.monitor import Monitor, Progress
 from tests.oracles.brute import make_classes
 

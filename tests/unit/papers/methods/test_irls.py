@@ -11,12 +11,7 @@ from scipy.optimize import linprog, minimize
 
 from exactk import Problem
 from exactk.methods.iteration import Step
-from exactk.papers.methods.irls import (
-    _solve,
-    _solve_squared,
-    reweighted_steps,
-    robust_fit,
-)
+from exactk.papers.methods.irls import _solve, _solve_squared, reweighted_steps, robust_fit
 from exactk.papers.methods.standard_table import StandardTable, standard_table
 from tests.oracles.brute import make_classes, make_numbers
 

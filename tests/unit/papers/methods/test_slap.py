@@ -12,11 +12,7 @@ from scipy.optimize import minimize
 from exactk import Problem, Result, Status, solve
 from exactk.papers.methods import neighbours
 from exactk.papers.methods.neighbours import NeighbourLists
-from exactk.papers.methods.slap import (
-    SLAP,
-    _Graph,
-    _Table,
-)
+from exactk.papers.methods.slap import SLAP, _Graph, _Table
 from tests.oracles.brute import make_classes
 from tests.support import says
 

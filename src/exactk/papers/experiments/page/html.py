@@ -14,11 +14,7 @@ from exactk.papers.experiments.page.register import StyleRegister
 from exactk.papers.experiments.page.sections import section
 from exactk.papers.experiments.page.study import Study
 from exactk.report.document import document, side_bar, write_document
-from exactk.report.markup import (
-    Markup,
-    label,
-    tag,
-)
+from exactk.report.markup import Markup, label, tag
 from exactk.report.numbers import plural
 
 __all__ = ["page", "write_page"]

@@ -12,18 +12,8 @@ from exactk.errors import InputError
 from exactk.papers.experiments.page.study import Study
 from exactk.papers.experiments.reading import read_recipe
 from exactk.report import tables
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
-from exactk.report.numbers import (
-    DASH,
-    finite,
-    plural,
-    short,
-)
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import DASH, finite, plural, short
 
 __all__ = ["command", "origin"]
 

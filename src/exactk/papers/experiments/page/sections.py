@@ -16,12 +16,7 @@ from exactk.papers.experiments.page.labels import PAPERS
 from exactk.papers.experiments.page.ranks import ranking
 from exactk.papers.experiments.page.register import StyleRegister
 from exactk.papers.experiments.page.study import FigureView, Study
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
+from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import plural, short
 
 __all__ = ["section"]

@@ -7,32 +7,13 @@ from collections.abc import Callable, Sequence
 from math import isclose
 
 from exactk.papers.experiments.classifiers import CLASSIFIERS
-from exactk.papers.experiments.page.figures.panels import (
-    FigureContext,
-    gap,
-    value_of,
-)
-from exactk.papers.experiments.page.labels import (
-    capital,
-    higher_is_better,
-    name_of,
-)
+from exactk.papers.experiments.page.figures.panels import FigureContext, gap, value_of
+from exactk.papers.experiments.page.labels import capital, higher_is_better, name_of
 from exactk.papers.experiments.page.ranks import MethodRanking
 from exactk.papers.experiments.page.study import Study, Summary
 from exactk.papers.experiments.summary import Comparison, Failure
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
-from exactk.report.numbers import (
-    DASH,
-    percent,
-    plural,
-    short,
-    signed,
-)
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import DASH, percent, plural, short, signed
 from exactk.report.tables import cell, head, table
 
 __all__ = [

@@ -19,16 +19,9 @@ from exactk.methods.iteration import Step
 from exactk.model_selection.ridge import find_ridge
 from exactk.papers.datasets import Dataset, load
 from exactk.papers.experiments.cells import Cell, shares_sizes
-from exactk.papers.experiments.measures import (
-    redundancy,
-    residual,
-)
+from exactk.papers.experiments.measures import redundancy, residual
 from exactk.papers.experiments.pool import limit_time
-from exactk.papers.experiments.recipe import (
-    Measure,
-    MethodSpec,
-    method_class,
-)
+from exactk.papers.experiments.recipe import Measure, MethodSpec, method_class
 from exactk.papers.experiments.several_sizes import select_sizes
 from exactk.papers.experiments.splits import fold_splits, share_split
 from exactk.problem.problem import Problem

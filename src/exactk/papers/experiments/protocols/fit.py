@@ -6,11 +6,7 @@ from typing import Any
 
 from exactk.papers.datasets import Dataset
 from exactk.papers.experiments.cells import Cell
-from exactk.papers.experiments.protocols.cell import (
-    TrainingData,
-    draw,
-    select,
-)
+from exactk.papers.experiments.protocols.cell import TrainingData, draw, select
 
 __all__ = ["run"]
 

@@ -8,11 +8,7 @@ from exactk.errors import InputError
 from exactk.papers.datasets import Dataset
 from exactk.papers.experiments.cells import Cell
 from exactk.papers.experiments.measures import linear_rmse
-from exactk.papers.experiments.protocols.cell import (
-    TrainingData,
-    draw,
-    select,
-)
+from exactk.papers.experiments.protocols.cell import TrainingData, draw, select
 
 __all__ = ["run"]
 

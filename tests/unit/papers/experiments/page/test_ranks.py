@@ -7,12 +7,7 @@ import pytest
 from scipy.stats import friedmanchisquare, rankdata
 
 from exactk.papers.experiments.page.arrange import studies
-from exactk.papers.experiments.page.ranks import (
-    critical_difference,
-    friedman,
-    ranking,
-    ties,
-)
+from exactk.papers.experiments.page.ranks import critical_difference, friedman, ranking, ties
 from tests.unit.papers.experiments.page import stores
 
 

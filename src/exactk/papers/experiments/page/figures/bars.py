@@ -15,16 +15,8 @@ from exactk.papers.experiments.page.figures.panels import (
 from exactk.papers.experiments.page.labels import capital, name_of
 from exactk.papers.experiments.page.study import Published, Summary
 from exactk.report import styles, svg
-from exactk.report.markup import (
-    Markup,
-    join,
-    tag,
-)
-from exactk.report.scales import (
-    Scale,
-    linear,
-    logarithmic,
-)
+from exactk.report.markup import Markup, join, tag
+from exactk.report.scales import Scale, linear, logarithmic
 
 __all__ = ["bars"]
 

@@ -17,26 +17,11 @@ from exactk.papers.experiments.page.figures.panels import (
     tip,
     value_of,
 )
-from exactk.papers.experiments.page.labels import (
-    capital,
-    name_of,
-    symbol,
-)
+from exactk.papers.experiments.page.labels import capital, name_of, symbol
 from exactk.report import styles, svg
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
+from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import finite, plural
-from exactk.report.scales import (
-    Scale,
-    linear,
-    logarithmic,
-    whole_numbers,
-    with_ends,
-)
+from exactk.report.scales import Scale, linear, logarithmic, whole_numbers, with_ends
 
 __all__ = ["against_parameter", "curves", "y_scale"]
 

@@ -8,24 +8,10 @@ from dataclasses import dataclass, field
 from exactk.papers.experiments.classifiers import CLASSIFIERS
 from exactk.papers.experiments.page.labels import capital
 from exactk.papers.experiments.page.register import StyleRegister
-from exactk.papers.experiments.page.study import (
-    FigureView,
-    Published,
-    Study,
-    Summary,
-)
+from exactk.papers.experiments.page.study import FigureView, Published, Study, Summary
 from exactk.report import styles
-from exactk.report.markup import (
-    Markup,
-    join,
-    label,
-    tag,
-)
-from exactk.report.numbers import (
-    percent,
-    plural,
-    short,
-)
+from exactk.report.markup import Markup, join, label, tag
+from exactk.report.numbers import percent, plural, short
 
 __all__ = [
     "FigureContext",

@@ -8,16 +8,8 @@ import numpy.typing as npt
 from exactk.papers.experiments.page.figures.panels import FigureContext, Panel
 from exactk.papers.experiments.page.labels import name_of
 from exactk.report import styles, svg
-from exactk.report.markup import (
-    Markup,
-    join,
-    tag,
-)
-from exactk.report.numbers import (
-    exact,
-    plural,
-    short,
-)
+from exactk.report.markup import Markup, join, tag
+from exactk.report.numbers import exact, plural, short
 from exactk.report.scales import linear, logarithmic
 
 __all__ = ["profiles", "thinned"]
