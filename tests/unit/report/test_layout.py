@@ -104,7 +104,7 @@ def test_numbers_of_many_classes_say_on_paper_whose_they_are(visit):
     view = visit("many", **PAPER)
     table = view.locator("#chosen table.spread").first
     view.emulate_media(media="print")
-    outputs = record("many")["choice"]["outputs"]
+    outputs = record("many")["selection"]["outputs"]
     row = table.locator("tbody tr").first.locator("td")
     said = row.evaluate_all("cells => cells.map(e => getComputedStyle(e, '::before').content)")
     assert said == [f'"{name}: "' for name in outputs]
