@@ -86,9 +86,9 @@ docs: $(VENV)/.docs
 	@echo "open docs/_build/html/index.html"
 
 bench: $(VENV)/.bench
-	$(BIN)/python -m benchmarks.compare
-	$(BIN)/python -m benchmarks.limits
-	$(BIN)/python -m benchmarks.comparison --only speed memory --add
+	$(BIN)/python -m benchmarks compare --only cells
+	$(BIN)/python -m benchmarks limits
+	$(BIN)/python -m benchmarks comparison --only speed memory
 
 clean:
 	rm -rf $(VENV) $(LOWEST) $(OMICS) docs/_build docs/api docs/methods docs/examples build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo_report.html

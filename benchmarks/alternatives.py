@@ -2,25 +2,23 @@
 
 Every method chooses within the training rows of the same five folds (`exactk.compare`), and the
 same logistic regression is trained on what it chose.
-
-    python -m benchmarks.alternatives [--data digits isolet] [--k 5 10 20] [--limit 300] [--add]
-    python -m benchmarks.alternatives --draw      # the table and the figure of the record alone
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+import exactk
+from benchmarks.data import sets
 from benchmarks.figures import grid
-from benchmarks.harness import RESULTS, circumstances, markdown, pin_threads, write_record
+from benchmarks.harness import Options, Record, Row, markdown
 from exactk.report import svg
 from exactk.report.scales import linear, whole_numbers
 
-NAME = "alternatives"
+THREADS = 1
+CAN_ADD = True
 DATA = ("digits", "isolet", "semeion", "srbct", "colon", "carcinom", "warppie10p", "orl")
 SHOWN = ("digits", "isolet", "srbct", "warppie10p")
 SIZES = (5, 10, 20, 40)
@@ -36,67 +34,38 @@ COLUMNS = ("method", "mean", "standard_error", "excess", "seconds", "status")
 SAME = 1e-9
 FIGURE = Path(__file__).resolve().parents[1] / "docs" / "img" / "alternatives.svg"
 
-Record = dict[str, Any]
 
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options of this benchmark."""
     parser.add_argument("--data", nargs="+", default=list(DATA))
     parser.add_argument("--k", type=int, nargs="+", default=list(SIZES))
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for each selection")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument(
-        "--add",
-        action="store_true",
-        help="keep the cells of the record, and measure those that it lacks",
-    )
-    parser.add_argument("--draw", action="store_true", help="draw the record and measure nothing")
-    given = parser.parse_args()
-    pin_threads(given.threads)
-    if not given.draw:
-        run(given.data, given.k, given.limit, given.threads, given.add)
-    record = kept()
-    FIGURE.write_text(figure(record) + "\n", encoding="utf-8")
-    print(report(record))
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds for each selection")
 
 
-def kept() -> Record:
-    """The record of earlier runs."""
-    file = RESULTS / f"{NAME}.json"
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"cells": []}
-
-
-def run(names: Sequence[str], sizes: Sequence[int], limit: float, threads: int, add: bool) -> None:
-    """Compare on one data set and size after the other; each cell is kept as soon as it is done."""
-    import exactk
-    from benchmarks.data import available, load
-
-    cells = kept()["cells"] if add else []
-    for name in available(names)[0]:
-        data = load(name)
-        for k in sizes:
-            if any((cell["data"], cell["k"]) == (name, k) for cell in cells):
+def cells(options: Options) -> Iterator[Row]:
+    """Compare on one data set and size after the other."""
+    for data in sets(options, options.data):
+        for k in options.k:
+            if options.has(data=data.name, k=k):
                 continue
             squared = exactk.compare(
-                data.X, data.y, k, [m for m in METHODS if m != "logistic"], time_limit=limit
+                data.X, data.y, k, [m for m in METHODS if m != "logistic"], time_limit=options.limit
             )
-            # The same folds: they go by the seed and the classes.
+            # The same folds: they depend on the seed and the classes.
             logistic = exactk.compare(
-                data.X, data.y, k, ["exchange"], loss="logistic", time_limit=limit
+                data.X, data.y, k, ["exchange"], loss="logistic", time_limit=options.limit
             )
             rows = [{part: row[part] for part in COLUMNS} for row in squared.table]
             # Its objective is a deviance, and not to be compared.
             own = {part: logistic.table[0][part] for part in COLUMNS if part != "excess"}
             rows.insert(1, {**own, "method": "logistic"})
-            cells.append({
-                "data": name, "rows": data.X.shape[0], "columns": data.X.shape[1], "k": k,
+            yield {
+                "data": data.name, "rows": data.X.shape[0], "columns": data.X.shape[1], "k": k,
                 "baseline": squared.baseline, "methods": rows,
-            })  # fmt: skip
-            # Data of one's own come after the others.
-            place = [*DATA, *sorted({cell["data"] for cell in cells} - {*DATA})].index
-            order = sorted(cells, key=lambda cell: (place(cell["data"]), cell["k"]))
-            write_record(NAME, {**circumstances(threads), "limit": limit, "cells": order})
-            print(name, k, {row["method"]: round(row["mean"], 3) for row in rows}, flush=True)
+            }  # fmt: skip
+
+
+PARTS = {"cells": cells}
 
 
 def scores(cell: Record) -> dict[str, Record]:
@@ -176,7 +145,7 @@ def page_section(record: Record) -> str:
         [
             f"Held-out accuracy of a logistic regression on the k selected features. Every method "
             f"selects within the training rows of the same five folds. {sets} data sets, "
-            f"k = {sizes}; {record['date']}, `python -m benchmarks.alternatives`. Time limit of a "
+            f"k = {sizes}; {record['date']}, `python -m benchmarks alternatives`. Time limit of a "
             f"selection: {record['limit']:g} s.",
             verdict(record),
             "Accuracy in per cent, mean ± standard error over the folds:",
@@ -218,7 +187,3 @@ def figure(record: Record) -> str:
         "Held-out accuracy by number of features", panels,
         [LABELS[method] for method in METHODS],
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()

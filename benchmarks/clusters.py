@@ -1,10 +1,6 @@
-"""One table by every door: arrays, Parquet, Dask and Spark on the cores of this machine.
+"""One table from each source: arrays, Parquet, Dask and Spark on the cores of this machine.
 
-python -m benchmarks.clusters             1,000,000 × 100, kept in results/clusters.json
-python -m benchmarks.clusters --rows 100000 --columns 500
-python -m benchmarks.clusters --report    the table of the kept record again
-
-Each door is set beside what its engine needs to read the same files without exactk, Spark also
+Each source is set beside what its engine needs to read the same files without exactk, Spark also
 beside handing its rows to Python and doing nothing with them, and all beside one plain
 `X.T @ X` of the rows in memory. All engines have the same number of cores, files come from the
 page cache, and starting a cluster or a session is not counted.
@@ -12,22 +8,21 @@ page cache, and starting a cluster or a session is not counted.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import exactk
 from benchmarks import harness
+from benchmarks.harness import Options, Record, Row
 
-Record = dict[str, Any]
-Door = tuple[Callable[[], Any], dict[str, Callable[[], Any]]]
+Source = tuple[Callable[[], Any], dict[str, Callable[[], Any]]]
 
 ROWS, COLUMNS = 1_000_000, 100
 FILES = 8
@@ -53,30 +48,24 @@ def write_files(X: Any, y: Any, folder: Path) -> None:
         parquet.write_table(pa.table({**columns, "y": y[rows]}), folder / f"part-{i}.parquet")
 
 
-def arrays(X: Any, y: Any) -> Door:
-    from exactk import Problem
-
-    return lambda: Problem.from_arrays(X, y), {}
+def arrays(X: Any, y: Any) -> Source:
+    return lambda: exactk.Problem.from_arrays(X, y), {}
 
 
-def files(folder: Path) -> Door:
+def files(folder: Path) -> Source:
     import pyarrow.dataset as ds
-
-    from exactk import Problem
 
     def read() -> None:
         for _ in ds.dataset(folder).to_batches():
             pass
 
-    return lambda: Problem.from_files(folder, "y"), {"read": read}
+    return lambda: exactk.Problem.from_files(folder, "y"), {"read": read}
 
 
 @contextmanager
-def dask(folder: Path, cores: int) -> Iterator[Door]:
+def dask(folder: Path, cores: int) -> Iterator[Source]:
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
-
-    from exactk import Problem
 
     cluster = LocalCluster(
         n_workers=cores, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -85,16 +74,14 @@ def dask(folder: Path, cores: int) -> Iterator[Door]:
         frame = dd.read_parquet(folder)
         numbers = frame.drop(columns="y")
         yield (
-            lambda: Problem.from_dask(frame, target="y"),
+            lambda: exactk.Problem.from_dask(frame, target="y"),
             {"read": lambda: numbers.sum().compute()},
         )
 
 
 @contextmanager
-def spark(folder: Path, cores: int) -> Iterator[Door]:
+def spark(folder: Path, cores: int) -> Iterator[Source]:
     from pyspark.sql import SparkSession, functions
-
-    from exactk import Problem
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(f"local[{cores}]").appName("benchmark")
@@ -115,7 +102,7 @@ def spark(folder: Path, cores: int) -> Iterator[Door]:
         frame.mapInArrow(rows_only, "n long").agg(functions.sum("n")).collect()
 
     yield (
-        lambda: Problem.from_spark(frame, "y"),
+        lambda: exactk.Problem.from_spark(frame, "y"),
         {
             "read": lambda: frame.select(*[functions.sum(name) for name in names]).collect(),
             "hand_over": hand_over,
@@ -132,15 +119,14 @@ def rows_only(batches: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays([pa.array([batch.num_rows], pa.int64())], names=["n"])
 
 
-def measure(n: int, d: int, cores: int) -> Record:
+def measure(options: Options) -> Iterator[Row]:
     """Time everything in turns, so that no one has the quiet moments for itself."""
-    from exactk import solve
-
+    n, d, cores = ROWS // 10 if options.quick else ROWS, COLUMNS, options.threads
     X, y = make_rows(n, d)
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         write_files(X, y, folder)
-        doors: dict[str, Door] = {
+        sources: dict[str, Source] = {
             "arrays": arrays(X, y),
             "parquet": files(folder),
             "dask": stack.enter_context(dask(folder, cores)),
@@ -156,78 +142,48 @@ def measure(n: int, d: int, cores: int) -> Record:
 
         for _ in range(ROUNDS):
             note("gram", lambda: X.T @ X)
-            for door, (make, parts) in doors.items():
-                supports[door] = solve(note(door, make), CHOSEN).support.tolist()
+            for source, (make, parts) in sources.items():
+                supports[source] = exactk.solve(note(source, make), CHOSEN).support.tolist()
                 for part, run in parts.items():
-                    note(f"{door} {part}", run)
+                    note(f"{source} {part}", run)
         size = sum(path.stat().st_size for path in folder.iterdir())
     best = {task: min(times) for task, times in seconds.items()}
-    return {
-        "rows": n,
-        "columns": d,
-        "files": FILES,
-        "file_bytes": size,
-        "gram_seconds": best["gram"],
-        "doors": [
-            {
-                "door": door,
-                "seconds": best[door],
-                "read_seconds": best.get(f"{door} read"),
-                "hand_over_seconds": best.get(f"{door} hand_over"),
-                "times_gram": best[door] / best["gram"],
-                "same_columns": supports[door] == supports["arrays"],
-            }
-            for door in doors
-        ],
-    }
+    options.settings |= {"rows": n, "columns": d, "files": FILES, "file_bytes": size}
+    for source in sources:
+        yield {
+            "source": source,
+            "seconds": best[source],
+            "read_seconds": best.get(f"{source} read"),
+            "hand_over_seconds": best.get(f"{source} hand_over"),
+            "gram_seconds": best["gram"],
+            "same_columns": supports[source] == supports["arrays"],
+        }
+
+
+PARTS = {"sources": measure}
 
 
 def report(record: Record) -> str:
     """The measurements as Markdown."""
     header = [
-        "door", "exactk, s", "engine reads alone, s", "rows handed to Python, s",
+        "source", "exactk, s", "engine reads alone, s", "rows handed to Python, s",
         "times `X.T @ X`", f"the same {CHOSEN} columns",
     ]  # fmt: skip
     rows = [
         [
-            r["door"],
+            r["source"],
             f"{r['seconds']:.2f}",
-            *["–" if r[key] is None else f"{r[key]:.2f}" for key in ENGINE],
-            f"{r['times_gram']:.1f}",
+            *["–" if r[key] is None else f"{r[key]:.2f}"
+              for key in ("read_seconds", "hand_over_seconds")],
+            f"{r['seconds'] / r['gram_seconds']:.1f}",
             "yes" if r["same_columns"] else "no",
         ]
-        for r in record["doors"]
-    ]
+        for r in record["sources"]
+    ]  # fmt: skip
     head = (
         f"{record['date']}, {record['processor']}, {record['threads']} cores; "
         f"{record['rows']:,} × {record['columns']:,} and five classes in {record['files']} files, "
-        f"{record['file_bytes'] / 1e6:,.0f} MB; `X.T @ X` alone {record['gram_seconds']:.2f} s."
+        f"{record['file_bytes'] / 1e6:,.0f} MB; `X.T @ X` alone "
+        f"{record['sources'][0]['gram_seconds']:.2f} s."
     )
     return head + "\n\n" + harness.markdown(header, rows)
-
-
-ENGINE = ("read_seconds", "hand_over_seconds")
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.clusters", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--columns", type=int, default=COLUMNS)
-    parser.add_argument("--report", action="store_true", help="print the kept record, run nothing")
-    options = parser.parse_args(arguments)
-    if options.report:
-        stored = harness.RESULTS / "clusters.json"
-        print(report(json.loads(stored.read_text(encoding="utf-8"))))
-        return
-    harness.pin_threads(options.threads)
-    record = harness.circumstances(options.threads)
-    record |= measure(options.rows, options.columns, options.threads)
-    if (options.rows, options.columns) == (ROWS, COLUMNS):
-        harness.write_record("clusters", record)
-    print(report(record))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,10 +1,5 @@
 """The methods that the papers compare with: beside their public implementations, and how good.
 
-    python -m benchmarks.comparison             every part, kept in results/comparison.json
-    python -m benchmarks.comparison --quick     every part on small data, only printed
-    python -m benchmarks.comparison --only speed
-    python -m benchmarks.comparison --report    the tables of the kept record again
-
 speed    ReliefF and mRMR against skrebate, skfeature-chappers and mrmr-selection
 memory   Fisher score and t-test against one pass over the table
 quality  every method on four data sets: accuracy of its columns, objective, time
@@ -12,12 +7,10 @@ quality  every method on four data sets: accuracy of its columns, objective, tim
 
 from __future__ import annotations
 
-import argparse
-import json
 import multiprocessing
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -25,9 +18,9 @@ import numpy as np
 
 import exactk
 from benchmarks import data, harness
-from benchmarks.comparison_report import report
-from benchmarks.ridge_leaderboard import Split
-from benchmarks.scope import Record, Records, Scope, run_parts, solve
+from benchmarks.data import solve
+from benchmarks.harness import Options, Record, Row, geometric_mean, markdown, milliseconds
+from benchmarks.ridge import Split
 from exactk.methods import registry
 
 SETS = ("srbct", "coil20", "isolet", "allaml")
@@ -39,6 +32,9 @@ QUALITY_SETS = ("srbct", "lymphoma", "coil20", "isolet")
 QUALITY_SIZES = (10, 50)
 TIME_LIMIT = 60.0
 MEMORY_SHAPES = ((20_000, 1_000), (500, 20_000))
+FASTER = 20.0
+# What a status other than converged looks like in a table.
+MARKS = {"max_iter": " †", "time_limit": " ‡", "failed": " §"}
 
 Scores = np.ndarray[Any, np.dtype[Any]]
 
@@ -159,44 +155,38 @@ RACES: tuple[tuple[str, str, dict[str, Any], Callable[..., Any], Callable[..., f
 )  # fmt: skip
 
 
-def speed(scope: Scope) -> Records:
+def speed(options: Options) -> Iterator[Row]:
     """Our time from the raw table, theirs from one that is prepared."""
-    records: list[Record] = []
-    for dataset in scope.sets(SETS):
-        for method, peer, options, prepare, agreement in RACES:
+    for dataset in data.sets(options, SETS):
+        for method, peer, settings, prepare, agreement in RACES:
             # Scores do not depend on k; the fewer columns are fitted afterwards the better.
             k = COLUMNS if method == "mrmr" else 10
-            mine = harness.timed(ours(dataset, k, method, **options), runs=25, budget=3.0)
-            seconds, theirs = patiently(prepare, dataset, 10.0 if scope.quick else PATIENCE)
-            records.append(
-                {
-                    "data": dataset.name,
-                    "method": method,
-                    "peer": peer,
-                    "options": options,
-                    "seconds": mine.best,
-                    "peer_seconds": seconds,
-                    "stopped": theirs is None,
-                    "agreement": None if theirs is None else agreement(mine.value, theirs),
-                }
-            )
-            print(records[-1], file=sys.stderr, flush=True)
-    return {"speed": records}
+            mine = harness.timed(ours(dataset, k, method, **settings), runs=25, budget=3.0)
+            seconds, theirs = patiently(prepare, dataset, 10.0 if options.quick else PATIENCE)
+            yield {
+                "data": dataset.name,
+                "method": method,
+                "peer": peer,
+                "options": settings,
+                "seconds": mine.best,
+                "peer_seconds": seconds,
+                "stopped": theirs is None,
+                "agreement": None if theirs is None else agreement(mine.value, theirs),
+            }
 
 
-def memory(scope: Scope) -> Records:
+def memory(options: Options) -> Iterator[Row]:
     """Fisher score and t-test from the raw table beside sums and squares of it by NumPy."""
     from sklearn.feature_selection import f_classif
 
-    records: list[Record] = []
     for n, d in MEMORY_SHAPES:
-        n, d = (n // 10, d) if scope.quick else (n, d)
+        n, d = (n // 10, d) if options.quick else (n, d)
         rng = np.random.default_rng(n)
         y = np.arange(n) % 5
         X = rng.standard_normal((n, d)) + 0.1 * rng.standard_normal((5, d))[y]
         # Means and scatter, which no score can do without: two passes.
         floor = harness.timed(lambda X=X: (X.sum(axis=0), np.einsum("ij,ij->j", X, X)), runs=9)
-        row: Record = {"rows": n, "columns": d, "passes_seconds": floor.best}
+        row: Row = {"rows": n, "columns": d, "passes_seconds": floor.best}
         for method in ("fisher", "ttest"):
 
             def run(method: str = method, X: Any = X, y: Any = y) -> Any:
@@ -205,79 +195,155 @@ def memory(scope: Scope) -> Records:
 
             row[f"{method}_seconds"] = harness.timed(run, runs=9, budget=5.0).best
         row["f_classif_seconds"] = harness.timed(lambda X=X, y=y: f_classif(X, y), runs=5).best
-        records.append(row)
-    return {"memory": records}
+        yield row
 
 
-def quality(scope: Scope) -> Records:
+def quality(options: Options) -> Iterator[Row]:
     """Columns of 60 % of each class, to classify the rest."""
-    records: list[Record] = []
     methods = [name for name in registry.names() if name != "exhaustive"]
     if find_spec("torch") is None:
         absent = [name for name in methods if registry.method_class(name).extra == "deep"]
         print(f"left out, no torch: {', '.join(absent)}", file=sys.stderr)
         methods = [name for name in methods if name not in absent]
-    for dataset in scope.sets(QUALITY_SETS):
+    for dataset in data.sets(options, QUALITY_SETS):
         part = Split(dataset, np.random.default_rng(0))
         train = data.Dataset(dataset.name, part.X, part.y)
-        for k in QUALITY_SIZES[:1] if scope.quick else QUALITY_SIZES:
+        for k in QUALITY_SIZES[:1] if options.quick else QUALITY_SIZES:
             for method in methods:
                 # exchange would search until its time is up.
-                limit = None if method == "exchange" else 5.0 if scope.quick else TIME_LIMIT
+                limit = None if method == "exchange" else 5.0 if options.quick else TIME_LIMIT
                 problem = exactk.Problem.from_arrays(train.X, train.y, task="classification")
                 found = solve(problem, k, method, time_limit=limit)
                 accuracy = part.scores(tuple(int(j) for j in found.support))
-                records.append(
-                    {
-                        "data": dataset.name,
-                        "k": k,
-                        "method": method,
-                        "family": registry.describe(method).family,
-                        "objective": found.objective,
-                        "total": found.total,
-                        "status": str(found.status),
-                        "seconds": found.seconds,
-                        "nearest": accuracy[0],
-                        "svm": accuracy[1],
-                    }
-                )
-                print(dataset.name, k, method, f"{found.seconds:.2f} s", file=sys.stderr)
-    return {"quality": records}
+                yield {
+                    "data": dataset.name,
+                    "k": k,
+                    "method": method,
+                    "family": registry.describe(method).family,
+                    "objective": found.objective,
+                    "total": found.total,
+                    "status": str(found.status),
+                    "seconds": found.seconds,
+                    "nearest": accuracy[0],
+                    "svm": accuracy[1],
+                }
 
 
-PARTS: dict[str, Callable[[Scope], Records]] = {
-    "speed": speed,
-    "memory": memory,
-    "quality": quality,
-}
+PARTS = {"speed": speed, "memory": memory, "quality": quality}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.comparison", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
-    parser.add_argument("--quick", action="store_true", help="small data, not kept")
-    parser.add_argument("--add", action="store_true", help="put the parts into the kept record")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--report", action="store_true", help="print the kept record, run nothing")
-    options = parser.parse_args(arguments)
-    stored = harness.RESULTS / "comparison.json"
-    if options.report:
-        print(report(json.loads(stored.read_text(encoding="utf-8"))))
-        return
-    harness.pin_threads(options.threads)
-    scope = Scope(quick=options.quick)
-    record: Record = harness.circumstances(options.threads)
-    parts, took = run_parts(PARTS, options.only, scope)
-    record |= parts
-    if options.add and not options.quick and not scope.missing:
-        kept = json.loads(stored.read_text(encoding="utf-8")) if stored.is_file() else {}
-        harness.write_record("comparison", {**kept, **record})
-        record = {**kept, **record}
-    elif len(took) == len(PARTS) and not options.quick and not scope.missing:
-        harness.write_record("comparison", record)
-    print(report(record))
+def speed_table(rows: list[Row]) -> str:
+    """Milliseconds of both, and how many times faster."""
+    lines = []
+    for row in rows:
+        times = row["peer_seconds"] / row["seconds"]
+        agreement = row["agreement"]
+        lines.append(
+            [
+                row["data"],
+                row["method"],
+                row["peer"],
+                milliseconds(row["seconds"]),
+                ("> " if row["stopped"] else "") + milliseconds(row["peer_seconds"]),
+                ("> " if row["stopped"] else "") + f"{times:,.0f}",
+                "–" if agreement is None else f"{agreement:.4f}",
+            ]
+        )
+    table = markdown(
+        ["data", "method", "peer", "ms", "peer ms", "times faster", "agreement"], lines
+    )
+    least = min(row["peer_seconds"] / row["seconds"] for row in rows)
+    verdict = "Reached" if least >= FASTER else "Missed"
+    return (
+        f"{table}\n\n{verdict}: at least {FASTER:g} times faster than each peer; the least is "
+        f"{least:.1f} times."
+    )
 
 
-if __name__ == "__main__":
-    main()
+def memory_table(rows: list[Row]) -> str:
+    """Milliseconds, and multiples of what two passes by NumPy take."""
+    lines = []
+    for row in rows:
+        floor = row["passes_seconds"]
+        lines.append(
+            [f"{row['rows']:,} × {row['columns']:,}", milliseconds(floor)]
+            + [
+                f"{milliseconds(row[f'{name}_seconds'])} ({row[f'{name}_seconds'] / floor:.1f})"
+                for name in ("fisher", "ttest", "f_classif")
+            ]
+        )
+    return markdown(
+        ["table", "sum and sum of squares, ms", "fisher (times)", "ttest (times)",
+         "scikit-learn f_classif (times)"], lines,
+    )  # fmt: skip
+
+
+def standings(rows: list[Row]) -> list[Row]:
+    """Methods by mean rank of their accuracy over data sets, sizes and classifiers."""
+    cells = sorted({(row["data"], row["k"]) for row in rows})
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    at = {(row["method"], row["data"], row["k"]): row for row in rows}
+    best = {
+        cell: min(row["objective"] for row in rows if (row["data"], row["k"]) == cell)
+        for cell in cells
+    }
+    ranks: dict[str, list[float]] = {method: [] for method in methods}
+    for cell in cells:
+        for judge in ("nearest", "svm"):
+            values = np.array([at[method, *cell][judge] for method in methods])
+            for method, value in zip(methods, values, strict=True):
+                ranks[method].append(1 + (values > value).sum() + ((values == value).sum() - 1) / 2)
+    found = []
+    for method in sorted(methods, key=lambda name: float(np.mean(ranks[name]))):
+        mine = [at[method, *cell] for cell in cells]
+        nearest, svm = (np.mean([row[judge] for row in mine]) for judge in ("nearest", "svm"))
+        above = [row["objective"] / best[row["data"], row["k"]] - 1.0 for row in mine]
+        found.append(
+            {
+                "method": method,
+                "marks": "".join(sorted({MARKS.get(row["status"], "") for row in mine})),
+                "rank": float(np.mean(ranks[method])),
+                "accuracy": 100 * np.mean([(row["nearest"] + row["svm"]) / 2 for row in mine]),
+                "nearest": 100 * nearest,
+                "svm": 100 * svm,
+                "above": float(np.median(above)),
+                "seconds": geometric_mean(row["seconds"] for row in mine),
+            }
+        )
+    return found
+
+
+def quality_table(rows: list[Row]) -> str:
+    """The standings as a table."""
+    cells = sorted({(row["data"], row["k"]) for row in rows})
+    lines = [
+        [
+            f"{row['method']}{row['marks']}",
+            f"{row['rank']:.1f}",
+            f"{row['accuracy']:.1f}",
+            f"{row['nearest']:.1f}",
+            f"{row['svm']:.1f}",
+            f"+{100 * row['above']:,.0f} %",
+            milliseconds(row["seconds"]),
+        ]
+        for row in standings(rows)
+    ]
+    header = [
+        "method",
+        "mean rank",
+        "accuracy",
+        "1-NN",
+        "SVM",
+        "objective (median)",
+        "ms (geo. mean)",
+    ]
+    named = ", ".join(f"{name} k={k}" for name, k in cells)
+    return f"{markdown(header, lines)}\n\nCells: {named}. † iterations ran out, ‡ time, § diverged."
+
+
+TABLES = {"speed": speed_table, "memory": memory_table, "quality": quality_table}
+
+
+def report(record: Record) -> str:
+    """Markdown for the parts that a record has."""
+    return "\n\n".join(table(record[part]) for part, table in TABLES.items() if part in record)

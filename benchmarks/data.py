@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+import exactk
+from benchmarks.harness import Options
 from exactk.papers import datasets
 from exactk.papers.datasets import make_planted
 
@@ -131,7 +134,20 @@ def available(names: Iterable[str] = CELLS) -> tuple[list[str], list[str]]:
     return here, missing
 
 
-def load_all(names: Iterable[str]) -> Iterator[Dataset]:
-    """Load the named sets one after the other, so that only one is held at a time."""
-    for name in names:
-        yield load(name)
+def sets(options: Options, names: Iterable[str], quick: int = 1) -> Iterator[Dataset]:
+    """Load those of the named sets that are here, one after the other; few in a quick run."""
+    here, missing = available(names)
+    options.missing.update(missing)
+    yield from map(load, here[:quick] if options.quick else here)
+
+
+def build(dataset: Dataset) -> exactk.Problem:
+    """The problem of a data set, ridge 0."""
+    return exactk.Problem.from_arrays(dataset.X, dataset.y, task=dataset.task)
+
+
+def solve(problem: exactk.Problem, k: int, method: str, **options: Any) -> exactk.Result:
+    """Solve without the warnings about iteration limits, which the status tells, too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return exactk.solve(problem, k, method, **options)

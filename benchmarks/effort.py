@@ -2,70 +2,66 @@
 
 The default of ``exchange`` rests on this table. Every data set of the comparison that has a best
 known value is searched with several seeds at several efforts.
-
-    python -m benchmarks.effort [--seeds 10] [--k 5 10 20] [--threads 2]
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from functools import partial
 
-from benchmarks.harness import pin_threads
+import numpy as np
+
+import exactk
+from benchmarks.data import Dataset, build, sets
+from benchmarks.harness import Options, Record, Row, markdown, timed
+from benchmarks.verdict import best_known
 
 EFFORTS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+SIZES = (5, 10, 20)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--k", type=int, nargs="+", default=[5, 10, 20])
-    parser.add_argument("--threads", type=int, default=2)
-    arguments = parser.parse_args()
-    pin_threads(arguments.threads)
-    run(arguments.seeds, arguments.k, arguments.threads)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options of this benchmark."""
+    parser.add_argument("--seeds", type=int, default=6)
 
 
-def run(n_seeds: int, sizes: list[int], threads: int) -> None:
-    """Search, print the table and keep the record."""
-    import time
+def search(dataset: Dataset, k: int, effort: float, seed: int) -> exactk.Result:
+    """Search from the raw table."""
+    return exactk.solve(build(dataset), k, effort=effort, random_state=seed)
 
-    import numpy as np
 
-    import exactk
-    from benchmarks.data import available, load_all
-    from benchmarks.harness import circumstances, write_record
-    from benchmarks.verdict import best_known
-
-    values = best_known()
-
-    records = []
-    print("| data | k | best known | " + " | ".join(f"effort {e:g}" for e in EFFORTS) + " |")
-    print("| --- | ---: | ---: |" + " --- |" * len(EFFORTS))
-    for dataset in load_all(available(values)[0]):
-        for k in sizes:
-            known = values[dataset.name].get(str(k))
-            if known is None:
-                continue
-            cells = []
+def cells(options: Options) -> Iterator[Row]:
+    """Search every data set at each size and effort."""
+    known = best_known()
+    for dataset in sets(options, known):
+        for k in (k for k in SIZES if str(k) in known[dataset.name]):
             for effort in EFFORTS:
-                found, seconds = [], []
-                for seed in range(n_seeds if effort else 1):
-                    start = time.perf_counter()
-                    problem = exactk.Problem.from_arrays(dataset.X, dataset.y, task=dataset.task)
-                    result = exactk.solve(problem, k, effort=effort, random_state=seed)
-                    seconds.append(time.perf_counter() - start)
-                    found.append(result.objective)
-                hits = float(np.mean([value <= known * (1 + 1e-5) + 5e-5 for value in found]))
-                gap = (float(np.mean(found)) - known) / known
-                ms = 1e3 * float(np.median(seconds))
-                cells.append(f"{hits:.0%}, {gap:+.2%}, {ms:.0f} ms")
-                records.append(
-                    {"data": dataset.name, "k": k, "effort": effort, "hits": hits,
-                     "mean_gap": gap, "best": min(found), "median_ms": ms}
-                )  # fmt: skip
-            print(f"| {dataset.name} | {k} | {known:g} | " + " | ".join(cells) + " |", flush=True)
-    write_record("effort", {**circumstances(threads), "seeds": n_seeds, "cells": records})
+                seeds = range(options.seeds if effort else 1)
+                searches = [partial(search, dataset, k, effort, seed) for seed in seeds]
+                runs = [timed(run, runs=1) for run in searches]
+                found = [run.value.objective for run in runs]
+                best = known[dataset.name][str(k)]
+                yield {
+                    "data": dataset.name,
+                    "k": k,
+                    "effort": effort,
+                    "hits": float(np.mean([f <= best * (1 + 1e-5) + 5e-5 for f in found])),
+                    "mean_gap": (float(np.mean(found)) - best) / best,
+                    "best": min(found),
+                    "median_ms": 1e3 * float(np.median([run.best for run in runs])),
+                }
 
 
-if __name__ == "__main__":
-    main()
+PARTS = {"cells": cells}
+
+
+def report(record: Record) -> str:
+    """A line for each data set and size: share of hits, mean distance and milliseconds."""
+    lines: dict[tuple[str, int], list[str]] = {}
+    for row in record["cells"]:
+        text = f"{row['hits']:.0%}, {row['mean_gap']:+.2%}, {row['median_ms']:.0f} ms"
+        lines.setdefault((row["data"], row["k"]), []).append(text)
+    known = best_known()
+    rows = [[name, str(k), f"{known[name][str(k)]:g}", *line] for (name, k), line in lines.items()]
+    return markdown(["data", "k", "best known", *(f"effort {e:g}" for e in EFFORTS)], rows)

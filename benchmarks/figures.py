@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from exactk.report import svg
-from exactk.report.markup import (
-    Markup,
-    join,
-    tag,
-)
+from exactk.report.markup import Markup, join, tag
 from exactk.report.styles import key as key_of
 
 # A figure is a file of its own: it follows what the reader's system asks for, on paper of its own.

@@ -1,9 +1,5 @@
 """How near files that are passed over come to what the machine allows: rate and memory.
 
-python -m benchmarks.files             all cases, kept in results/files.json
-python -m benchmarks.files --only csv
-python -m benchmarks.files --report    the table of the kept record again
-
 `Problem.from_files` is set beside reading the same files alone, in the fastest of the ways that
 pyarrow offers with two cores, and the Gram matrix of the same blocks in memory alone (`X.T @ X`,
 two threads): all in turns in one run, from the page cache. Target: at least 60 % of the rate of
@@ -13,16 +9,13 @@ the rate cannot exceed the share that the slower one has in it: that is the colu
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,9 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import harness
-from benchmarks.limits import MEGABYTE, memory, word
-
-Record = dict[str, Any]
+from benchmarks.harness import MEGABYTE, Options, Record, Row, mark, memory
 
 RATE = 0.6
 GROUP = 100_000
@@ -93,7 +84,7 @@ def ways_to_read(path: Path) -> dict[str, Callable[[], Any]]:
     from pyarrow import csv, parquet
 
     def scan() -> None:
-        for _ in ds.dataset(path).to_batches():
+        for _ in ds.dataset(path, format=path.suffix[1:]).to_batches():
             pass
 
     def stream_text() -> None:
@@ -162,25 +153,26 @@ def from_pandas(path: Path) -> Any:
 WHOLE = {"exactk": from_files, "pandas": from_pandas}
 
 
-def peak(who: str, path: Path) -> Record:
-    """Peak memory of a fresh process beyond what it takes to import the libraries."""
-    call = [sys.executable, "-m", "benchmarks.files", "--memory-of", who, str(path)]
-    answer = subprocess.run(call, capture_output=True, text=True, check=True).stdout
-    return json.loads(answer)
-
-
-def measure_peak(who: str, path: Path) -> Record:
+def peak(who: str, path: Path) -> int:
+    """Peak memory of this process beyond what it takes to import the libraries."""
     for library in ("exactk", "pandas", "pyarrow.csv", "pyarrow.parquet", "scipy.linalg.blas"):
         import_module(library)
     before = memory("VmRSS")
     WHOLE[who](path)
-    return {"bytes": memory("VmHWM") - before}
+    return memory("VmHWM") - before
 
 
-def run_case(name: str, folder: Path) -> Record:
-    """Time everything in turns, so that no one has the quiet moments for itself."""
+def run_case(name: str, options: Options) -> Iterator[Row]:
+    """One case, with a tenth of its rows in a quick run."""
     case = CASES[name]
-    path = folder / f"table{case.suffix}"
+    if options.quick:
+        case = replace(case, rows=case.rows // 10)
+    with tempfile.TemporaryDirectory() as folder:
+        yield measure(name, case, Path(folder) / f"table{case.suffix}")
+
+
+def measure(name: str, case: Case, path: Path) -> Row:
+    """Time everything in turns, so that no one has the quiet moments for itself."""
     write(case, path)
     tasks: dict[str, Callable[[], Any]] = {
         **{f"read: {way}": run for way, run in ways_to_read(path).items()},
@@ -197,7 +189,7 @@ def run_case(name: str, folder: Path) -> Record:
     way = min((task for task in best if task.startswith("read: ")), key=lambda task: best[task])
     least = min(work[task] for task in work if task.startswith("read: "))
     slower = max(best[way], best["gram"])
-    record = {
+    return {
         "case": name,
         "rows": case.rows,
         "columns": case.columns,
@@ -215,12 +207,13 @@ def run_case(name: str, folder: Path) -> Record:
         "work": work["exactk"],
         "work_rate": max(least, work["gram"]) / work["exactk"],
         "pandas_seconds": best["pandas"],
-        "peak_bytes": peak("exactk", path)["bytes"],
-        "pandas_peak_bytes": peak("pandas", path)["bytes"],
+        "peak_bytes": harness.in_new_process(peak, "exactk", path),
+        "pandas_peak_bytes": harness.in_new_process(peak, "pandas", path),
         "reads": {task.removeprefix("read: "): best[task] for task in best if "read: " in task},
     }
-    path.unlink()
-    return record
+
+
+PARTS = {name: partial(run_case, name) for name in CASES}
 
 
 def report(record: Record) -> str:
@@ -238,46 +231,15 @@ def report(record: Record) -> str:
             f"{r['read_seconds']:.2f} ({r['read_way']})",
             f"{r['gram_seconds']:.2f}",
             f"{r['seconds']:.2f}",
-            f"{r['rate']:.0%} {word(r['rate'] >= RATE)}",
+            f"{r['rate']:.0%} {mark(r['rate'] >= RATE)}",
             f"{r['possible']:.0%}",
             f"{r['work_rate']:.0%} ({r['read_work']:.1f}, {r['gram_work']:.1f}, {r['work']:.1f} s)",
             f"{r['peak_bytes'] / MEGABYTE:,.0f}",
             f"{r['pandas_seconds']:.2f}",
             f"{r['pandas_peak_bytes'] / MEGABYTE:,.0f}",
         ]
-        for r in record["cases"]
+        for name in CASES
+        for r in record.get(name, ())
     ]
     head = f"{record['date']}, {record['processor']}, {record['threads']} threads."
     return head + "\n\n" + harness.markdown(header, rows)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.files", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--report", action="store_true", help="print the kept record, run nothing")
-    parser.add_argument("--memory-of", nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.memory_of:
-        who, path = options.memory_of
-        print(json.dumps(measure_peak(who, Path(path))))
-        return
-    if options.report:
-        stored = harness.RESULTS / "files.json"
-        print(report(json.loads(stored.read_text(encoding="utf-8"))))
-        return
-    harness.pin_threads(options.threads)
-    record = harness.circumstances(options.threads)
-    with tempfile.TemporaryDirectory() as folder:
-        record["cases"] = []
-        for name in options.only:
-            record["cases"].append(run_case(name, Path(folder)))
-            print(f"{name}: {record['cases'][-1]['rate']:.0%}", file=sys.stderr, flush=True)
-    if set(options.only) == set(CASES):
-        harness.write_record("files", record)
-    print(report(record))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,5 @@
 """How time and memory grow with rows and with columns.
 
-python -m benchmarks.growth            both ladders, kept in results/growth.json
-python -m benchmarks.growth --quick    their lower rungs, printed only
-python -m benchmarks.growth --report   the tables of the kept record again
-
 Every rung runs in a process of its own, where peak memory starts anew. Rows: Parquet files
 (float32, uncompressed) of 100 columns and at most a million rows each, read with
 `Problem.from_files`. Columns: an array of 1,000 rows in memory. Both have 5 classes and 10
@@ -13,34 +9,32 @@ rows need 0.4 GB.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import exactk
 from benchmarks import harness
-from benchmarks.limits import MEGABYTE, memory
-
-Record = dict[str, Any]
+from benchmarks.harness import MEGABYTE, Options, Record, Row, memory
 
 K = 10
 CLASSES = 5
 COLUMNS = 100
 ROWS = 1_000
-ROW_LADDER = (10_000, 100_000, 1_000_000, 10_000_000)
-COLUMN_LADDER = (100, 1_000, 10_000, 100_000)
 FILE_ROWS = 1_000_000
-# What a table of a billion rows and a thousand columns would need is told from this one.
-SAMPLE = (200_000, 1_000)
+LADDERS = {
+    "by_rows": [(n, COLUMNS) for n in (10_000, 100_000, 1_000_000, 10_000_000)],
+    "by_columns": [(ROWS, d) for d in (100, 1_000, 10_000, 100_000)],
+    # What a table of a billion rows and a thousand columns would need is told from this one.
+    "sample": [(200_000, 1_000)],
+}
 
 
 def some_rows(n: int, d: int, seed: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
@@ -75,14 +69,12 @@ def write_files(folder: Path, n: int, d: int) -> None:
     writer.close()
 
 
-def rung(kind: str, n: int, d: int, folder: str) -> Record:
+def rung(kind: str, n: int, d: int, folder: str) -> Row:
     """Seconds and peak memory of one table, in this process."""
-    import exactk
-
-    X, y = some_rows(n, d, seed=1) if kind == "columns" else (None, None)
+    X, y = some_rows(n, d, seed=1) if kind == "by_columns" else (None, None)
     base = memory("VmRSS")
     start = time.perf_counter()
-    if kind == "columns":
+    if kind == "by_columns":
         problem = exactk.Problem.from_arrays(X, y)
     else:
         problem = exactk.Problem.from_files(folder, target="y")
@@ -101,24 +93,20 @@ def rung(kind: str, n: int, d: int, folder: str) -> Record:
     }
 
 
-def in_fresh_process(kind: str, n: int, d: int, threads: int) -> Record:
-    """One rung, with its files written before and removed afterwards."""
-    with tempfile.TemporaryDirectory() as folder:
-        if kind != "columns":
-            write_files(Path(folder), n, d)
-        call = [
-            sys.executable, "-m", "benchmarks.growth", "--threads", str(threads),
-            "--rung", kind, str(n), str(d), folder,
-        ]  # fmt: skip
-        best: Record | None = None
-        # The first run finds cold files and a cold processor; small rungs are noisy.
-        for _ in range(3 if n * d <= 100_000_000 else 2):
-            answer = subprocess.run(call, capture_output=True, text=True, check=True).stdout
-            found: Record = json.loads(answer)
-            if best is None or _total(found) < _total(best):
-                best = found
-        assert best is not None
-        return best
+def ladder(kind: str, options: Options) -> Iterator[Row]:
+    """Each rung in a process of its own, with its files written before and removed afterwards."""
+    shapes = LADDERS[kind]
+    for n, d in shapes[: len(shapes) // 2] if options.quick else shapes:
+        with tempfile.TemporaryDirectory() as folder:
+            if kind != "by_columns":
+                write_files(Path(folder), n, d)
+            # The first run finds cold files and a cold processor; small rungs are noisy.
+            runs = 3 if n * d <= 100_000_000 else 2
+            found = [harness.in_new_process(rung, kind, n, d, folder) for _ in range(runs)]
+        yield min(found, key=_total)
+
+
+PARTS = {kind: partial(ladder, kind) for kind in LADDERS}
 
 
 def _total(record: Record) -> float:
@@ -130,27 +118,25 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-9)), 1)[0])
 
 
-def exponents(record: Record) -> Record:
-    """Fitted growth of both ladders; of time over all rungs and over the upper half."""
-    found: Record = {}
-    for ladder, size in (("by_rows", "rows"), ("by_columns", "columns")):
-        rungs = record[ladder]
-        sizes = [r[size] for r in rungs]
-        times = [_total(r) for r in rungs]
-        upper = len(rungs) // 2
-        found[ladder] = {
-            "time": exponent(sizes, times),
-            "time_upper": exponent(sizes[upper:], times[upper:]),
-            "memory": exponent(sizes, [r["memory_bytes"] for r in rungs]),
-            "memory_upper": exponent(sizes[upper:], [r["memory_bytes"] for r in rungs[upper:]]),
-        }
-    return found
+def exponents(rungs: Sequence[Row], size: str) -> str:
+    """Fitted growth of time and memory over all rungs and over the upper half."""
+    sizes = [rung[size] for rung in rungs]
+    if len(rungs) < 4:
+        return "Too few rungs for fitted exponents."
+    upper = len(rungs) // 2
+    shown = []
+    for name, values in (
+        ("time", [_total(rung) for rung in rungs]),
+        ("memory", [rung["memory_bytes"] for rung in rungs]),
+    ):
+        half = exponent(sizes[upper:], values[upper:])
+        shown.append(f"{name} {exponent(sizes, values):.2f} (upper half {half:.2f})")
+    return f"Fitted exponents: {', '.join(shown)}."
 
 
-def extrapolated(record: Record) -> str:
+def extrapolated(sample: Row, cores: int) -> str:
     """What a billion rows of a thousand columns would take, at the rate of the sample."""
-    (sample,) = record["sample"]
-    n, d, cores = 1_000_000_000, sample["columns"], record["threads"]
+    n, d = 1_000_000_000, sample["columns"]
     hours = n / sample["rows"] * sample["read_seconds"] * cores / 3600
     seconds, size = hours / 64 * 3600, 4 * n * d
     partitions, part = n // 250_000, 8 * d * d / MEGABYTE
@@ -170,10 +156,10 @@ def extrapolated(record: Record) -> str:
 def report(record: Record) -> str:
     """The ladders as Markdown."""
     parts = [f"{record['date']}, {record['processor']}, {record['threads']} threads."]
-    for ladder, title in (
-        ("by_rows", f"Rows, {COLUMNS} columns, Parquet"),
-        ("by_columns", f"Columns, {ROWS:,} rows, array"),
-        ("sample", "A thousand columns, Parquet"),
+    for kind, size, title in (
+        ("by_rows", "rows", f"Rows, {COLUMNS} columns, Parquet"),
+        ("by_columns", "columns", f"Columns, {ROWS:,} rows, array"),
+        ("sample", "", "A thousand columns, Parquet"),
     ):
         header = ["rows", "columns", "read, s", "solve, s", "peak MB beyond the start",
                   "table MB (float32)", "planted columns found"]  # fmt: skip
@@ -187,48 +173,11 @@ def report(record: Record) -> str:
                 f"{r['table_bytes'] / MEGABYTE:,.0f}",
                 f"{r['planted_found']} of {K}",
             ]
-            for r in record[ladder]
+            for r in record.get(kind, ())
         ]
-        parts += [f"{title}:", harness.markdown(header, rows)]
-        if ladder in record["exponents"]:
-            e = record["exponents"][ladder]
-            parts.append(
-                f"Fitted exponents: time {e['time']:.2f} (upper half {e['time_upper']:.2f}), "
-                f"memory {e['memory']:.2f} (upper half {e['memory_upper']:.2f})."
-            )
-    parts.append(extrapolated(record))
+        if rows:
+            parts += [f"{title}:", harness.markdown(header, rows)]
+        if rows and size:
+            parts.append(exponents(record[kind], size))
+    parts += [extrapolated(sample, record["threads"]) for sample in record.get("sample", ())]
     return "\n\n".join(parts)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="the lower rungs, printed only")
-    parser.add_argument("--report", action="store_true", help="print the kept record, run nothing")
-    parser.add_argument("--rung", nargs=4, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.report:
-        stored = harness.RESULTS / "growth.json"
-        print(report(json.loads(stored.read_text(encoding="utf-8"))))
-        return
-    harness.pin_threads(options.threads)
-    if options.rung:
-        kind, n, d, folder = options.rung
-        print(json.dumps(rung(kind, int(n), int(d), folder)))
-        return
-    rungs = 2 if options.quick else 4
-    record = harness.circumstances(options.threads)
-    run = in_fresh_process
-    record["by_rows"] = [run("rows", n, COLUMNS, options.threads) for n in ROW_LADDER[:rungs]]
-    record["by_columns"] = [run("columns", ROWS, d, options.threads) for d in COLUMN_LADDER[:rungs]]
-    n, d = SAMPLE
-    record["sample"] = [run("sample", n // (20 if options.quick else 1), d, options.threads)]
-    record["exponents"] = exponents(record)
-    if not options.quick:
-        harness.write_record("growth", record)
-    print(report(record))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,50 +1,42 @@
 """How near exactk comes to what the machine allows: wide data, tall data, import.
 
-python -m benchmarks.limits            all three, kept in results/limits.json
-python -m benchmarks.limits --only import
-python -m benchmarks.limits --report   the tables of the kept record again
+wide    time at effort=0 beside single passes over X
+tall    moments beside `X.T @ X`: rate and memory
+import  `import exactk` after `import sklearn.base`
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import resource
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
+import exactk
 from benchmarks import data, harness
-
-Record = dict[str, Any]
+from benchmarks.harness import MEGABYTE, Options, Record, Row, mark, memory
+from exactk.data.moments import Moments
 
 SIZES = (1, 5, 10, 20, 50)
 TALL_SHAPES = ((2_000, 1_000), (200_000, 500))
 WIDE_FACTOR = 2.5
 TALL_RATE = 0.7
 IMPORT_SECONDS = 0.1
-MEGABYTE = 2**20
 
 
-def wide() -> list[Record]:
+def wide(options: Options) -> Iterator[Row]:
     """Total time at effort=0 against the passes over X that cannot be avoided.
 
     The denominator is one `X.T @ Y` and one `X.T @ x` for each Gram column that was read.
     """
-    import exactk
-
     dataset = data.load("wide")
     X, Y = dataset.X, dataset.outputs
     column = np.ascontiguousarray(X[:, 0])
     cross = harness.timed(lambda: X.T @ Y, runs=20).best
     one_pass = harness.timed(lambda: X.T @ column, runs=20).best
-    records: list[Record] = []
-    for k in SIZES:
+    for k in SIZES[:3] if options.quick else SIZES:
 
         def run(k: int = k) -> int:
             problem = exactk.Problem.from_arrays(X, dataset.y, task="regression")
@@ -53,17 +45,14 @@ def wide() -> list[Record]:
 
         timing = harness.timed(run, runs=7, budget=5.0)
         floor = cross + timing.value * one_pass
-        records.append(
-            {
-                "k": k,
-                "seconds": timing.best,
-                "columns_read": timing.value,
-                "cross_seconds": cross,
-                "pass_seconds": one_pass,
-                "factor": timing.best / floor,
-            }
-        )
-    return records
+        yield {
+            "k": k,
+            "seconds": timing.best,
+            "columns_read": timing.value,
+            "cross_seconds": cross,
+            "pass_seconds": one_pass,
+            "factor": timing.best / floor,
+        }
 
 
 def make_tall(n: int, d: int) -> tuple[data.Floats, data.Floats]:
@@ -74,10 +63,8 @@ def make_tall(n: int, d: int) -> tuple[data.Floats, data.Floats]:
     return X, rng.standard_normal((n, 5))
 
 
-def tall_rate(n: int, d: int) -> Record:
+def tall_rate(n: int, d: int) -> Row:
     """Rate of accumulating moments relative to a plain `X.T @ X`, run in turns."""
-    from exactk.data.moments import Moments
-
     X, Y = make_tall(n, d)
     plain: list[float] = []
     ours: list[float] = []
@@ -87,10 +74,8 @@ def tall_rate(n: int, d: int) -> Record:
     return {"plain_seconds": min(plain), "seconds": min(ours), "rate": min(plain) / min(ours)}
 
 
-def tall_memory(n: int, d: int) -> Record:
+def tall_memory(n: int, d: int) -> Row:
     """Peak memory beyond X and Y while moments are accumulated: of the process and of Python."""
-    from exactk.data.moments import Moments
-
     X, Y = make_tall(n, d)
     # The first product makes BLAS take its own buffers, which no caller can avoid.
     small = X[:1_000]
@@ -110,43 +95,29 @@ def tall_memory(n: int, d: int) -> Record:
     }
 
 
-def memory(what: str) -> int:
-    """Resident bytes of this process: "VmRSS" for now, "VmHWM" for the peak.
-
-    The peak that `getrusage` tells starts, in a new process, at that of its parent.
-    """
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(what))
+def tall(options: Options) -> Iterator[Row]:
+    """Rate and memory for each tall shape; memory in a new process, where the peak is new."""
+    for n, d in TALL_SHAPES[:1] if options.quick else TALL_SHAPES:
+        peak = harness.in_new_process(tall_memory, n, d)
+        yield {"rows": n, "features": d, **tall_rate(n, d), **peak}
 
 
-def tall() -> list[Record]:
-    """Rate and memory for each tall shape; memory in a fresh process, where the peak is new."""
-    records: list[Record] = []
-    for n, d in TALL_SHAPES:
-        call = [sys.executable, "-m", "benchmarks.limits", "--memory-of", str(n), str(d)]
-        answer = subprocess.run(call, capture_output=True, text=True, check=True).stdout
-        records.append({"rows": n, "features": d, **tall_rate(n, d), **json.loads(answer)})
-    return records
-
-
-def import_time(repeats: int = 9) -> Record:
-    """Seconds that `import exactk` takes after `import sklearn.base`, in fresh processes."""
+def import_time(options: Options) -> Iterator[Row]:
+    """Seconds that `import exactk` takes after `import sklearn.base`, in new processes."""
     code = (
         "import time; a = time.perf_counter(); import sklearn.base; b = time.perf_counter(); "
         "import exactk; print(b - a, time.perf_counter() - b)"
     )
-    base, added = [], []
-    for _ in range(repeats):
-        answer = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-        first, second = map(float, answer.stdout.split())
-        base.append(first)
-        added.append(second)
-    return {"sklearn_seconds": min(base), "added_seconds": min(added)}
+    found = []
+    for _ in range(3 if options.quick else 9):
+        call = [sys.executable, "-c", code]
+        answer = subprocess.run(call, capture_output=True, text=True, check=True).stdout
+        found.append([float(word) for word in answer.split()])
+    base, added = zip(*found, strict=True)
+    yield {"sklearn_seconds": min(base), "added_seconds": min(added)}
+
+
+PARTS = {"wide": wide, "tall": tall, "import": import_time}
 
 
 def report(record: Record) -> str:
@@ -162,7 +133,7 @@ def report(record: Record) -> str:
                 str(r["columns_read"]),
                 harness.milliseconds(r["cross_seconds"]),
                 harness.milliseconds(r["pass_seconds"]),
-                f"{r['factor']:.2f} {word(r['factor'] <= WIDE_FACTOR)}",
+                f"{r['factor']:.2f} {mark(r['factor'] <= WIDE_FACTOR)}",
             ]
             for r in record["wide"]
         ]
@@ -178,55 +149,19 @@ def report(record: Record) -> str:
                 f"{r['rows']:,} × {r['features']:,}",
                 harness.milliseconds(r["plain_seconds"]),
                 harness.milliseconds(r["seconds"]),
-                f"{r['rate']:.0%} {word(r['rate'] >= TALL_RATE)}",
+                f"{r['rate']:.0%} {mark(r['rate'] >= TALL_RATE)}",
                 f"{r['process_bytes'] / MEGABYTE:.0f} "
-                f"{word(r['process_bytes'] < r['allowed_bytes'])}",
+                f"{mark(r['process_bytes'] < r['allowed_bytes'])}",
                 f"{r['python_bytes'] / MEGABYTE:.0f}",
                 f"{r['allowed_bytes'] / MEGABYTE:.0f}",
             ]
             for r in record["tall"]
         ]
         parts.append(harness.markdown(header, rows))
-    if "import" in record:
-        added = record["import"]["added_seconds"]
-        parts.append(
-            f"`import exactk` after `import sklearn.base` "
-            f"({record['import']['sklearn_seconds']:.2f} s): {added:.3f} s more "
-            f"{word(added <= IMPORT_SECONDS)}; target: at most {IMPORT_SECONDS} s."
-        )
+    parts += [
+        f"`import exactk` after `import sklearn.base` ({row['sklearn_seconds']:.2f} s): "
+        f"{row['added_seconds']:.3f} s more {mark(row['added_seconds'] <= IMPORT_SECONDS)}; "
+        f"target: at most {IMPORT_SECONDS} s."
+        for row in record.get("import", ())
+    ]
     return "\n\n".join(parts)
-
-
-def word(good: bool) -> str:
-    """Mark of a target that is reached or missed."""
-    return "✓" if good else "✗"
-
-
-MEASURES: dict[str, Callable[[], Any]] = {"wide": wide, "tall": tall, "import": import_time}
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.limits", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", nargs="+", choices=list(MEASURES), default=list(MEASURES))
-    parser.add_argument("--report", action="store_true", help="print the kept record, run nothing")
-    parser.add_argument("--memory-of", nargs=2, type=int, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.memory_of:
-        print(json.dumps(tall_memory(*options.memory_of)))
-        return
-    if options.report:
-        stored = harness.RESULTS / "limits.json"
-        print(report(json.loads(stored.read_text(encoding="utf-8"))))
-        return
-    harness.pin_threads(options.threads)
-    record = harness.circumstances(options.threads)
-    record |= {name: MEASURES[name]() for name in options.only}
-    if set(options.only) == set(MEASURES):
-        harness.write_record("limits", record)
-    print(report(record))
-
-
-if __name__ == "__main__":
-    main()

@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf, sqrt
+from typing import Any
 
 import numpy as np
 
 import exactk
 from benchmarks import data, harness
-from benchmarks.data import Floats, Ints
-from benchmarks.scope import K, Record, Records, Scope, build, course, solve
+from benchmarks.data import Floats, Ints, build, solve
+from benchmarks.harness import Options, Row
+from exactk.methods import registry
 from exactk.papers.methods.standard_table import random_support, standard_table
 
+Look = Callable[[dict[str, Any]], Any]
+
+K = 10
 CDLSR_SETS = ("srbct", "jaffe", "coil20")
 # The iterations of the printed form that are made, and the columns that a quick run keeps.
 IPFS_SETS = {"allaml": (5, 600), "coil20": (40, 200)}
@@ -117,36 +123,34 @@ def on_sphere(x: Floats) -> Floats:
     return first if nearer else second
 
 
-def cdlsr(scope: Scope) -> Records:
+def cdlsr(options: Options) -> Iterator[Row]:
     """The loop of Algorithm 1 against ours, from the same random supports.
 
     What counts is a run where all products are at hand: A of the one, and of the other the
     problem with the Gram columns that it reads. The time from the rows is measured beside it.
     """
-    records: list[Record] = []
-    for dataset in scope.sets(CDLSR_SETS):
+    for dataset in data.sets(options, CDLSR_SETS):
         table = standard_table(build(dataset))
         forming = harness.timed(partial(cdlsr_products, table.X, table.Y), runs=3)
-        for k in (5,) if scope.quick else (5, 10):
-            runs = compare_cdlsr(dataset, k, forming.value, 2 if scope.quick else 5)
-            record: Record = {"data": dataset.name, "k": k, "starts": len(runs)}
+        for k in (5,) if options.quick else (5, 10):
+            runs = compare_cdlsr(dataset, k, forming.value, 2 if options.quick else 5)
+            record: Row = {"data": dataset.name, "k": k, "starts": len(runs)}
             for key in runs[0]:
                 record[key] = statistics.fmean(run[key] for run in runs)
             record["same"] = round(record["same"] * len(runs))
             record["literal_from_rows"] = record["literal_seconds"] + forming.best
             many = harness.timed(partial(solve, build(dataset), k, "cdlsr", n_starts=40), runs=5)
             record["of_forty_seconds"] = many.best / 40
-            records.append(record)
-    return {"cdlsr": records}
+            yield record
 
 
 def compare_cdlsr(
     dataset: data.Dataset, k: int, products: tuple[Floats, Floats, float], starts: int
-) -> list[Record]:
+) -> list[Row]:
     """Both forms from each start: seconds, and whether they end with the same columns."""
     problem = build(dataset)
     columns, rng = problem.candidates, np.random.default_rng(k)
-    runs: list[Record] = []
+    runs: list[Row] = []
     for _ in range(starts):
         xi = random_support(problem, k, rng)
         printed = harness.timed(
@@ -171,43 +175,39 @@ def compare_cdlsr(
     return runs
 
 
-def ipfs(scope: Scope) -> Records:
+def ipfs(options: Options) -> Iterator[Row]:
     """Eq. 10 and 11 with inverses against ours: seconds an iteration, and the course of v.
 
     v is compared for as long as the printed form gives the same v, within REPRODUCIBLE, when X is
     changed in its last digits.
     """
-    records: list[Record] = []
-    for dataset in scope.sets(tuple(IPFS_SETS), quick=2):
+    for dataset in data.sets(options, tuple(IPFS_SETS), quick=2):
         iterations, columns = IPFS_SETS[dataset.name]
-        if scope.quick:
+        if options.quick:
             dataset = data.Dataset(dataset.name, dataset.X[:, :columns].copy(), dataset.y)
         problem = build(dataset)
         table = standard_table(problem)
         noise = 1.0 + NOISE * np.random.default_rng(0).standard_normal(table.X.shape)
         printed, seconds = course_of_v(table.X, table.Y, iterations)
         changed, _ = course_of_v(table.X * noise, table.Y, iterations)
-        ours = course(problem, K, "ipfs", iterations, "v", tol=0.0)
+        ours = take_steps(problem, K, "ipfs", iterations, lambda own: own["v"].copy(), tol=0.0)
         apart = [float(np.abs(v - w).max()) for v, w in zip(printed, changed, strict=True)]
         distance = [float(np.abs(v - w).max()) for v, w in zip(printed, ours.seen, strict=True)]
         agree, within = (
             next((t for t, a in enumerate(each) if a > REPRODUCIBLE), iterations)
             for each in (apart, distance)
         )
-        records.append(
-            {
-                "data": dataset.name,
-                "columns": len(problem.candidates),
-                "iterations": iterations,
-                "literal_seconds": statistics.median(seconds),
-                "seconds": statistics.median(ours.seconds),
-                "reproducible": agree,
-                "difference": max(distance[:agree], default=None),
-                "within": within,
-                "literal_changed": max(apart[:agree], default=None),
-            }
-        )
-    return {"ipfs": records}
+        yield {
+            "data": dataset.name,
+            "columns": len(problem.candidates),
+            "iterations": iterations,
+            "literal_seconds": statistics.median(seconds),
+            "seconds": statistics.median(ours.seconds),
+            "reproducible": agree,
+            "difference": max(distance[:agree], default=None),
+            "within": within,
+            "literal_changed": max(apart[:agree], default=None),
+        }
 
 
 def course_of_v(X: Floats, Y: Floats, most: int) -> tuple[list[Floats], list[float]]:
@@ -218,3 +218,56 @@ def course_of_v(X: Floats, Y: Floats, most: int) -> tuple[list[Floats], list[flo
         found.append(next(steps))
         seconds.append(time.perf_counter() - start)
     return found, seconds
+
+
+@dataclass
+class Steps:
+    """A method's iterations one by one.
+
+    Attributes
+    ----------
+    setup : float
+        Seconds before the first iteration.
+    seconds : list of float
+        Seconds of each iteration.
+    seen : list
+        What was looked at after each.
+    settled : int or None
+        The iteration after which the stopping rule was met, if it was.
+    """
+
+    setup: float
+    seconds: list[float] = field(default_factory=list)
+    seen: list[Any] = field(default_factory=list)
+    settled: int | None = None
+
+
+def take_steps(
+    problem: exactk.Problem,
+    k: int,
+    method: str,
+    most: int,
+    look: Look | None = None,
+    **options: Any,
+) -> Steps:
+    """Take iterations of a method's first start until it converges.
+
+    Parameters
+    ----------
+    look : callable or None
+        What to keep of the variables of the method's generator after each iteration: what a
+        method does not tell in its steps is still its own, and not a copy of its code.
+    """
+    chosen: Any = registry.create(method, **options)
+    start = time.perf_counter()
+    steps: Any = next(iter(chosen.starts(problem, k, chosen.prepare(problem)))).steps
+    found = Steps(time.perf_counter() - start)
+    while len(found.seconds) < most and found.settled is None:
+        start = time.perf_counter()
+        step = next(steps)
+        found.seconds.append(time.perf_counter() - start)
+        if look:
+            found.seen.append(look(steps.gi_frame.f_locals))
+        if step.converged:
+            found.settled = len(found.seconds)
+    return found

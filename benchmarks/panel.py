@@ -1,10 +1,5 @@
 """The panel designer's case: k genes that tell cell types apart, from a large table of counts.
 
-python -m benchmarks.panel                    1 %, 3 % and 10 % filled, kept in results/panel.json
-python -m benchmarks.panel --fills 0.01       one of them, printed only
-python -m benchmarks.panel --quick            a table 500 times smaller, printed only
-python -m benchmarks.panel --report           the tables of the kept record again
-
 Counts of 138,732 cells and 37,509 genes, 15 types, are drawn in blocks and written to a temporary
 folder (8 bytes an entry: 4.2 GB at 10 %). Every run is a process of its own, which reads them into
 a CSR table (float32, int32 indices) and may use 16 GB of memory, the table included, or what the
@@ -13,28 +8,26 @@ machine has to give; seconds are those after reading the file.
 
 from __future__ import annotations
 
-import argparse
-import json
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
+import exactk
 from benchmarks import harness
-from benchmarks.limits import MEGABYTE, memory, word
+from benchmarks.harness import MEGABYTE, Options, Record, Row, mark, memory
 
-Record = dict[str, Any]
 Floats = npt.NDArray[np.float32]
 
 SHAPE = (138_732, 37_509)
@@ -140,24 +133,21 @@ def write_table(folder: Path, shape: tuple[int, int], fill: float) -> None:
     np.save(folder / "markers.npy", cells.markers)
 
 
-def read_table(folder: Path) -> tuple[Any, npt.NDArray[np.intp], npt.NDArray[np.intp], int]:
+def read_table(
+    folder: Path, shape: tuple[int, int]
+) -> tuple[Any, npt.NDArray[np.intp], npt.NDArray[np.intp], int]:
     """The table, the types, the markers, and the bytes of the table."""
-    from scipy import sparse
-
     ends = np.load(folder / "indptr.npy")
     codes, markers = np.load(folder / "codes.npy"), np.load(folder / "markers.npy")
     data = np.fromfile(folder / "data", dtype=np.float32)
     indices = np.fromfile(folder / "indices", dtype=np.int32)
     ends = ends.astype(np.int32) if ends[-1] < 2**31 else ends
-    shape = (len(codes), int(json.loads((folder / "shape.json").read_text())[1]))
     X = sparse.csr_array((data, indices, ends), shape=shape)
     return X, codes, markers, data.nbytes + indices.nbytes + ends.nbytes
 
 
-def run_exactk(X: Any, codes: Any, effort: float | None) -> Record:
+def run_exactk(X: Any, codes: Any, effort: float | None) -> Row:
     """Read the margins and pick K columns; the effort of the method where none is given."""
-    import exactk
-
     options = {} if effort is None else {"effort": effort}
     limit = QUICK_SECONDS if X.shape == QUICK_SHAPE else SEARCH_SECONDS
     start = time.perf_counter()
@@ -175,7 +165,7 @@ def run_exactk(X: Any, codes: Any, effort: float | None) -> Record:
     }
 
 
-def run_pass(X: Any, codes: Any) -> Record:
+def run_pass(X: Any, codes: Any) -> Row:
     """One plain product of SciPy: the least that anything has to do."""
     Y = np.eye(CLASSES)[codes]
     start = time.perf_counter()
@@ -183,7 +173,7 @@ def run_pass(X: Any, codes: Any) -> Record:
     return {"seconds": time.perf_counter() - start}
 
 
-def run_filter(X: Any, codes: Any) -> Record:
+def run_filter(X: Any, codes: Any) -> Row:
     """The K best columns one by one, by scikit-learn's F-test."""
     from sklearn.feature_selection import SelectKBest, f_classif
 
@@ -209,11 +199,11 @@ def available() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
 
 
-def child(folder: Path, name: str) -> Record:
+def child(folder: Path, shape: tuple[int, int], name: str) -> Row:
     """One run in this process: its own record, peak memory, and how good its columns are."""
     limit = min(MEMORY_LIMIT, available() - SPARE_MEMORY)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    X, codes, markers, size = read_table(folder)
+    X, codes, markers, size = read_table(folder, shape)
     before = time.process_time()
     try:
         record = {"run": name, **RUNS[name](X, codes)}
@@ -228,8 +218,6 @@ def child(folder: Path, name: str) -> Record:
     }
     chosen = record.pop("support", None)
     if chosen is not None:
-        import exactk
-
         problem = exactk.Problem.from_arrays(X, codes)
         record["explained"] = 1.0 - problem.objective(chosen) / problem.total
         record["markers"] = int(np.isin(chosen, markers).sum())
@@ -237,25 +225,22 @@ def child(folder: Path, name: str) -> Record:
     return record
 
 
-def measure(shape: tuple[int, int], fill: float, names: Sequence[str]) -> list[Record]:
+def measure(fill: float, options: Options) -> Iterator[Row]:
     """All runs on one table."""
-    records = []
+    shape = QUICK_SHAPE if options.quick else SHAPE
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_table(folder, shape, fill)
-        (folder / "shape.json").write_text(json.dumps(shape))
-        for run in names:
-            call = [sys.executable, "-m", "benchmarks.panel", "--child", name, run]
-            answer = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True).stdout
-            records.append({"fill": fill, "rows": shape[0], "features": shape[1]})
-            records[-1] |= json.loads(answer)
-            print(json.dumps(records[-1]), file=sys.stderr, flush=True)
-    return records
+        write_table(Path(name), shape, fill)
+        for run in RUNS:
+            found = harness.in_new_process(child, Path(name), shape, run)
+            yield {"fill": fill, "rows": shape[0], "features": shape[1], **found}
+
+
+PARTS = {f"{fill:.0%}": partial(measure, fill) for fill in FILLS}
 
 
 def report(record: Record) -> str:
     """The measurements as a Markdown table, memory against its target."""
-    runs = record["runs"]
+    runs = [row for part in PARTS for row in record.get(part, ())]
     shape = f"{runs[0]['rows']:,} × {runs[0]['features']:,}"
     header = [
         "filled", "run", "reading, s", "seconds", "CPU s", "of X.T @ Y", "table GB", "peak GB",
@@ -278,7 +263,7 @@ def report(record: Record) -> str:
                 f"{r['cpu_seconds']:.1f}",
                 f"{r['seconds'] / base:.2f}" if base else "",
                 f"{r['table_bytes'] / 1024 / MEGABYTE:.2f}",
-                f"{peak / 1024 / MEGABYTE:.2f} {word(peak <= MEMORY_LIMIT)}",
+                f"{peak / 1024 / MEGABYTE:.2f} {mark(peak <= MEMORY_LIMIT)}",
                 str(r.get("gram_columns", "")),
                 str(r.get("passes", "")),
                 f"{r['explained']:.4f}" if "explained" in r else "",
@@ -296,34 +281,3 @@ def report(record: Record) -> str:
             harness.markdown(header, rows),
         ]
     )
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.panel", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--fills", nargs="+", type=float, default=list(FILLS))
-    parser.add_argument("--only", nargs="+", choices=list(RUNS), default=list(RUNS))
-    parser.add_argument("--quick", action="store_true", help="a small table, printed only")
-    parser.add_argument("--report", action="store_true", help="print the kept record, run nothing")
-    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.child:
-        print(json.dumps(child(Path(options.child[0]), options.child[1])))
-        return
-    if options.report:
-        stored = harness.RESULTS / "panel.json"
-        print(report(json.loads(stored.read_text(encoding="utf-8"))))
-        return
-    harness.pin_threads(options.threads)
-    record = harness.circumstances(options.threads)
-    shape = QUICK_SHAPE if options.quick else SHAPE
-    record["runs"] = [r for fill in options.fills for r in measure(shape, fill, options.only)]
-    everything = tuple(options.fills) == FILLS and options.only == list(RUNS)
-    if everything and not options.quick:
-        harness.write_record("panel", record)
-    print(report(record))
-
-
-if __name__ == "__main__":
-    main()

@@ -7,8 +7,9 @@ outputs) is prepared before the clock starts. exactk starts from the raw table.
 from __future__ import annotations
 
 import math
+import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -216,6 +217,17 @@ PEERS = tuple(
         ("f score", "scikit-learn", "f_classif or f_regression", f_score),
     )
 )
+
+
+def installed(
+    entered: Sequence[Contestant], names: Sequence[str] | None = None
+) -> list[Contestant]:
+    """The contestants (or those with some names) that are installed; the others are printed."""
+    wanted = [contestant for contestant in entered if not names or contestant.name in names]
+    for contestant in wanted:
+        if not contestant.installed:
+            print(f"left out, not installed: {contestant.name}", file=sys.stderr)
+    return [contestant for contestant in wanted if contestant.installed]
 
 
 def warm_up(contestants: Iterable[Contestant]) -> None:

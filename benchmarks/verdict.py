@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,8 +122,7 @@ def check_long(record: Record) -> Check:
             misses.append(f"{cell['data']} k={cell['k']}: {got}, best known {known}")
     cells = len(record["long"])
     reached = f"Reached in {cells - len(misses)} of {cells} data sets."
-    if "long_run" in record:
-        reached += f" (A run of its own, threads: {record['long_run']['threads']}.)"
+    reached += f" (A run of its own, threads: {record['headers']['long']['threads']}.)"
     return Check(
         "the best known value is found for k = 20 with time_limit=60", cells, reached, tuple(misses)
     )
@@ -164,15 +163,17 @@ def check_default(record: Record, rival: str) -> Check:
 
 def checks(record: Record) -> list[Check]:
     """All targets that the record can speak about."""
-    asked: list[Callable[[], Check]] = [
-        lambda: check_objectives(record),
-        lambda: check_best_known(record),
-        *(lambda rival=rival: check_fast(record, rival) for rival in RIVALS_OF_FAST),
-        *(lambda rival=rival: check_default(record, rival) for rival in RIVALS_OF_DEFAULT),
-    ]
-    if record["long"]:
-        asked.append(lambda: check_long(record))
-    return [ask() for ask in asked]
+    found = []
+    if record.get("cells"):
+        found += [
+            check_objectives(record),
+            check_best_known(record),
+            *(check_fast(record, rival) for rival in RIVALS_OF_FAST),
+            *(check_default(record, rival) for rival in RIVALS_OF_DEFAULT),
+        ]
+    if record.get("long"):
+        found.append(check_long(record))
+    return found
 
 
 def entry(cell: Cell | None, best: float, total: float) -> str:
@@ -231,24 +232,20 @@ def summary_table(record: Record) -> str:
     return markdown([*header, *(f"{rival} ÷ effort=0" for rival in rivals)], rows)
 
 
-def report(
-    record: Record, sizes: Collection[int] | None = None, only: Collection[str] | None = None
-) -> str:
-    """The report in Markdown; of some sizes or contestants, the cells alone."""
+def report(record: Record) -> str:
+    """The report in Markdown: the parts that the record has."""
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    parts = [
-        f"{record['date']}, {record['processor']}, {record['threads']} threads; {versions}.",
-        "Milliseconds, shortest of several runs, from the raw table for exactk and from "
-        "standardised columns for the others; in parentheses the distance of the objective to "
-        "the best of all contestants and of the best known value.",
-        cell_table(record, sizes, only),
-    ]
-    partial = sizes is not None or only is not None
-    if not partial and any(cell["contestant"] in OURS for cell in record["cells"]):
-        parts.append("Geometric means over k:")
-        parts.append(summary_table(record))
-        parts.append("## Targets")
-        parts.append("\n".join(check.line() for check in checks(record)))
+    parts = [f"{record['date']}, {record['processor']}, {record['threads']} threads; {versions}."]
+    if record.get("cells"):
+        parts += [
+            "Milliseconds, shortest of several runs, from the raw table for exactk and from "
+            "standardised columns for the others; in parentheses the distance of the objective to "
+            "the best of all contestants and of the best known value.",
+            cell_table(record),
+            "Geometric means over k:",
+            summary_table(record),
+        ]
+    parts += ["## Targets", "\n".join(check.line() for check in checks(record))]
     return "\n\n".join(parts)
 
 

@@ -1,34 +1,25 @@
 """Very wide dense tables, mapped from a file: time, memory, passes over the table, objective.
 
-python -m benchmarks.wide            all cases, kept in results/wide.json
-python -m benchmarks.wide --only narrow
-python -m benchmarks.wide --report   the table of the kept record again
-
 The columns come in groups that share a factor, the target is a sum of some of them and noise. Each
 run has a process of its own, in which the peak of resident memory (mapped pages of the file count)
-is its own as well. `--source` runs another copy of the package, an earlier one for example.
+is its own as well.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks import harness, limits
+import exactk
+from benchmarks.harness import Options, Record, Row, in_new_process, mark, markdown, memory
 
-Record = dict[str, Any]
-
+THREADS = 1
 GROUP = 20
 SHARED = 0.5
 ROWS_AT_ONCE = 64
@@ -85,10 +76,8 @@ def write_table(case: Case, folder: Path) -> None:
     np.save(folder / "y.npy", y)
 
 
-def measure(folder: Path, k: int, method: str, effort: float | None) -> Record:
+def measure(folder: Path, k: int, method: str, effort: float | None) -> Row:
     """One solve in this process, from the mapped file to the result."""
-    import exactk
-
     start = time.perf_counter()
     mapped = np.load(folder / "X.npy", mmap_mode="r")
     problem = exactk.Problem.from_arrays(mapped, np.load(folder / "y.npy"), task="regression")
@@ -97,36 +86,36 @@ def measure(folder: Path, k: int, method: str, effort: float | None) -> Record:
     return {
         "read_seconds": made - start,
         "solve_seconds": time.perf_counter() - made,
-        "peak_bytes": limits.memory("VmHWM"),
+        "peak_bytes": memory("VmHWM"),
         "columns_read": problem.gram_columns_read,
-        # Earlier versions did not count them.
-        "passes": getattr(problem, "passes", None),
+        "passes": problem.passes,
         "objective": result.objective,
         "share_left": result.residual / result.total,
         "status": str(result.status),
     }
 
 
-def run(name: str, source: str | None) -> list[Record]:
-    """All solves of a case, each in a process of its own."""
+def run(name: str, options: Options) -> Iterator[Row]:
+    """All solves of a case, each in a process of its own; a quick run has few columns."""
     case = CASES[name]
-    records: list[Record] = []
-    environment = dict(os.environ) if source is None else os.environ | {"PYTHONPATH": source}
+    if options.quick:
+        case = replace(case, features=case.features // 20)
     with tempfile.TemporaryDirectory() as folder:
         write_table(case, Path(folder))
         for method, effort in SOLVES:
-            call = [sys.executable, "-m", "benchmarks.wide", "--measure", folder]
-            call += [str(case.k), method, "default" if effort is None else str(effort)]
-            answer = subprocess.run(
-                call, capture_output=True, text=True, check=True, env=environment
-            ).stdout
-            records.append(
-                {
-                    "case": name, "rows": case.rows, "features": case.features, "k": case.k,
-                    "method": method, "effort": effort, **json.loads(answer),
-                }
-            )  # fmt: skip
-    return records
+            found = in_new_process(measure, Path(folder), case.k, method, effort)
+            yield {
+                "case": name, "rows": case.rows, "features": case.features, "k": case.k,
+                "method": method, "effort": effort, **found,
+            }  # fmt: skip
+
+
+PARTS = {name: partial(run, name) for name in CASES}
+
+
+def solves(record: Record) -> list[Row]:
+    """The rows of all cases of a record."""
+    return [row for name in CASES for row in record.get(name, ())]
 
 
 def report(record: Record) -> str:
@@ -142,51 +131,21 @@ def report(record: Record) -> str:
             f"{r['solve_seconds']:.1f}",
             f"{r['peak_bytes'] / GIGABYTE:.2f}",
             str(r["columns_read"]),
-            "" if r["passes"] is None else str(r["passes"]),
+            str(r["passes"]),
             f"{r['share_left']:.5f}",
             r["status"],
         ]
-        for r in record["runs"]
+        for r in solves(record)
     ]
-    wide = [r["peak_bytes"] for r in record["runs"] if r["case"] == "wide"]
+    wide = [r["peak_bytes"] for r in record.get("wide", ())]
     lines = [
         f"{record['date']}, {record['processor']}, {record['threads']} threads, float32 files.",
-        harness.markdown(header, rows),
+        markdown(header, rows),
     ]
     if wide:
-        mark = "✓" if max(wide) <= MEMORY_TARGET else "✗"
+        most = max(wide)
         lines.append(
-            f"Memory at 1,000 × 200,000: at most {max(wide) / GIGABYTE:.2f} GB {mark}; target: "
-            f"{MEMORY_TARGET / GIGABYTE:.0f} GB."
+            f"Memory at 1,000 × 200,000: at most {most / GIGABYTE:.2f} GB "
+            f"{mark(most <= MEMORY_TARGET)}; target: {MEMORY_TARGET / GIGABYTE:.0f} GB."
         )
     return "\n\n".join(lines)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.wide", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--source", help="folder of another copy of the package; nothing is kept")
-    parser.add_argument("--report", action="store_true", help="print the kept record, run nothing")
-    parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.measure:
-        folder, k, method, effort = options.measure
-        asked = None if effort == "default" or method == "greedy" else float(effort)
-        print(json.dumps(measure(Path(folder), int(k), method, asked)))
-        return
-    if options.report:
-        stored = harness.RESULTS / "wide.json"
-        print(report(json.loads(stored.read_text(encoding="utf-8"))))
-        return
-    harness.pin_threads(options.threads)
-    record = harness.circumstances(options.threads)
-    record["runs"] = [r for name in options.only for r in run(name, options.source)]
-    if set(options.only) == set(CASES) and options.source is None:
-        harness.write_record("wide", record)
-    print(report(record))
-
-
-if __name__ == "__main__":
-    main()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
-import json
 import os
 import re
 import subprocess
@@ -16,6 +15,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from benchmarks.harness import read_record
 from exactk.methods import registry
 from tests.conftest import CHROMIUM
 
@@ -138,9 +138,7 @@ def test_every_method_has_a_whole_page(name: str, pages: dict[str, Page]) -> Non
 
 
 def test_what_a_page_says_was_measured_is_in_the_records(pages: dict[str, Page]) -> None:
-    kept = ROOT / "benchmarks" / "results"
-    record = json.loads((kept / "comparison.json").read_text(encoding="utf-8"))
-    for cell in record["quality"]:
+    for cell in read_record("comparison")["quality"]:
         text = re.sub(r"<[^>]+>", " ", pages[f"methods/{cell['method']}.html"].text)
         words = " ".join(text.split())
         accuracies = f"{100 * cell['nearest']:.1f} {100 * cell['svm']:.1f}"

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import doctest
-import json
+import importlib
 import re
 import textwrap
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from benchmarks import (
-    alternatives,
-    decide,
-    growth,
-    likelihood_report,
-    losses_report,
-    proof_report,
-    verdict,
-)
+from benchmarks import alternatives, decide, growth, likelihood, losses, noise, proof, verdict
+from benchmarks.__main__ import BENCHMARKS
+from benchmarks.harness import read_record, record_path
 from exactk.papers.experiments.cells import cells
 from exactk.papers.experiments.protocols import run_cell
 from exactk.papers.experiments.reading import read_recipe, recipe_names
@@ -31,6 +26,17 @@ pytestmark = pytest.mark.docs
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MEASURED = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
+# Parts of pages, by the name in the comments around them: benchmark, page, what it shows.
+SHOWN = {
+    "alternatives": ("alternatives", "measured.md", alternatives.page_section),
+    "decide": ("decide", "decide.md", decide.report),
+    "growth": ("growth", "scale.md", growth.report),
+    "likelihood": ("likelihood", "losses.md", likelihood.page),
+    "losses": ("losses", "losses.md", losses.page),
+    "measured": ("compare", "measured.md", verdict.page_section),
+    "noise": ("noise", "losses.md", noise.page),
+    "proof": ("proof", "proof.md", proof.report),
+}
 # The first line of an indented block in Python.
 PYTHON = re.compile(r"    (?:import |from \w+ import |\w+ = exactk\.)")
 
@@ -94,22 +100,33 @@ def test_code_that_is_only_shown_can_be_read(page: str) -> None:
     assert not (page in WITHOUT_EXAMPLES and re.search("^ *>>>", text, flags=re.M))
 
 
-def test_figures_are_those_of_the_record() -> None:
-    kept = ROOT / "benchmarks" / "results" / "compare.json"
-    record = json.loads(kept.read_text(encoding="utf-8"))
-    shown = MEASURED.split("<!-- measured: begin -->")[1].split("<!-- measured: end -->")[0]
-    assert shown.strip() == verdict.page_section(record).strip()
+@pytest.mark.parametrize("part", SHOWN)
+def test_figures_are_those_of_the_record(part: str) -> None:
+    name, page, show = SHOWN[part]
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    shown = text.split(f"<!-- {part}: begin -->")[1].split(f"<!-- {part}: end -->")[0]
+    assert shown.strip() == show(read_record(name)).strip()
 
 
-def test_the_alternatives_are_those_of_the_record() -> None:
-    record = alternatives.kept()
+@pytest.mark.parametrize("module", [alternatives, noise])
+def test_drawings_are_those_of_the_record(module: ModuleType) -> None:
+    record = read_record(module.__name__.split(".")[1])
+    drawn = module.FIGURE.read_text(encoding="utf-8")
+    assert drawn.strip() == module.figure(record).strip()
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_record_can_be_printed(name: str) -> None:
+    module = importlib.import_module(f"benchmarks.{name}")
+    assert module.PARTS
+    if record_path(name).exists():
+        assert "| " in module.report(read_record(name))
+
+
+def test_the_headline_is_that_of_the_record() -> None:
+    record = read_record("alternatives")
     assert len(record["cells"]) > 20
-    part = MEASURED.split("<!-- alternatives: begin -->")[1]
-    shown = part.split("<!-- alternatives: end -->")[0]
-    assert shown.strip() == alternatives.page_section(record).strip()
     assert alternatives.headline(record) in " ".join(README.split())
-    drawn = alternatives.FIGURE.read_text(encoding="utf-8")
-    assert drawn.strip() == alternatives.figure(record).strip()
 
 
 def test_the_readme_is_short() -> None:
@@ -125,29 +142,8 @@ def test_architecture_has_the_packages_in_the_order_of_the_import_contract() -> 
     assert [re.findall(r"\w+", row) for row in rows] == [layer.split(" | ") for layer in layers]
 
 
-def test_growth_is_that_of_the_record() -> None:
-    kept = ROOT / "benchmarks" / "results" / "growth.json"
-    record = json.loads(kept.read_text(encoding="utf-8"))
-    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
-    shown = page.split("<!-- growth: begin -->")[1].split("<!-- growth: end -->")[0]
-    assert shown.strip() == growth.report(record).strip()
-
-
-def test_what_was_measured_of_choices_is_that_of_the_record() -> None:
-    kept = ROOT / "benchmarks" / "results" / "decide.json"
-    record = json.loads(kept.read_text(encoding="utf-8"))
-    page = (ROOT / "docs" / "decide.md").read_text(encoding="utf-8")
-    shown = page.split("<!-- decide: begin -->")[1].split("<!-- decide: end -->")[0]
-    assert shown.strip() == decide.report(record).strip()
-
-
-def test_what_was_measured_of_proofs_is_that_of_the_record() -> None:
-    kept = ROOT / "benchmarks" / "results" / "proof.json"
-    record = json.loads(kept.read_text(encoding="utf-8"))
-    page = (ROOT / "docs" / "proof.md").read_text(encoding="utf-8")
-    shown = page.split("<!-- proof: begin -->")[1].split("<!-- proof: end -->")[0]
-    assert shown.strip() == proof_report.report(record).strip()
-    # The summary in words.
+def test_the_summary_of_proofs_is_that_of_the_record() -> None:
+    record = read_record("proof")
     breast, digits, genes = (
         next(cell for cell in record[part] if (cell["data"], cell["k"]) == which)
         for part, which in (
@@ -159,32 +155,22 @@ def test_what_was_measured_of_proofs_is_that_of_the_record() -> None:
     middle = next(cell for cell in record["middle"] if cell["k"] == 20)
     for cell in (breast, digits, genes, middle):
         assert cell["proven"]
-        assert f"{proof_report.seconds(proof_report.took(cell))} s" in MEASURED
-
-
-def test_what_was_measured_of_losses_is_that_of_the_record() -> None:
-    page = (ROOT / "docs" / "losses.md").read_text(encoding="utf-8")
-    for name, shows in (("losses", losses_report.page), ("likelihood", likelihood_report.page)):
-        kept = ROOT / "benchmarks" / "results" / f"{name}.json"
-        record = json.loads(kept.read_text(encoding="utf-8"))
-        shown = page.split(f"<!-- {name}: begin -->")[1].split(f"<!-- {name}: end -->")[0]
-        assert shown.strip() == shows(record).strip()
+        assert f"{proof.seconds(proof.took(cell))} s" in MEASURED
 
 
 def test_the_summary_of_losses_is_that_of_the_records() -> None:
-    kept = ROOT / "benchmarks" / "results"
-    cells = json.loads((kept / "losses.json").read_text(encoding="utf-8"))["papers"]
+    cells = read_record("losses")["cells"]
     for cell in cells:
         for peer in ("rpfs", "nmapg"):
-            assert losses_report.excess(cell, peer, "loss") > 0
-            assert losses_report.excess(cell, peer, "own") > 0
+            assert losses.excess(cell, peer, "loss") > 0
+            assert losses.excess(cell, peer, "own") > 0
     sets = len({cell["data"] for cell in cells})
     summary = " ".join(MEASURED.split())
     assert f"in all of {len(cells)} cells ({sets} data sets, three sizes)" in summary
-    record = json.loads((kept / "likelihood.json").read_text(encoding="utf-8"))
-    n = len(likelihood_report.by_cell(record))
+    record = read_record("likelihood")
+    n = len(likelihood.by_cell(record))
     said = f"- exactk: objective not above any peer's in {n} of {n} cells."
-    assert said in likelihood_report.objective_lines(record)
+    assert said in likelihood.objective_lines(record)
     assert f"has a lower deviance than exactk in any of {n} cells" in summary
 
 

@@ -5,16 +5,16 @@ By logistic loss what other libraries came to is not above them, whatever the se
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks.harness import read_record
+from benchmarks.verdict import best_known
 from exactk import Problem, solve
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-KNOWN = json.loads((BENCHMARKS / "best_known.json").read_text())
+KNOWN = best_known()
 
 
 @pytest.mark.parametrize("name", ["srbct", "allaml", "lymphoma", "warppie10p", "coil20", "isolet"])
@@ -30,7 +30,7 @@ def test_reached(name: str, shared_data: Path) -> None:
     ("name", "k"), [("srbct", 10), ("lymphoma", 5), ("jaffe", 5), ("jaffe", 10)]
 )
 def test_no_other_library_has_a_lower_deviance(name: str, k: int, shared_data: Path) -> None:
-    record = json.loads((BENCHMARKS / "results" / "likelihood.json").read_text())
+    record = read_record("likelihood")
     theirs = min(
         cell["objective"]
         for cell in record["cells"]

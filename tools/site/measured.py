@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from benchmarks.comparison_report import standings
-from benchmarks.harness import milliseconds
-from benchmarks.papers_report import MARKS
+from benchmarks import wide
+from benchmarks.comparison import standings
+from benchmarks.harness import milliseconds, read_record
+from benchmarks.papers import MARKS
 from tools.site.rst import table
 
 __all__ = ["measured"]
-
-Record = dict[str, Any]
 
 # From here on a ratio says no more than that the better fit leaves hardly anything.
 FAR = 10.0
@@ -23,17 +20,12 @@ FAR = 10.0
 
 def measured(root: Path, method: str) -> str:
     """Return what was measured of a method, each part with its source; empty if nothing was."""
-    parts: tuple[Callable[[Path, str], str], ...] = (
-        _leaderboard, _comparison, _papers, _peers, _growth, _wide,
-    )  # fmt: skip
-    return "\n\n".join(text for part in parts if (text := part(root, method)))
+    parts: tuple[Callable[[str], str], ...] = (_comparison, _papers, _peers, _growth, _wide)
+    found = [_leaderboard(root, method), *(part(method) for part in parts)]
+    return "\n\n".join(text for text in found if text)
 
 
-@cache
-def _record(root: Path, name: str) -> Record:
-    kept = root / "benchmarks" / "results" / f"{name}.json"
-    found: Record = json.loads(kept.read_text(encoding="utf-8"))
-    return found
+_record = cache(read_record)
 
 
 def _leaderboard(root: Path, method: str) -> str:
@@ -51,9 +43,9 @@ def _leaderboard(root: Path, method: str) -> str:
     )
 
 
-def _comparison(root: Path, method: str) -> str:
+def _comparison(method: str) -> str:
     """Its place among all methods, and its cells."""
-    record = _record(root, "comparison")
+    record = _record("comparison")
     cells = [row for row in record["quality"] if row["method"] == method]
     if not cells:
         return ""
@@ -93,9 +85,9 @@ def _above(objective: float, least: float) -> str:
     return f"{share:+.1%}" if share < FAR else f"> {FAR:g} times"
 
 
-def _papers(root: Path, method: str) -> str:
+def _papers(method: str) -> str:
     """The objective beside that of exchange, without a ridge."""
-    record = _record(root, "papers")
+    record = _record("papers")
     ours = {(r["data"], r["k"]): r for r in record["quality"] if r["method"] == "exchange"}
     cells = [r for r in record["quality"] if r["method"] == method]
     if not cells or method == "exchange":
@@ -120,10 +112,10 @@ def _papers(root: Path, method: str) -> str:
     )
 
 
-def _peers(root: Path, method: str) -> str:
+def _peers(method: str) -> str:
     """Its speed beside other people's programs for the same."""
     rows = []
-    for found in _record(root, "comparison")["speed"]:
+    for found in _record("comparison")["speed"]:
         if found["method"] != method:
             continue
         more = "> " if found["stopped"] else ""
@@ -144,18 +136,18 @@ def _peers(root: Path, method: str) -> str:
     return f"Beside other programs for the same:\n\n{table(header, rows)}"
 
 
-def _growth(root: Path, method: str) -> str:
+def _growth(method: str) -> str:
     """How its time grows with the columns."""
-    found = [r for r in _record(root, "papers")["scaling"] if r["method"] == method]
+    found = [r for r in _record("papers")["scaling"] if r["method"] == method]
     if not found:
         return ""
     rows = [[f"{r['columns']:,}", milliseconds(r["seconds"])] for r in found]
     return f"How its time grows with the columns:\n\n{table(['columns', 'ms'], rows)}"
 
 
-def _wide(root: Path, method: str) -> str:
+def _wide(method: str) -> str:
     """What very wide tables cost."""
-    record = _record(root, "wide")
+    record = _record("wide")
     rows = [
         [
             f"{r['rows']:,} × {r['features']:,}",
@@ -166,7 +158,7 @@ def _wide(root: Path, method: str) -> str:
             str(r["passes"]),
             f"{r['share_left']:.3g}",
         ]
-        for r in record["runs"]
+        for r in wide.solves(record)
         if r["method"] == method
     ]
     if not rows:

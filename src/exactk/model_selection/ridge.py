@@ -29,7 +29,7 @@ def auto_ridge(problem: Problem) -> float:
 
     n is the number of rows (or the sum of whole weights) and d that of usable columns. Of the
     rules and fixed values that cost nothing it has the best mean rank on real data
-    (``benchmarks/ridge_leaderboard.py``): wide tables need more ridge than tall ones. For
+    (``benchmarks/ridge.py``): wide tables need more ridge than tall ones. For
     likelihoods ("logistic", "poisson") a tenth of it, with which models are the most accurate:
     probabilities suffer from more.
 

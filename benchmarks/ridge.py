@@ -7,22 +7,17 @@ Rows are drawn by `exactk.papers.experiments.splits.share_split`; the record tha
 by an earlier rule, which rounded the share of each class by itself, so that a new run splits
 otherwise.
 
-    python -m benchmarks.ridge_leaderboard             kept in results/ridge_leaderboard.json
-    python -m benchmarks.ridge_leaderboard --quick     a few sets, one split, only printed
-    python -m benchmarks.ridge_leaderboard --report    the table of the kept record again
-
-With `--loss logistic` the model on the chosen columns is scored, too: its accuracy, and its
-deviance on the rows held out. That record is results/ridge_leaderboard_logistic.json.
+squared   columns chosen by squared loss
+logistic  columns chosen by logistic loss; its model on them is scored, too: accuracy, and deviance
+          on the held-out rows
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +25,9 @@ from scipy.special import log_softmax
 from scipy.stats import rankdata
 from sklearn.feature_selection import f_classif
 
+import exactk
 from benchmarks import data, harness
+from benchmarks.harness import Options, Record, Row
 from exactk.papers.experiments.classifiers import accuracy
 from exactk.papers.experiments.splits import share_split
 
@@ -43,7 +40,7 @@ SETS = (
     "coil20", "isolet", "semeion", "usps",
 )  # fmt: skip
 QUICK_SETS = ("srbct", "colon", "warpar10p", "jaffe", "semeion")
-SIZES = (5, 10, 20, 50)
+SIZES = {"squared": (5, 10, 20, 50), "logistic": (5, 10, 20)}
 MOST_ROWS = 1_500
 F_SCORE = "F score"
 
@@ -119,50 +116,53 @@ class Split:
         return tuple(sorted(self.usable[order[:k]].tolist()))
 
 
-def run_split(part: Split, sizes: Sequence[int], options: argparse.Namespace) -> dict[str, Any]:
+def run_split(part: Split, loss: str) -> dict[str, Any]:
     """Scores of every rule at every k on one split: `{k: {rule: [1-NN, SVM]}}`.
 
     With a logistic model its own follow: accuracy and mean deviance.
     """
-    import exactk
-
-    problem = exactk.Problem.from_arrays(part.X, part.y, task="classification", loss=options.loss)
-    by_model = options.loss == "logistic"
+    problem = exactk.Problem.from_arrays(part.X, part.y, task="classification", loss=loss)
+    by_model = loss == "logistic"
     found: dict[str, Any] = {}
-    for k in sizes:
+    for k in SIZES[loss]:
         found[str(k)] = {} if by_model else {F_SCORE: part.scores(part.by_f_score(k))}
-        for name, rule in RULES[options.loss].items():
-            if name == "cv" and options.no_cv:
-                continue
-            ridge = rule(part.X.shape[0], part.usable.size)
-            result = exactk.solve(problem.with_ridge(ridge, k), k, effort=options.effort)
+        for name, rule in RULES[loss].items():
+            posed = problem.with_ridge(rule(part.X.shape[0], part.usable.size), k)
+            result = exactk.solve(posed, k, effort=0)
             own = part.of_model(result) if by_model else []
             found[str(k)][name] = [*part.scores(tuple(result.support.tolist())), *own]
     return found
 
 
-def run_set(dataset: data.Dataset, options: argparse.Namespace) -> dict[str, Any]:
-    """Mean scores over the splits of one data set."""
-    rng = np.random.default_rng(options.seed)
-    dataset = thin_out(dataset, MOST_ROWS, rng)
-    per_split = [run_split(Split(dataset, rng), options.k, options) for _ in range(options.splits)]
-    return {
-        str(k): {
-            name: np.mean([found[str(k)][name] for found in per_split], axis=0).tolist()
-            for name in per_split[0][str(k)]
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options of this benchmark."""
+    parser.add_argument("--data", nargs="+", default=list(SETS))
+    parser.add_argument("--splits", type=int, default=2)
+
+
+def scores(loss: str, options: Options) -> Iterator[Row]:
+    """Mean scores over the splits of each data set."""
+    for dataset in data.sets(options, QUICK_SETS if options.quick else options.data, quick=5):
+        n, d = dataset.X.shape
+        rng = np.random.default_rng(0)
+        thin = thin_out(dataset, MOST_ROWS, rng)
+        splits = 1 if options.quick else options.splits
+        found = [run_split(Split(thin, rng), loss) for _ in range(splits)]
+        means = {
+            k: {name: np.mean([split[k][name] for split in found], axis=0).tolist() for name in row}
+            for k, row in found[0].items()
         }
-        for k in options.k
-    }
+        yield {"data": dataset.name, "rows": n, "features": d, "scores": means}
 
 
-def standings(record: dict[str, Any]) -> list[list[str]]:
+def standings(rows: Sequence[Row]) -> list[list[str]]:
     """One row a rule, best mean rank first."""
-    cells = [(name, k) for name, sizes in record["scores"].items() for k in sizes]
-    rules = list(record["scores"][cells[0][0]][cells[0][1]])
-    values = np.array([[record["scores"][s][k][rule] for rule in rules] for s, k in cells])
+    cells = [scores for row in rows for scores in row["scores"].values()]
+    rules = list(cells[0])
+    values = np.array([[scores[rule] for rule in rules] for scores in cells])
     accuracy = values[:, :, :3].mean(axis=2)
     ranks = rankdata(-accuracy.round(6), axis=1).mean(axis=0)
-    wide = np.array([record["sets"][s]["features"] > record["sets"][s]["rows"] for s, _ in cells])
+    wide = np.array([row["features"] > row["rows"] for row in rows for _ in row["scores"]])
 
     by_model = values.shape[2] > 2
     least = values[:, :, 3].min(axis=1) if by_model else None
@@ -188,76 +188,22 @@ def standings(record: dict[str, Any]) -> list[list[str]]:
     ]
 
 
-def report(record: dict[str, Any]) -> str:
-    """The leaderboard as Markdown."""
-    about = (
-        f"{record['date']}: {len(record['sets'])} data sets, {record['splits']} splits, "
-        f"k = {', '.join(map(str, record['k']))}, effort {record['effort']}; mean test accuracy "
-        "in %, mean rank over data sets and k."
-    )
-    own = []
-    if record.get("loss", "squared") == "logistic":
-        about += " Loss: logistic; of its model accuracy and, over the least of the cell, deviance."
-        own = ["model", "deviance"]
-    header = ["ridge", "mean rank", "accuracy", "1-NN", "SVM", *own, "n < d", "n ≥ d"]
-    return about + "\n\n" + harness.markdown(header, standings(record))
+def report(record: Record) -> str:
+    """A leaderboard for each loss, as Markdown."""
+    parts = []
+    for loss in (loss for loss in PARTS if loss in record):
+        rows, own = record[loss], []
+        about = (
+            f"{record['headers'][loss]['date']}, {loss} loss: {len(rows)} data sets, "
+            f"{record['splits']} splits, k = {', '.join(rows[0]['scores'])}, effort 0; mean test "
+            "accuracy in %, mean rank over data sets and k."
+        )
+        if loss == "logistic":
+            about += " Of the model accuracy and, over the least of the cell, deviance."
+            own = ["model", "deviance"]
+        header = ["ridge", "mean rank", "accuracy", "1-NN", "SVM", *own, "n < d", "n ≥ d"]
+        parts += [about, harness.markdown(header, standings(rows))]
+    return "\n\n".join(parts)
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.ridge_leaderboard", description=__doc__
-    )
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--data", nargs="+", metavar="NAME")
-    parser.add_argument("--k", nargs="+", type=int, default=list(SIZES), metavar="K")
-    parser.add_argument("--loss", choices=list(RULES), default="squared")
-    parser.add_argument("--splits", type=int)
-    parser.add_argument("--effort", type=float, default=0.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--no-cv", action="store_true", help="leave the rule cv out")
-    parser.add_argument("--quick", action="store_true", help="a few sets, one split")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--save", metavar="NAME", help="name of the record; default for all sets")
-    parser.add_argument("--report", action="store_true", help="print the kept record, run nothing")
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    options = parse(arguments)
-    default = "ridge_leaderboard" + ("_logistic" if options.loss == "logistic" else "")
-    if options.report:
-        stored = harness.RESULTS / f"{options.save or default}.json"
-        print(report(json.loads(stored.read_text(encoding="utf-8"))))
-        return
-    harness.pin_threads(options.threads)
-    names, missing = data.available(options.data or (QUICK_SETS if options.quick else SETS))
-    options.splits = options.splits or (1 if options.quick else 3)
-    if missing:
-        print(f"left out, no file: {', '.join(missing)} (set {data.FOLDER_VARIABLE})")
-    if not names:
-        return
-    scores: dict[str, Any] = {}
-    sets: dict[str, Any] = {}
-    for dataset in data.load_all(names):
-        start = time.perf_counter()
-        scores[dataset.name] = run_set(dataset, options)
-        sets[dataset.name] = {"rows": dataset.X.shape[0], "features": dataset.X.shape[1]}
-        print(f"{dataset.name}: {time.perf_counter() - start:.1f} s", file=sys.stderr)
-    record = {
-        **harness.circumstances(options.threads),
-        "splits": options.splits,
-        "k": options.k,
-        "effort": options.effort,
-        "loss": options.loss,
-        "missing": missing,
-        "sets": sets,
-        "scores": scores,
-    }
-    name = options.save or (default if set(names) == set(SETS) else None)
-    if name:
-        harness.write_record(name, record)
-    print(report(record))
-
-
-if __name__ == "__main__":
-    main()
+PARTS = {loss: partial(scores, loss) for loss in RULES}
