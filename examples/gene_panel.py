@@ -14,11 +14,7 @@ import pandas as pd
 
 import exactk
 from exactk import TopKSelector
-from exactk.papers.datasets import (
-    find,
-    load,
-    make_genes,
-)
+from exactk.papers.datasets import find, load, make_genes
 
 K = 8
 # No two genes of the panel may go together more than this: one failing probe should not take
