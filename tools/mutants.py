@@ -8,10 +8,10 @@ are the package ``top``, with ``tests/unit/test_*.py``. ``papers/deep`` also run
 
 1. All tests of a package run once with coverage, which gives the lines that each test executes.
    Tests that fail without a mutant are left out, also when they fail in the order of step 2.
-2. The tests that execute a mutated line run first, the fastest of them first, until one fails;
-   then the others of the same files, since tests share cached results. A line that runs at import
-   is tried with every test that executes another line of its file. Any other line is left to the
-   tests that start processes. A mutant without a test survives.
+2. The tests that execute a mutated line run until one fails, fast files first and in each file
+   fast tests first; then up to 30 s of others: those of the same files, since tests share cached
+   results; for a line that runs at import, those that execute another line of its file; for any
+   other line, those that start processes. A mutant without a test survives.
 3. Every run is a fork of a process that has imported the large libraries, but not exactk. An
    import hook compiles the changed source; no file of the tree is written. Python processes
    started by a test use the hook too, unless they ignore ``PYTHONPATH``.
@@ -30,6 +30,7 @@ import ast
 import contextlib
 import hashlib
 import importlib.util
+import itertools
 import json
 import marshal
 import math
@@ -56,6 +57,8 @@ import pytest
 
 LEAST = 8  # Mutants per package.
 MEMORY = 8 << 30  # Bytes of address space per run.
+MORE = 30  # Seconds of tests that do not execute the changed line.
+LIMIT = 180  # Seconds for imports and collection.
 LIBRARIES = """numpy scipy.optimize scipy.sparse.linalg scipy.stats pandas polars pyarrow.csv
     pyarrow.parquet sklearn.model_selection sklearn.utils.estimator_checks matplotlib.figure
     narwhals rich.progress click.testing"""
@@ -234,7 +237,7 @@ class Plugin:
         if self.cov:
             self.cov.switch_context(item.nodeid)
         else:
-            signal.setitimer(signal.ITIMER_REAL, 3 * self.known.get(item.nodeid, 20) + 10)
+            signal.setitimer(signal.ITIMER_REAL, 3 * self.known.get(item.nodeid, 10) + 10)
         result = yield
         self.state["times"][item.nodeid] = round(time.perf_counter() - start, 3)
         if self.cov:
@@ -252,7 +255,7 @@ class Runner:
 
     def __init__(self, tree: Path, paths: list[str], select: list[str], cache: Path) -> None:
         self.tree, self.paths, self.select = tree, paths, select
-        self.running: dict[int, tuple[float, Path, Mutant | None]] = {}
+        self.running: dict[int, tuple[Path, Mutant | None]] = {}
         self.times: dict[str, float] = {}
         if not cache.exists():
             self.start(None, [])
@@ -272,16 +275,24 @@ class Runner:
         elif executed:
             others = {names[i] for found in lines.values() for i in found} & self.usable
             others = others or self.usable
-        normal = self.times.__getitem__
-        return sorted(direct, key=normal) + sorted(others - direct, key=normal)
+        more = self.ordered(others - direct)
+        total = itertools.accumulate(map(self.times.__getitem__, more))
+        return self.ordered(direct) + [t for t, s in zip(more, total, strict=True) if s <= MORE]
+
+    def ordered(self, tests: set[str]) -> list[str]:
+        """Fast files first, and in each file fast tests, so that fixtures are made once."""
+        files: dict[str, list[str]] = {}
+        for test in sorted(tests, key=self.times.__getitem__):
+            files.setdefault(test.split("::")[0], []).append(test)
+        cost = {file: sum(map(self.times.__getitem__, found)) for file, found in files.items()}
+        return [test for file in sorted(files, key=cost.__getitem__) for test in files[file]]
 
     def start(self, mutant: Mutant | None, tests: list[str]) -> None:
         """Fork, make the change, call pytest; without `tests` run all of them with coverage."""
         folder = Path(tempfile.mkdtemp(prefix="mutant-"))
         pid = os.fork()
         if pid:
-            limit = 3 * sum(map(self.times.__getitem__, tests)) + 60 if tests else math.inf
-            self.running[pid] = (time.monotonic() + limit, folder, mutant)
+            self.running[pid] = (folder, mutant)
             return
         status = 3
         try:
@@ -291,6 +302,7 @@ class Runner:
                 os.dup2(os.open(str(file), os.O_RDWR | os.O_CREAT | os.O_APPEND), stream)
             os.chdir(self.tree)
             if mutant:
+                signal.setitimer(signal.ITIMER_REAL, LIMIT)  # Until the first test.
                 self.change(mutant, folder)
             status = self.test(tests, folder, ["-x"] if mutant else [])
         finally:
@@ -338,26 +350,17 @@ class Runner:
 
     def wait(self) -> tuple[Any, str, dict[str, Any]]:
         """Mutant, outcome and state of the next run that ends."""
-        ended, late = 0, False
-        while not ended:
-            time.sleep(0.02)
-            for pid, (limit, _, _) in self.running.items():
-                late = time.monotonic() > limit
-                if late:
-                    os.killpg(pid, signal.SIGKILL)
-                ended, status = os.waitpid(pid, 0 if late else os.WNOHANG)
-                if ended:
-                    break
-        _, folder, mutant = self.running.pop(ended)
+        pid, status = os.wait()
+        folder, mutant = self.running.pop(pid)
         with contextlib.suppress(ProcessLookupError):  # Processes that the tests left.
-            os.killpg(ended, signal.SIGKILL)
+            os.killpg(pid, signal.SIGKILL)
         file = folder / "state.json"
         state = json.loads(file.read_text()) if file.exists() else {}
         if not (mutant or state):
             raise SystemExit((folder / "out").read_text()[-2000:])
         shutil.rmtree(folder, ignore_errors=True)
         code = os.waitstatus_to_exitcode(status)
-        if late or code == -signal.SIGALRM:
+        if code == -signal.SIGALRM:
             return mutant, "timeout", state
         passed = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         return mutant, "survived" if passed else "caught", state
@@ -379,7 +382,7 @@ class Runner:
                 test = next(iter(state.get("failed", [])), "")
                 caught.setdefault(test, []).append(mutant)
                 yield mutant, outcome, test
-        killers = sorted({*caught} & {*self.times}, key=self.times.__getitem__)
+        killers = self.ordered({*caught} & {*self.times})
         if killers:  # Do these tests pass in this order without a mutant?
             self.start(None, killers)
             wrong = self.wait()[2]["failed"]
@@ -390,14 +393,14 @@ class Runner:
 # --- Report -------------------------------------------------------------------------------------
 
 
-def summary(sizes: dict[str, int], outcomes: dict[str, list[str]]) -> dict[str, dict[str, float]]:
+def summary(drawn: dict[str, Any], known: dict[str, str]) -> dict[str, dict[str, float]]:
     """Share of mutants caught with its standard error, per package and in total."""
     rows: dict[str, dict[str, float]] = {}
-    for name, found in outcomes.items():
-        counts, n = Counter(found), len(found)
+    for name, (places, mutants, _) in drawn.items():
+        counts, n = Counter(known[str(mutant)] for mutant in mutants), len(mutants)
         caught = counts["caught"] + counts["timeout"]
         error = math.sqrt(caught * (n - caught) / n**3)
-        rows[name] = {"places": sizes[name], "mutants": n, "caught": caught,
+        rows[name] = {"places": places, "mutants": n, "caught": caught,
                       "timeout": counts["timeout"], "not executed": counts["not executed"],
                       "share": caught / n, "error": error}  # fmt: skip
     total = {key: sum(row[key] for row in rows.values()) for key in next(iter(rows.values()))}
@@ -446,32 +449,28 @@ def main() -> None:
     log.touch()
     known = dict(map(json.loads, log.read_text().splitlines()))
     drawn = sample(tree, options.count, options.seed)
-    for name in options.only or drawn:
-        mutants = [mutant for mutant in drawn[name][1] if str(mutant) not in known]
+    drawn = {name: drawn[name] for name in options.only or drawn}
+    for name, (_, mutants, paths) in drawn.items():
+        waiting = [mutant for mutant in mutants if str(mutant) not in known]
         marks = "not full or deep" if name.endswith("deep") else "not full"
         select = shlex.split(options.select) if options.select else ["-m", marks]
-        if mutants:
-            file = cache / f"{name.replace('/', '-')}.json"
-            runner = Runner(tree, drawn[name][2], select, file)
+        if waiting:
+            runner = Runner(tree, paths, select, cache / f"{name.replace('/', '-')}.json")
             print(f"== {name}: {len(runner.usable)} of {len(runner.times)} tests", flush=True)
-            for mutant, outcome, test in runner.outcomes(mutants, options.jobs):
+            for mutant, outcome, test in runner.outcomes(waiting, options.jobs):
                 known[str(mutant)] = outcome
                 print(f"{mutant}: {outcome} {test}", flush=True)
                 with log.open("a") as stream:
                     print(json.dumps([str(mutant), outcome]), file=stream)
 
-    chosen = {name: drawn[name][1] for name in options.only or drawn}
-    rows = summary(
-        {name: drawn[name][0] for name in chosen},
-        {name: [known[str(mutant)] for mutant in found] for name, found in chosen.items()},
-    )
+    rows = summary(drawn, known)
     print(f"{'':20}", *(f"{key:>12}" for key in rows["total"]))
     for name, row in rows.items():
         print(f"{name:20}", *(f"{value:12}" for value in row.values()))
     if options.record:
         git = ["git", "-C", str(tree), "describe", "--always", "--dirty"]
         commit = subprocess.run(git, text=True, capture_output=True, check=True).stdout.strip()
-        lines = [f"{mutant}: {known[str(mutant)]}" for m in chosen.values() for mutant in m]
+        lines = [f"{mutant}: {known[str(mutant)]}" for row in drawn.values() for mutant in row[1]]
         record = {"commit": commit, "seed": options.seed, "packages": rows, "mutants": lines}
         options.record.write_text(json.dumps(record, indent=1) + "\n")
 
