@@ -331,7 +331,8 @@ class Runner:
             cov.start()
             options = ["--continue-on-collection-errors"]
         plugin = Plugin(tests, self.times, cov)
-        paths = dict.fromkeys(test.split("::")[0] for test in tests) or self.paths
+        # Tests before doctests: pytest may import a module of a doctest without its package.
+        paths = sorted({test.split("::")[0] for test in tests}, reverse=True) or self.paths
         always = ["-q", "--assert=plain", "-pno:cacheprovider", f"--basetemp={folder}/tmp"]
         status = pytest.main([*always, *options, *self.select, *paths], [plugin])
         if cov:
