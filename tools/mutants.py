@@ -470,7 +470,7 @@ def main() -> None:
     for name, row in rows.items():
         print(f"{name:20}", *(f"{value:12}" for value in row.values()))
     if options.record:
-        git = ["git", "-C", str(tree), "describe", "--always", "--dirty"]
+        git = ["git", "-C", str(tree), "log", "-1", "--format=%h", "--", "src", "tests"]
         commit = subprocess.run(git, text=True, capture_output=True, check=True).stdout.strip()
         lines = [f"{mutant}: {known[str(mutant)]}" for row in drawn.values() for mutant in row[1]]
         record = {"commit": commit, "seed": options.seed, "packages": rows, "mutants": lines}
