@@ -85,7 +85,7 @@ def test_enumeration_is_right_about_near_copies(eps: float, loss: str) -> None:
 def test_more_near_copies_than_are_fitted_are_not_called_the_best(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sys.modules["exactk.methods.exhaustive"], "MOST_FITTED", 3)
+    monkeypatch.setattr("exactk.methods.exhaustive.MOST_FITTED", 3)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 6))
     problem = Problem.from_arrays(X[:, :1] + 1e-4 * X, X[:, 1] + X[:, 2])
