@@ -20,7 +20,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "packages"
 UV = Path(sys.executable).with_name("uv")
-TESTS = ("contracts/test_methods.py", "unit/search", "unit/test_solve.py")
+# Searches, and what reads the data files of the package: catalogue, recipes, style of a report.
+TESTS = (
+    "unit/papers/datasets/test_catalogue.py",
+    "unit/papers/experiments/test_recipes.py",
+    "unit/report/test_page.py",
+    "unit/search",
+    "unit/test_solve.py",
+)
 WRITE_TABLE = """
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -58,7 +65,17 @@ def selection(name: str, package: Path, tests: Path, uses: str, **environment: s
     python = FOLDER / name / Path(sys.executable).relative_to(sys.prefix)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     tools = project["dependency-groups"]["test"]
-    run(UV, "pip", "install", "-q", "--python", python, f"{package}[cli]", *tools, **environment)
+    run(
+        UV,
+        "pip",
+        "install",
+        "-q",
+        "--python",
+        python,
+        f"{package}[cli,pandas]",
+        *tools,
+        **environment,
+    )
     module, native = run(python, "-c", SHOW_PACKAGE).splitlines()
     if "site-packages" not in Path(module).relative_to(FOLDER / name).parts:
         sys.exit(f"{name}: tests would use {module}")
