@@ -137,5 +137,5 @@ $(LOWEST)/.test: $(SETUP) | $(VENV)/.uv
 $(OMICS)/.test: $(SETUP) | $(VENV)/.uv
 	@echo "making $(OMICS)"
 	@$(BIN)/uv venv -q --clear --python $(BIN)/python $(OMICS)
-	@$(INSTALL) --python $(OMICS) -e ".[cli,pandas,polars,omics]" --group test
+	@$(INSTALL) --python $(OMICS) -e ".[cli,pandas,polars,dask,plots,omics]" --group test
 	@touch $@

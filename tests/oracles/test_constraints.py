@@ -185,7 +185,7 @@ def test_a_path_has_every_size_that_can_be_had(case: Case) -> None:
 def test_the_search_finds_the_best_in_almost_every_case() -> None:
     found, asked = 0, 0
 
-    @settings(max_examples=150, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=200, deadline=None, derandomize=True, database=None)
     @given(cases())
     def count(case: Case) -> None:
         nonlocal found, asked
