@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -128,7 +129,10 @@ def _variables(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     from scipy.io import loadmat
 
     try:
-        content = loadmat(path)
+        with warnings.catch_warnings():
+            # SciPy will return sparse arrays in place of matrices; both can be read here.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            content = loadmat(path)
     except NotImplementedError as error:
         raise InputError(
             f"{str(path)!r} is a MATLAB 7.3 file (HDF5), which SciPy does not read; save it in "

@@ -197,8 +197,9 @@ class TestRefusals:
         follow = _SecureRedirects().redirect_request
         safe = Request("https://a.example/x")
         assert follow(safe, None, 302, "", {}, "https://b.example/y").full_url.endswith("/y")
-        with pytest.raises(HTTPError, match="not https"):
+        with pytest.raises(HTTPError, match="not https") as error:
             follow(safe, None, 302, "", {}, "http://b.example/y")
+        error.value.close()
 
     @pytest.mark.parametrize("base", ["file:///etc", "ftp://a.example"])
     def test_other_kinds_of_addresses(self, small, base, tmp_path):
