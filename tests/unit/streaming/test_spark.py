@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -58,9 +59,12 @@ def spark() -> Iterator[Any]:
             "spark.ui.showConsoleProgress": "false",
         }.items():
             builder = builder.config(name, value)
+        # Spark leaves its handler of Ctrl-C, which fails once the session has ended.
+        handler = signal.getsignal(signal.SIGINT)
         session = builder.getOrCreate()
         yield session
         session.stop()
+        signal.signal(signal.SIGINT, handler)
 
 
 @pytest.fixture
