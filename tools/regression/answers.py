@@ -90,7 +90,7 @@ def run(only: str = "*") -> Answers:
                 answers[name] = answer if isinstance(answer, dict) else {"value": answer}
             except tables.NotHereError as error:
                 answers[name] = {"not run": str(error)}
-            except Exception as error:
+            except Exception as error:  # the class of any error is the answer
                 at = getattr(error, "parameter", None)
                 answers[name] = {"error": type(error).__name__} | ({"at": at} if at else {})
                 if not isinstance(error, calls.ExactkError):
