@@ -1,5 +1,7 @@
 """Select the best k features of a table, and report how good they are.
 
+Everything is imported when it is first used, so that ``exactk --help`` starts quickly.
+
 Examples
 --------
 >>> from sklearn.datasets import load_iris
@@ -14,35 +16,40 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from exactk import losses
 from exactk._version import __version__
-from exactk.data.moments import Moments
-from exactk.errors import ExactkError, InputError, UnknownMethodError, UnknownOptionError
-from exactk.model_selection.choose_k import AutoKResult, choose_k
-from exactk.model_selection.explain import Explanation, explain
-from exactk.model_selection.stability import Stability, stability
-from exactk.problem.problem import Problem
-from exactk.proof.certify import best_sets, certify, certify_path
-from exactk.proof.results import BestSets, Certificate, CertifiedPath
-from exactk.result import Path, Result, Status
-from exactk.search.feasibility import InfeasibleError
-from exactk.solve import solve, solve_path
 
 if TYPE_CHECKING:
+    from exactk import losses, plots
+    from exactk.data.moments import Moments
+    from exactk.errors import ExactkError, InputError, UnknownMethodError, UnknownOptionError
     from exactk.estimators.predictors import TopKClassifier, TopKRegressor
     from exactk.estimators.selector import TopKSelector
-    from exactk.evaluation.compare import Comparison, compare
-    from exactk.evaluation.nested_cv import SelectionScore, score_selection
+    from exactk.evaluation.evaluate import Evaluation, evaluate
     from exactk.export.saved_selection import SavedSelection
+    from exactk.methods import registry
+    from exactk.model_selection.choose_k import AutoK, AutoKResult, choose_k
+    from exactk.model_selection.explain import Explanation, explain
+    from exactk.model_selection.stability import Stability, stability
+    from exactk.papers import datasets
+    from exactk.problem.constraints import Constraints
+    from exactk.problem.problem import Problem
+    from exactk.problem.read_table import TableData, read_table
+    from exactk.proof.certify import best_sets, certify, certify_path
+    from exactk.proof.results import BestSets, Certificate, CertifiedPath
     from exactk.report.investigate import investigate
     from exactk.report.selection_report import SelectionReport
+    from exactk.result import Path, Result, Status
+    from exactk.search.feasibility import InfeasibleError
+    from exactk.solver import solve, solve_path
 
 __all__ = [
+    "AutoK",
     "AutoKResult",
     "BestSets",
     "Certificate",
     "CertifiedPath",
-    "Comparison",
+    "Constraints",
+    "Evaluation",
     "ExactkError",
     "Explanation",
     "InfeasibleError",
@@ -53,9 +60,9 @@ __all__ = [
     "Result",
     "SavedSelection",
     "SelectionReport",
-    "SelectionScore",
     "Stability",
     "Status",
+    "TableData",
     "TopKClassifier",
     "TopKRegressor",
     "TopKSelector",
@@ -66,36 +73,54 @@ __all__ = [
     "certify",
     "certify_path",
     "choose_k",
-    "compare",
+    "datasets",
+    "evaluate",
     "explain",
     "investigate",
     "losses",
-    "score_selection",
+    "plots",
+    "read_table",
+    "registry",
     "solve",
     "solve_path",
     "stability",
 ]
 
-
-# Where names live that take longer to import than all the rest of exactk, scikit-learn's
-# feature_selection above all: they are imported when they are asked for.
-_LATE = {
-    "Comparison": "exactk.evaluation.compare",
-    "SelectionReport": "exactk.report.selection_report",
-    "SavedSelection": "exactk.export.saved_selection",
-    "SelectionScore": "exactk.evaluation.nested_cv",
-    "TopKClassifier": "exactk.estimators.predictors",
-    "TopKRegressor": "exactk.estimators.predictors",
-    "TopKSelector": "exactk.estimators.selector",
-    "compare": "exactk.evaluation.compare",
-    "investigate": "exactk.report.investigate",
-    "score_selection": "exactk.evaluation.nested_cv",
+_MODULES = {
+    "datasets": "exactk.papers.datasets",
+    "losses": "exactk.losses",
+    "plots": "exactk.plots",
+    "registry": "exactk.methods.registry",
 }
+_NAMES = {
+    "data.moments": ["Moments"],
+    "errors": ["ExactkError", "InputError", "UnknownMethodError", "UnknownOptionError"],
+    "estimators.predictors": ["TopKClassifier", "TopKRegressor"],
+    "estimators.selector": ["TopKSelector"],
+    "evaluation.evaluate": ["Evaluation", "evaluate"],
+    "export.saved_selection": ["SavedSelection"],
+    "model_selection.choose_k": ["AutoK", "AutoKResult", "choose_k"],
+    "model_selection.explain": ["Explanation", "explain"],
+    "model_selection.stability": ["Stability", "stability"],
+    "problem.constraints": ["Constraints"],
+    "problem.problem": ["Problem"],
+    "problem.read_table": ["TableData", "read_table"],
+    "proof.certify": ["best_sets", "certify", "certify_path"],
+    "proof.results": ["BestSets", "Certificate", "CertifiedPath"],
+    "report.investigate": ["investigate"],
+    "report.selection_report": ["SelectionReport"],
+    "result": ["Path", "Result", "Status"],
+    "search.feasibility": ["InfeasibleError"],
+    "solver": ["solve", "solve_path"],
+}
+_MODULE_OF = {name: f"exactk.{module}" for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        return getattr(import_module(_LATE[name]), name)
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name in _MODULE_OF:
+        return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'exactk' has no attribute {name!r}")
 
 

@@ -1,48 +1,168 @@
-"""What exactk raises: one family, so that a caller can catch all bad input in one place."""
+"""The errors that exactk raises: what is wrong, with which parameter, and how to fix it."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "ConstantTargetError",
     "ExactkError",
     "InputError",
     "MissingExtraError",
+    "Setting",
+    "Text",
     "UnknownMethodError",
     "UnknownOptionError",
     "did_you_mean",
     "join_items",
+    "suggest",
 ]
+
+# A word is suggested only if it is nearly the same as the word that was given.
+SIMILAR = 0.8
+
+
+class _NoValue:
+    """Marks a value that was not given; None is a value."""
+
+    def __repr__(self) -> str:
+        return "no value"
+
+    def __reduce__(self) -> str:
+        return "NO_VALUE"
+
+
+NO_VALUE: Any = _NoValue()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A parameter that a message mentions, with a value if one is meant.
+
+    Python shows it as ``criterion='cv'``, the command line as ``--criterion cv``.
+
+    Examples
+    --------
+    >>> str(Setting("criterion", "cv")), str(Setting("memory_limit"))
+    ("criterion='cv'", 'memory_limit')
+    """
+
+    name: str
+    value: Any = NO_VALUE
+
+    def __str__(self) -> str:
+        """Return the parameter as Python code."""
+        return self.name if self.value is NO_VALUE else f"{self.name}={self.value!r}"
+
+
+Text = str | Setting | Sequence[str | Setting]
 
 
 class ExactkError(Exception):
-    """Base of every error that exactk raises on purpose."""
+    """Base class of all errors that exactk raises on purpose.
+
+    Parameters
+    ----------
+    message : str, Setting or sequence of both
+        What is wrong; made from `parameter`, `value` and `expected` if it is empty.
+    parameter : str or None
+        Name of the parameter that is wrong.
+    value : object
+        Its value.
+    expected : str
+        What the parameter may be, such as "a whole number of at least 1".
+    hint : str, Setting or sequence of both
+        How to fix it.
+
+    Examples
+    --------
+    >>> error = InputError(parameter="k", value=0, expected="a whole number of at least 1")
+    >>> print(error)
+    k must be a whole number of at least 1, not 0
+    >>> print(
+    ...     InputError("all folds are too small", parameter="cv", hint=("use ", Setting("cv", 3)))
+    ... )
+    all folds are too small; use cv=3
+    """
+
+    def __init__(
+        self,
+        message: Text = "",
+        *,
+        parameter: str | None = None,
+        value: Any = NO_VALUE,
+        expected: str = "",
+        hint: Text = "",
+    ) -> None:
+        self.message = message
+        self.parameter = parameter
+        self.value = value
+        self.expected = expected
+        self.hint = hint
+        super().__init__(self.text())
+
+    def text(self, show: Callable[[Setting], str] = str) -> str:
+        """Return the message and the hint.
+
+        Parameters
+        ----------
+        show : callable
+            How to write a `Setting`.
+
+        Examples
+        --------
+        >>> error = InputError("no folds", hint=("use ", Setting("criterion", "ebic")))
+        >>> error.text(lambda setting: f"--{setting.name} {setting.value}")
+        'no folds; use --criterion ebic'
+        """
+        message = _render(self.message, show)
+        if not message and self.parameter is not None:
+            given = "" if self.value is NO_VALUE else f", not {self.value!r}"
+            message = f"{show(Setting(self.parameter))} must be {self.expected}{given}"
+        hint = _render(self.hint, show)
+        return f"{message}; {hint}" if message and hint else message or hint
+
+    def __reduce__(self) -> Any:
+        """Keep all parts when the error is sent to another process."""
+        state = (self.message, self.parameter, self.value, self.expected, self.hint)
+        return _restore, (type(self), state)
+
+
+def _restore(kind: type[ExactkError], state: tuple[Any, ...]) -> ExactkError:
+    message, parameter, value, expected, hint = state
+    return kind(message, parameter=parameter, value=value, expected=expected, hint=hint)
+
+
+def _render(text: Text, show: Callable[[Setting], str]) -> str:
+    parts = [text] if isinstance(text, (str, Setting)) else text
+    return "".join(show(part) if isinstance(part, Setting) else part for part in parts)
 
 
 class InputError(ExactkError, ValueError):
-    """The input cannot be used as it is; the message names it and the way out."""
+    """A parameter or the data cannot be used; the message says which and how to fix it."""
 
 
 class ConstantTargetError(InputError):
-    """All rows that count have the same target."""
+    """The target is the same in every row that has weight."""
 
 
 class MissingExtraError(InputError):
-    """The method needs a library that is not installed."""
+    """An optional library is needed and not installed."""
 
 
 class UnknownMethodError(InputError):
-    """No method of that name is registered."""
+    """No method has this name."""
 
 
 class UnknownOptionError(ExactkError, TypeError):
-    """The method has no option of that name."""
+    """The method has no parameter of this name."""
 
 
 def join_items(items: Iterable[object], limit: int = 5, *, quoted: bool = True) -> str:
-    """Join the first few items for a message and count the rest.
+    """Join the first items for a message and count the rest.
 
     Examples
     --------
@@ -56,16 +176,28 @@ def join_items(items: Iterable[object], limit: int = 5, *, quoted: bool = True) 
     return text if len(items) <= limit else f"{text} and {len(items) - limit} more"
 
 
+def suggest(name: str, known: Sequence[str]) -> str:
+    """Return ``"did you mean 'x'?"`` if a known name is nearly the same, else an empty string.
+
+    Examples
+    --------
+    >>> suggest("exchnage", ["greedy", "exchange"])
+    "did you mean 'exchange'?"
+    >>> suggest("zzz", ["greedy", "exchange"])
+    ''
+    """
+    lowered = {other.lower(): other for other in known}
+    match = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=SIMILAR)
+    return f"did you mean {lowered[match[0]]!r}?" if match else ""
+
+
 def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the closest known name, or an empty string.
+    """Return the suggestion as the end of a sentence: ``"; did you mean 'x'?"`` or nothing.
 
     Examples
     --------
     >>> did_you_mean("exchnage", ["greedy", "exchange"])
     "; did you mean 'exchange'?"
-    >>> did_you_mean("zzz", ["greedy", "exchange"])
-    ''
     """
-    lowered = {other.lower(): other for other in known}
-    match = difflib.get_close_matches(name.lower(), list(lowered), n=1)
-    return f"; did you mean {lowered[match[0]]!r}?" if match else ""
+    suggestion = suggest(name, known)
+    return f"; {suggestion}" if suggestion else ""

@@ -1,39 +1,52 @@
-"""What a parameter may be, said once: the check, its error and its line in the help agree."""
+"""Every public parameter once: its type, default, help text and command-line option.
+
+Estimators, functions, error messages and the command line use these definitions. The module
+imports neither numpy nor scikit-learn, so that ``exactk --help`` starts quickly.
+"""
 
 from __future__ import annotations
 
+import inspect
+import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from math import inf
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar
 
-import numpy as np
-
-from exactk.errors import InputError, did_you_mean
+from exactk.errors import InputError, suggest
 
 __all__ = [
+    "DEFAULTS",
+    "PARAMS",
+    "SECTIONS",
+    "AnyOf",
+    "Anything",
     "Boolean",
     "Check",
     "Choice",
     "Dictionary",
+    "Instance",
     "Integer",
     "ListOf",
     "Number",
+    "Param",
     "Seed",
     "String",
-    "Unchecked",
+    "validate",
+    "validated",
 ]
 
 
 @dataclass(frozen=True)
 class Check(ABC):
-    """What a parameter may be; called with its name and value, it raises if they do not agree.
+    """The values that a parameter may have; its text is used in errors and help.
 
     Attributes
     ----------
     none : str
-        What None stands for; empty where None is not allowed.
+        What None means; empty if None is not allowed.
     """
 
     none: str = field(default="", kw_only=True)
@@ -43,14 +56,31 @@ class Check(ABC):
         if value is None and self.none:
             return
         if not self.allows(value):
-            raise InputError(f"{name} must be {self}, not {value!r}{self.hint(value)}")
+            raise InputError(parameter=name, value=value, expected=str(self), hint=self.hint(value))
 
     @abstractmethod
     def allows(self, value: Any) -> bool:
-        """Whether a value other than None is allowed."""
+        """Return whether a value other than None is allowed."""
+
+    def parse(self, text: str) -> Any:
+        """Return the value that a text of the command line stands for.
+
+        Raises
+        ------
+        ValueError
+            The text stands for no allowed value.
+        """
+        value = self.convert(text)
+        if not self.allows(value):
+            raise ValueError(text)
+        return value
+
+    def convert(self, text: str) -> Any:
+        """Return the text as the type of this check."""
+        return text
 
     def hint(self, value: Any) -> str:
-        """What to add to the error about this value."""
+        """Return how to fix this value, if that is known."""
         return ""
 
     def _with_none(self, text: str) -> str:
@@ -59,7 +89,7 @@ class Check(ABC):
 
 @dataclass(frozen=True)
 class Number(Check):
-    """A number in a range such as ``(0, 2]``: a bracket belongs to it, a parenthesis not.
+    """A number in a range such as ``(0, 2]``: a bracket includes the end, a parenthesis does not.
 
     Examples
     --------
@@ -69,21 +99,21 @@ class Number(Check):
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: r must be a number in (0, 2], not 3
+    >>> Number("[0, inf)").parse("0.5")
+    0.5
     """
 
     range: str = "(-inf, inf)"
 
     def __str__(self) -> str:
-        """Return what to say in an error."""
+        """Return the expected value for an error."""
         return self._with_none(f"a number in {self.range}")
 
     def allows(self, value: Any) -> bool:  # noqa: D102
-        if isinstance(value, (bool, np.bool_)):
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
             return False
-        # No long double: linear algebra has none.
-        if not isinstance(value, (int, float, np.integer, np.floating)) or (
-            isinstance(value, np.longdouble) and np.longdouble is not np.float64
-        ):
+        # Linear algebra has no long double; other types of numbers have no dtype.
+        if type(value) not in (int, float) and getattr(value, "itemsize", 16) > 8:
             return False
         low, high = (float(part) for part in self.range[1:-1].split(","))
         try:
@@ -94,10 +124,13 @@ class Number(Check):
         below = number <= high if self.range[-1] == "]" else number < high
         return above and below
 
+    def convert(self, text: str) -> Any:  # noqa: D102
+        return float(text)
+
 
 @dataclass(frozen=True)
 class Integer(Check):
-    """A whole number of at least some value, and perhaps at most another.
+    """A whole number in a range.
 
     Examples
     --------
@@ -113,14 +146,17 @@ class Integer(Check):
     most: int | None = None
 
     def __str__(self) -> str:
-        """Return what to say in an error."""
+        """Return the expected value for an error."""
         if self.most is not None:
             return self._with_none(f"a whole number from {self.least} to {self.most}")
         return self._with_none(f"a whole number of at least {self.least}")
 
     def allows(self, value: Any) -> bool:  # noqa: D102
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
         return whole and self.least <= value <= (inf if self.most is None else self.most)
+
+    def convert(self, text: str) -> Any:  # noqa: D102
+        return int(text)
 
 
 @dataclass(frozen=True)
@@ -129,7 +165,7 @@ class Choice(Check):
 
     Examples
     --------
-    >>> Choice(options=("l2", "l1"))("row_norm", "l3")
+    >>> Choice(("l2", "l1"))("row_norm", "l3")
     Traceback (most recent call last):
     ...
     exactk.errors.InputError: row_norm must be 'l2' or 'l1', not 'l3'
@@ -138,19 +174,24 @@ class Choice(Check):
     options: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
-        """Return what to say in an error."""
+        """Return the expected value for an error."""
         shown = [repr(word) for word in self.options]
+        if len(shown) == 1:
+            return self._with_none(shown[0])
         return self._with_none(" or ".join([", ".join(shown[:-1]), shown[-1]]))
 
     def allows(self, value: Any) -> bool:  # noqa: D102
         if isinstance(value, str):
             return str(value) in self.options
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
         return whole and int(value) in self.options
+
+    def convert(self, text: str) -> Any:  # noqa: D102
+        return next((option for option in self.options if str(option) == text), text)
 
     def hint(self, value: Any) -> str:  # noqa: D102
         words = [word for word in self.options if isinstance(word, str)]
-        return did_you_mean(value, words) if isinstance(value, str) and words else ""
+        return suggest(value, words) if isinstance(value, str) and words else ""
 
 
 @dataclass(frozen=True)
@@ -166,16 +207,19 @@ class Boolean(Check):
     """
 
     def __str__(self) -> str:
-        """Return what to say in an error."""
+        """Return the expected value for an error."""
         return self._with_none("True or False")
 
     def allows(self, value: Any) -> bool:  # noqa: D102
-        return isinstance(value, (bool, np.bool_))
+        return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")
+
+    def convert(self, text: str) -> Any:  # noqa: D102
+        return {"true": True, "false": False}.get(text.lower(), text)
 
 
 @dataclass(frozen=True)
 class Seed(Check):
-    """Something to make a random generator of; None is a fixed seed.
+    """The seed of a random generator, or a NumPy generator; None is a fixed seed.
 
     Examples
     --------
@@ -189,23 +233,27 @@ class Seed(Check):
     none: str = field(default="a fixed seed", kw_only=True)
 
     def __str__(self) -> str:
-        """Return what to say in an error."""
+        """Return the expected value for an error."""
         return "None, an integer that is zero or more, or a NumPy generator"
 
     def allows(self, value: Any) -> bool:  # noqa: D102
-        if isinstance(value, (np.random.Generator, np.random.RandomState)):
-            return True
+        kind = type(value)
+        if kind.__module__.startswith("numpy.random"):
+            return kind.__name__ in ("Generator", "RandomState")
         return Integer(0).allows(value)
+
+    def convert(self, text: str) -> Any:  # noqa: D102
+        return int(text)
 
 
 @dataclass(frozen=True)
-class Unchecked(Check):
-    """Something that can be checked only beside a problem: no more than a line in the help."""
+class Anything(Check):
+    """A value that can be checked only together with the data; the text describes it."""
 
     text: str = ""
 
     def __str__(self) -> str:
-        """Return what to say in the help."""
+        """Return the expected value for the help."""
         return self.text
 
     def allows(self, value: Any) -> bool:  # noqa: D102
@@ -213,8 +261,67 @@ class Unchecked(Check):
 
 
 @dataclass(frozen=True)
+class Instance(Check):
+    """An object of a class, or of a class derived from it, which is named and not imported.
+
+    Examples
+    --------
+    >>> from exactk import AutoK
+    >>> Instance("AutoK").allows(AutoK()), Instance("AutoK").allows(5)
+    (True, False)
+    """
+
+    name: str = ""
+
+    def __str__(self) -> str:
+        """Return the expected value for an error."""
+        article = "an" if self.name[0] in "AEIOU" else "a"
+        return self._with_none(f"{article} {self.name} object")
+
+    def allows(self, value: Any) -> bool:  # noqa: D102
+        return any(
+            kind.__name__ == self.name and kind.__module__.startswith("exactk.")
+            for kind in type(value).__mro__
+        )
+
+
+@dataclass(frozen=True)
+class AnyOf(Check):
+    """A value that one of several checks allows.
+
+    Examples
+    --------
+    >>> print(AnyOf((Choice(("auto",)), Number("[0, inf)"))))
+    'auto' or a number in [0, inf)
+    >>> AnyOf((Choice(("auto",)), Number("[0, inf)"))).parse("2")
+    2.0
+    """
+
+    checks: tuple[Check, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the expected value for an error."""
+        shown = [str(check) for check in self.checks]
+        return self._with_none(" or ".join([", ".join(shown[:-1]), shown[-1]]))
+
+    def allows(self, value: Any) -> bool:  # noqa: D102
+        return any(check.allows(value) for check in self.checks)
+
+    def parse(self, text: str) -> Any:  # noqa: D102
+        for check in self.checks:
+            try:
+                return check.parse(text)
+            except ValueError:
+                continue
+        raise ValueError(text)
+
+    def hint(self, value: Any) -> str:  # noqa: D102
+        return next((hint for hint in (check.hint(value) for check in self.checks) if hint), "")
+
+
+@dataclass(frozen=True)
 class String(Check):
-    """A text, not empty unless `empty` says so.
+    """A text; an empty one only if `empty` allows it.
 
     Examples
     --------
@@ -227,7 +334,7 @@ class String(Check):
     empty: bool = False
 
     def __str__(self) -> str:
-        """Return what to say in an error."""
+        """Return the expected value for an error."""
         return self._with_none("a text" if self.empty else "a text that is not empty")
 
     def allows(self, value: Any) -> bool:  # noqa: D102
@@ -236,7 +343,7 @@ class String(Check):
 
 @dataclass(frozen=True)
 class ListOf(Check):
-    """A list of things of one kind, with at least so many of them.
+    """A list of values of one kind.
 
     Examples
     --------
@@ -250,7 +357,7 @@ class ListOf(Check):
     least: int = 0
 
     def __str__(self) -> str:
-        """Return what to say in an error."""
+        """Return the expected value for an error."""
         some = f" of {self.least} or more" if self.least > 1 else ""
         return self._with_none(f"a list{some}, each {self.of}")
 
@@ -272,8 +379,232 @@ class Dictionary(Check):
     """
 
     def __str__(self) -> str:
-        """Return what to say in an error."""
+        """Return the expected value for an error."""
         return self._with_none("a table of names and values")
 
     def allows(self, value: Any) -> bool:  # noqa: D102
         return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
+
+
+Section = Literal["Input", "Features", "Constraints", "Search", "Output"]
+SECTIONS: tuple[Section, ...] = ("Input", "Features", "Constraints", "Search", "Output")
+
+
+@dataclass(frozen=True)
+class Param:
+    """One public parameter.
+
+    Attributes
+    ----------
+    name : str
+        Its name in Python and in a configuration file.
+    section : str
+        Heading of the help under which it stands.
+    default : object
+    check : Check
+    help : str
+        Help text of the option: one or two short sentences.
+    option : str
+        Name of the command-line option; empty if it has none.
+    metavar : str
+        What the help shows for the value.
+    """
+
+    name: str
+    section: Section
+    default: Any
+    check: Check
+    help: str
+    option: str = ""
+    metavar: str = ""
+
+
+COLUMNS = Anything("a list of column names or numbers")
+LIMIT = Number("(0, inf]", none="no limit")
+
+PARAMS: dict[str, Param] = {
+    param.name: param
+    for param in (
+        Param("columns", "Input", None, Anything("a list of column names"),
+              "Use only these columns as features.", "--columns", "COLUMN,..."),
+        Param("drop", "Input", (), Anything("a list of column names"),
+              "Ignore these columns.", "--drop", "COLUMN,..."),
+        Param("weights", "Input", None, Anything("the name of a column"),
+              "Column with the weight of each row.", "--weights", "COLUMN"),
+        Param("groups", "Input", None, Anything("one label for each row"),
+              "Column with the group of each row, such as a patient. Rows of one group stay "
+              "together in every split.", "--groups", "COLUMN"),
+        Param("task", "Input", "auto", Choice(("auto", "classification", "regression")),
+              "Type of the target.", "--task"),
+        Param("class_weight", "Input", None,
+              AnyOf((Choice(("balanced",)), Anything("a dict of label to weight")),
+                    none="all classes have weight 1"),
+              "Weight classes inversely to their frequency.", "--class-weight"),
+        Param("sample_weight", "Input", None, Anything("one weight for each row"),
+              "Weight of each row."),
+        Param("classes", "Input", None, Anything("a list of labels"),
+              "All class labels, if they are known in advance. Any other label is an error."),
+        Param("layer", "Input", None, String(none="the matrix X"),
+              "Layer of an .h5ad file to use in place of X."),
+        Param("gene_names", "Input", None, String(none="the index of var"),
+              "Column of var with the feature names of an .h5ad file."),
+        Param("memory_limit", "Input", None, Anything("a number of bytes, such as 8G"),
+              "Maximum memory for the Gram matrix or loaded rows, such as 8G.",
+              "--memory-limit", "BYTES"),
+        Param("k", "Features", 10,
+              AnyOf((Integer(1), Choice(("auto",)), Instance("AutoK"))),
+              "Number of features; auto chooses it.", "-k", "NUMBER|auto"),
+        Param("features", "Features", None,
+              Anything("a list of columns, a Result or a fitted selector"),
+              "Existing selection, in place of -k.", "--features", "COLUMN,..."),
+        Param("k_max", "Features", None, Integer(1, none="50, or fewer for a small table"),
+              "Largest number of features to try.", "--k-max", "NUMBER"),
+        Param("criterion", "Features", "cv", Choice(("cv", "bic", "ebic", "aicc", "cp")),
+              "How to choose the number of features: cross-validation or an information "
+              "criterion.", "--criterion"),
+        Param("cv", "Features", None,
+              Anything("a number of folds of at least 2, a scikit-learn splitter, or a list of "
+                       "(train, test)"),
+              "Number of cross-validation folds.", "--folds", "NUMBER"),
+        Param("rule", "Features", "one_se", Choice(("one_se", "paired", "best")),
+              "one_se: smallest size within one standard error of the best; paired: the same "
+              "with the standard error of the difference; best: the best size.", "--rule"),
+        Param("scoring", "Features", None, Anything("the name of a scikit-learn score, or a "
+              "callable", none="accuracy for classes, r2 for numbers"),
+              "Score of scikit-learn, such as roc_auc.", "--scoring", "NAME"),
+        Param("estimator", "Features", None, Anything("a scikit-learn estimator, or 'logistic', "
+              "'ridge', 'svm', 'knn' or 'forest'", none="logistic or ridge regression"),
+              "Estimator that is trained on the selected features.", "--estimator", "NAME"),
+        Param("constraints", "Constraints", None,
+              AnyOf((Instance("Constraints"), Dictionary()), none="no constraints"),
+              "Constraints on the selection."),
+        Param("include", "Constraints", None, COLUMNS,
+              "Always select these columns.", "--include", "COLUMN,..."),
+        Param("exclude", "Constraints", None, COLUMNS,
+              "Never select these columns.", "--exclude", "COLUMN,..."),
+        Param("feature_groups", "Constraints", None,
+              Anything("a dict of names to lists of columns, a list of lists, or one label for "
+                       "each column"),
+              "Columns that are selected together or not at all."),
+        Param("count", "Constraints", "groups", Choice(("groups", "columns")),
+              "Count a group as one feature or as its number of columns."),
+        Param("quotas", "Constraints", None,
+              Anything("a dict of names to {columns, at_least, at_most}"),
+              "Minimum and maximum number of features from a set of columns."),
+        Param("costs", "Constraints", None,
+              Anything("a dict of columns to costs, or one cost for each column"),
+              "Cost of each column."),
+        Param("budget", "Constraints", None, Number("[0, 1e150]", none="no limit"),
+              "Maximum total cost of the selected columns."),
+        Param("max_correlation", "Constraints", None, Number("[0, 1]", none="no limit"),
+              "Largest absolute correlation of two selected columns.",
+              "--max-correlation", "R"),
+        Param("method", "Search", "exchange",
+              AnyOf((String(), Instance("Method"))),
+              "Selection method, such as exchange or greedy; see exactk list methods.",
+              "--method", "NAME[:PARAMETER=VALUE,...]"),
+        Param("compare_with", "Search", (), Anything("a list of method names or objects"),
+              "Other methods to evaluate on the same folds, such as selectkbest, rfe or l1.",
+              "--compare-with", "NAME,..."),
+        Param("loss", "Search", "squared", AnyOf((String(), Instance("Loss"))),
+              "Loss to minimise, such as squared, logistic or huber; see exactk list losses.",
+              "--loss", "NAME[:PARAMETER=VALUE,...]"),
+        Param("ridge", "Search", "auto", AnyOf((Choice(("auto", "cv")), Number("[0, 1e100]")),
+              none="that of the Problem, or auto"),
+              "Ridge penalty; auto depends on the shape of the table.",
+              "--ridge", "auto|cv|NUMBER"),
+        Param("effort", "Search", None, Number("[0, inf]", none="the default of the method"),
+              "Search effort: 0 stops at the first set that no swap improves, 1 is the default, "
+              "inf searches until the time limit.", "--effort", "NUMBER"),
+        Param("time_limit", "Search", None, LIMIT,
+              "Maximum time in seconds; the best set found so far is returned.",
+              "--time-limit", "SECONDS"),
+        Param("certify", "Search", False, AnyOf((Boolean(), Number("(0, inf]"))),
+              "Try for SECONDS to prove optimality; return any better set.",
+              "--certify", "SECONDS"),
+        Param("random_state", "Search", None, Seed(), "Random seed.", "--seed", "NUMBER"),
+        Param("n_jobs", "Search", None, AnyOf((Integer(1), Choice((-1,))), none="all processors"),
+              "Number of threads.", "--jobs", "NUMBER"),
+        Param("gap", "Search", 1e-6, Number("[0, 1]"),
+              "Stop when the gap is this small, as a share of the objective."),
+        Param("n_best", "Search", None, Integer(1, 1_000_000, none="10, or up to 1,000 with within"),
+              "List the N best sets.", "--best", "N"),
+        Param("within", "Search", None, Number("[0, inf)", none="no limit"),
+              "List only sets whose objective is larger by at most this share.",
+              "--within", "SHARE"),
+        Param("n_subsamples", "Search", 100, Integer(2), "Number of half-samples.",
+              "--subsamples", "NUMBER"),
+        Param("threshold", "Search", 0.9, Number("(0.5, 1]"),
+              "Features selected at least this often are stable.", "--threshold", "SHARE"),
+        Param("negligible", "Search", 0.05, Number("[0, 0.5)"),
+              "Features selected at most this often are rare."),
+        Param("level", "Search", 0.95, Number("(0, 1)"), "Level of the confidence intervals."),
+        Param("n_permutations", "Search", 0, Integer(0),
+              "Number of shuffled targets for the permutation test.",
+              "--permutations", "NUMBER"),
+        Param("tolerance", "Search", 0.02, Number("[0, inf)"),
+              "List alternative sets whose objective is larger by at most this share.",
+              "--tolerance", "SHARE"),
+        Param("max_sets", "Search", 100, Integer(1), "Largest number of alternative sets.",
+              "--max-sets", "NUMBER"),
+        Param("why_not", "Search", None, COLUMNS,
+              "Explain why these columns are not selected.", "--why-not", "COLUMN,..."),
+        Param("verbose", "Output", 0, Integer(0), "1 shows a progress bar on a terminal."),
+    )
+}  # fmt: skip
+
+# Functions of a table keep the ridge and the loss of a Problem unless others are given.
+OF_QUESTIONS: dict[str, Any] = {"k": None, "ridge": None, "loss": None}
+# Defaults that differ from `PARAMS`, by function or class.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "TopKClassifier": {"loss": "logistic"},
+    "certify": {**OF_QUESTIONS, "time_limit": 60.0},
+    "certify_path": {**OF_QUESTIONS, "time_limit": 60.0},
+    "best_sets": {**OF_QUESTIONS, "time_limit": 60.0},
+    "choose_k": OF_QUESTIONS,
+    "evaluate": OF_QUESTIONS,
+    "explain": OF_QUESTIONS,
+    "investigate": {
+        **OF_QUESTIONS, "k": "auto", "certify": 60.0, "n_permutations": 100,
+        "compare_with": ("selectkbest", "rfe", "l1"),
+    },
+    "stability": OF_QUESTIONS,
+}  # fmt: skip
+
+
+def validate(parameters: Mapping[str, Any]) -> None:
+    """Check the values of public parameters; names that are not in `PARAMS` are ignored.
+
+    Examples
+    --------
+    >>> validate({"k": 0})
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: k must be a whole number of at least 1, 'auto' or an AutoK object,
+    not 0
+    """
+    for name, value in parameters.items():
+        param = PARAMS.get(name)
+        # A default is allowed; functions decide where it has no meaning.
+        if param is not None and value is not None:
+            param.check(name, value)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def validated(function: Callable[P, R]) -> Callable[P, R]:
+    """Check the arguments of a public function that are in `PARAMS` before it runs."""
+    signature = inspect.signature(function)
+    rest = [p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD]
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = dict(signature.bind(*args, **kwargs).arguments)
+        for name in rest:
+            given.update(given.pop(name, {}))
+        validate(given)
+        return function(*args, **kwargs)
+
+    return checked

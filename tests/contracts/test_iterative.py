@@ -107,7 +107,7 @@ def test_an_interrupted_solve_says_so(
     def show(description: str, verbose: int) -> Iterator[Callable[[Progress], None]]:
         yield interrupt_at(2)
 
-    monkeypatch.setattr(import_module("exactk.solve"), "show_progress", show)
+    monkeypatch.setattr(import_module("exactk.solver"), "show_progress", show)
     X, y = make_classes(50, 12, 3, seed=1)
     result = solve(problem, 4, name, verbose=1)
     assert result.status == Status.INTERRUPTED

@@ -70,7 +70,7 @@ def select(
     takes what exactk stats has made of them, or of many tables.
     """
     from exactk.model_selection.ridge import find_ridge
-    from exactk.solve import solve
+    from exactk.solver import solve
 
     if k is not None and sizing.used_options:
         raise click.UsageError(f"{sizing.used_options[0]} goes with -k auto: here k is given.")

@@ -25,7 +25,7 @@ from exactk.problem.validation import check_ridge
 from exactk.proof.certify import certify
 from exactk.proof.results import Certificate
 from exactk.result import Result, Status
-from exactk.solve import solve
+from exactk.solver import solve
 
 __all__ = ["SelectorConfig"]
 

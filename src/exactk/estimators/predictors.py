@@ -22,9 +22,8 @@ from exactk.losses.likelihood import Logistic, Poisson
 from exactk.losses.registry import read_loss
 from exactk.losses.squared import OptimalScoring
 from exactk.methods.base import Method
-from exactk.problem.constraints import Count
 from exactk.problem.problem import Problem
-from exactk.types import Floats
+from exactk.types import Count, Floats
 
 __all__ = ["TopKClassifier", "TopKRegressor"]
 

@@ -20,11 +20,11 @@ from exactk.estimators.config import SelectorConfig
 from exactk.export.saved_selection import SavedSelection
 from exactk.losses.base import Loss
 from exactk.methods.base import Method
-from exactk.problem.constraints import Count
 from exactk.problem.problem import Problem
 from exactk.proof.results import Certificate
 from exactk.result import Path, Status
-from exactk.solve import solve_path
+from exactk.solver import solve_path
+from exactk.types import Count
 
 __all__ = ["TopKSelector"]
 

@@ -31,7 +31,7 @@ from exactk.params import Seed
 from exactk.problem.constraints import CONSTRAINTS
 from exactk.problem.problem import Problem
 from exactk.result import Status
-from exactk.solve import check_time_limit
+from exactk.solver import check_time_limit
 from exactk.utils.progress import show_count
 from exactk.utils.records_table import RecordsTable
 

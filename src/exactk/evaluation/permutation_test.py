@@ -24,7 +24,7 @@ from exactk.model_selection.cross_validation import row_groups
 from exactk.params import Integer
 from exactk.problem.problem import Problem
 from exactk.result import Status
-from exactk.solve import solve
+from exactk.solver import solve
 from exactk.types import Floats, Indices
 from exactk.utils.progress import show_count
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from exactk.errors import InputError, join_items
 from exactk.params import (
+    Anything,
     Boolean,
     Check,
     Choice,
@@ -20,7 +21,6 @@ from exactk.params import (
     ListOf,
     Number,
     String,
-    Unchecked,
 )
 from exactk.result import Status
 
@@ -76,7 +76,7 @@ _FEATURE: dict[str, Check] = {
 }
 _CLASSES: dict[str, Check] = {
     "kind": Choice(options=tuple(_KINDS)),
-    "labels": ListOf(Unchecked(text="a label")),
+    "labels": ListOf(Anything(text="a label")),
 }
 _FIT: dict[str, Check] = {"intercept": ListOf(_NUMBER, least=1), "terms": ListOf(Dictionary())}
 _TERM: dict[str, Check] = {

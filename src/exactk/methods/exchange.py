@@ -10,7 +10,7 @@ import numpy as np
 
 from exactk.errors import InputError
 from exactk.methods.base import Method, generator, initial_supports
-from exactk.params import Check, Number, Seed, Unchecked
+from exactk.params import Anything, Check, Number, Seed
 from exactk.problem.problem import Problem
 from exactk.result import Answer
 from exactk.search.find_best import best_path, best_support
@@ -82,7 +82,7 @@ class Exchange(Method):
 
     checks: ClassVar[Mapping[str, Check]] = {
         "effort": Number("[0, inf]", none="1, or until the time limit"),
-        "init": Unchecked("a list of k columns, or several such lists, or None"),
+        "init": Anything("a list of k columns, or several such lists, or None"),
         "random_state": Seed(),
     }
 

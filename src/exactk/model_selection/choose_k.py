@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from exactk.errors import InputError
 from exactk.methods.base import Method
@@ -20,10 +21,11 @@ from exactk.params import Choice, Integer
 from exactk.problem.problem import Problem
 from exactk.result import Path, Result, Status
 from exactk.search.feasibility import InfeasibleError
-from exactk.types import Floats
+from exactk.types import Criterion, Floats, Rule
 from exactk.utils.records_table import RecordsTable, notebook_html
 
 __all__ = [
+    "AutoK",
     "AutoKResult",
     "SizeScores",
     "by_criterion",
@@ -169,6 +171,55 @@ COLUMNS = (
     "k", "features", "support", "objective", "criterion", "mean", "standard_error", "added",
     "removed", "chosen",
 )  # fmt: skip
+
+
+class AutoK(BaseEstimator):
+    """How ``k="auto"`` chooses the number of features; ``"auto"`` is short for ``AutoK()``.
+
+    Parameters
+    ----------
+    k_max : int or None
+        Largest number of features to try. None is 50, or fewer for a small table: at most all
+        candidate columns, and half of the degrees of freedom of the smallest training set.
+    criterion : {"cv", "bic", "ebic", "aicc", "cp"}
+        Cross-validation, or an information criterion of the fits to all rows.
+    cv : int, scikit-learn splitter, iterable of (train, test), or None
+        Folds of criterion "cv"; None is five, or fewer if there are fewer rows or groups.
+    rule : {"one_se", "paired", "best"}
+        "one_se" chooses the smallest number of features whose mean is within one standard error
+        of the best mean. "paired" uses the standard error of the difference between the two, fold
+        by fold. "best" chooses the number with the best mean.
+    scoring : str, callable or None
+        With criterion "cv", a score of scikit-learn in place of the squared error.
+    estimator : estimator, str or None
+        Estimator that is trained on the selected features and scored. None is logistic
+        regression for classes, ridge regression for numbers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from exactk import AutoK, TopKSelector
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> TopKSelector(k=AutoK(criterion="bic"), task="regression").fit(X, y).k_
+    5
+    """
+
+    def __init__(
+        self,
+        *,
+        k_max: int | None = None,
+        criterion: Criterion = "cv",
+        cv: Any = None,
+        rule: Rule = "one_se",
+        scoring: Any = None,
+        estimator: Any = None,
+    ) -> None:
+        self.k_max = k_max
+        self.criterion = criterion
+        self.cv = cv
+        self.rule = rule
+        self.scoring = scoring
+        self.estimator = estimator
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,12 +16,13 @@ from exactk.params import Integer, Number
 from exactk.problem.constraints import Rules
 from exactk.problem.fit import check_squared
 from exactk.problem.problem import Problem
-from exactk.proof.incumbent import columns_of, count_scope, units_of
+from exactk.proof.incumbent import count_scope, units_of
+from exactk.question import columns_of
 from exactk.result import Result, Status
 from exactk.search.feasibility import Feasible, InfeasibleError
 from exactk.search.unit_pricing import UnitPricing
 from exactk.search.units import Units
-from exactk.solve import solve
+from exactk.solver import solve
 from exactk.types import Indices
 from exactk.utils.formatting import escape_controls
 from exactk.utils.monitor import Monitor
@@ -283,7 +284,7 @@ def _members(
     """Units of what is explained, in order of entry."""
     if isinstance(chosen, (int, np.integer)) and not isinstance(chosen, bool):
         chosen = _solved(problem, int(chosen), effort, random_state)
-    columns = columns_of(problem, chosen, "chosen")
+    columns = columns_of(problem, chosen)
     if columns.size == 0:
         raise InputError("there is nothing to explain: the support is empty")
     found = units_of(problem, units, columns)

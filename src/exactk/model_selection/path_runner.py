@@ -15,7 +15,7 @@ from exactk.methods.base import Method, generator
 from exactk.params import Number
 from exactk.problem.problem import Problem
 from exactk.result import Path, Result, Status
-from exactk.solve import solve, solve_path
+from exactk.solver import solve, solve_path
 
 __all__ = ["FOLD_EFFORT", "Clock", "PathRunner", "read_method"]
 

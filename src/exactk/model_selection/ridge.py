@@ -15,7 +15,7 @@ from exactk.model_selection.cross_validation import fold_by_fold
 from exactk.problem.problem import Problem
 from exactk.problem.validation import check_ridge
 from exactk.result import Status
-from exactk.solve import solve
+from exactk.solver import solve
 
 __all__ = ["auto_ridge", "cv_ridge", "find_ridge"]
 

@@ -13,7 +13,7 @@ from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Result, Status
 from exactk.search.selection_frequency import size_in
-from exactk.solve import grade, solve, solve_path
+from exactk.solver import grade, solve, solve_path
 from exactk.types import Floats, Indices
 
 __all__ = ["HalfSampleSearch", "grade_features", "usual_effort"]

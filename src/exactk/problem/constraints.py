@@ -1,6 +1,6 @@
-"""Constraints as a user says them, by name or number, made into `Rules`.
+"""`Constraints` of the user, by column name or number, and the `Rules` that are made of them.
 
-Rules are made once and travel with the problem to its folds, half-samples and permutations.
+Rules are made once. Folds, half-samples and permutations of a problem keep its rules.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from exactk.errors import InputError, did_you_mean, join_items
-from exactk.types import Indices
+from exactk.errors import InputError, did_you_mean, join_items, suggest
+from exactk.types import Count, Indices
 
 __all__ = [
     "CONSTRAINTS",
     "Columns",
-    "Count",
+    "Constraints",
     "Group",
     "Quota",
     "Rules",
@@ -27,7 +28,107 @@ __all__ = [
 ]
 
 
-Count = Literal["groups", "columns"]
+class Constraints(BaseEstimator):
+    """Constraints on the selected features, for estimators and functions.
+
+    Columns are names, or numbers of the table as it was given. The methods ``exchange``,
+    ``greedy``, ``exhaustive`` and ``stability`` keep all constraints; every method keeps `exclude`.
+
+    Parameters
+    ----------
+    include : list of str or int, or None
+        Columns, or groups by name, that are always selected.
+    exclude : list of str or int, or None
+        Columns, or groups by name, that are never selected.
+    feature_groups : mapping of str to list, list of lists, one label for each column, or None
+        Columns that are selected together or not at all: a pathway, the bands of an instrument.
+        The columns that encode a category are such a group already.
+    count : {"groups", "columns"}
+        Whether a group counts as one of the k features or as its number of columns.
+    quotas : mapping of str to mapping, or None
+        Minimum and maximum number of features from a set of columns:
+        ``{"acids": {"columns": ["ash", "malic_acid"], "at_least": 1, "at_most": 1}}``.
+        The columns may be groups by name, and quotas may overlap.
+    costs : mapping or sequence of float, or None
+        Cost of each column, or of each group by name.
+    budget : float or None
+        Maximum total cost of the selected columns.
+    max_correlation : float or None
+        Largest absolute correlation of two selected columns; columns of one group are exempt.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from exactk import Constraints, TopKSelector
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> constraints = Constraints(include=["mean texture"], max_correlation=0.5)
+    >>> selector = TopKSelector(k=3, constraints=constraints).fit(X, y)
+    >>> selector.get_feature_names_out().tolist()
+    ['mean texture', 'worst perimeter', 'worst smoothness']
+    """
+
+    def __init__(
+        self,
+        *,
+        include: Any = None,
+        exclude: Any = None,
+        feature_groups: Any = None,
+        count: Count = "groups",
+        quotas: Any = None,
+        costs: Any = None,
+        budget: float | None = None,
+        max_correlation: float | None = None,
+    ) -> None:
+        self.include = include
+        self.exclude = exclude
+        self.feature_groups = feature_groups
+        self.count = count
+        self.quotas = quotas
+        self.costs = costs
+        self.budget = budget
+        self.max_correlation = max_correlation
+
+    @classmethod
+    def of(cls, value: Constraints | Mapping[str, Any] | None) -> Constraints:
+        """Return constraints given as an object, as a dict or as None.
+
+        Examples
+        --------
+        >>> Constraints.of({"exclude": ["age"]})
+        Constraints(exclude=['age'])
+        """
+        if isinstance(value, Constraints):
+            return value
+        if value is None:
+            return cls()
+        if not isinstance(value, Mapping):
+            raise InputError(
+                parameter="constraints", value=value, expected="a Constraints object or a dict"
+            )
+        for name in value:
+            if name not in CONSTRAINTS:
+                raise InputError(
+                    f"constraints has no {name!r}; it has {', '.join(CONSTRAINTS)}",
+                    parameter="constraints", value=value, hint=suggest(str(name), CONSTRAINTS),
+                )  # fmt: skip
+        return cls(**value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the constraints that are set, by name.
+
+        Examples
+        --------
+        >>> Constraints(include=["age"], budget=None).to_dict()
+        {'include': ['age']}
+        """
+        values = {name: getattr(self, name) for name in CONSTRAINTS}
+        unset: dict[str, Any] = {"count": "groups"}
+        # Values may be arrays, which have no single truth value.
+        return {
+            name: value
+            for name, value in values.items()
+            if value is not None and not (name in unset and value == unset[name])
+        }
 
 
 @dataclass(frozen=True)
@@ -107,7 +208,7 @@ class Rules:
         return alone + len(whole)
 
 
-# What may be asked for, by the names of `Problem.with_constraints`.
+# The names of all constraints.
 CONSTRAINTS = (
     "include", "exclude", "feature_groups", "count", "quotas", "costs", "budget", "max_correlation",
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -10,7 +11,8 @@ import numpy as np
 
 from exactk.data.categories import Category
 from exactk.errors import InputError, join_items
-from exactk.problem.constraints import Columns, Count, Group, Rules, make_rules
+from exactk.params import validate
+from exactk.problem.constraints import Columns, Constraints, Group, Rules, make_rules
 from exactk.types import Indices
 
 if TYPE_CHECKING:
@@ -87,42 +89,15 @@ class WithConstraints:
         return found
 
     def with_constraints(
-        self,
-        *,
-        include: Any = None,
-        exclude: Any = None,
-        feature_groups: Any = None,
-        count: Count = "groups",
-        quotas: Any = None,
-        costs: Any = None,
-        budget: float | None = None,
-        max_correlation: float | None = None,
+        self, constraints: Constraints | Mapping[str, Any] | None = None, **fields: Any
     ) -> Problem:
-        """Return the same problem under constraints, in place of any that it has.
-
-        Columns are named, or numbered as in the table that was given. Methods that search
-        (``exchange``, ``greedy``, ``exhaustive``, ``stability``) keep all constraints; any method
-        keeps `exclude`.
+        """Return the same problem with these constraints in place of any that it has.
 
         Parameters
         ----------
-        include, exclude : list of str or int
-            Columns, or groups by name, that are always and never in.
-        feature_groups : mapping of str to list, list of lists, or one label for each column
-            Columns that enter together: a pathway, the bands of an instrument. Categories of a
-            frame are groups already.
-        count : {"groups", "columns"}
-            Whether a group is one of the k, or as many as it has columns.
-        quotas : mapping of str to mapping
-            How many of some columns may be chosen, counted as k is: ``{"acids": {"columns": ["ash",
-            "malic_acid"], "at_least": 1, "at_most": 1}}``. Columns may be groups by name, and
-            quotas may overlap.
-        costs : mapping or sequence of float
-            What each column (or group by name) costs.
-        budget : float
-            What all chosen columns may cost together.
-        max_correlation : float
-            Largest absolute correlation of two chosen columns; those of one group are exempt.
+        constraints : Constraints, mapping or None
+        **fields
+            The same as keywords, such as ``include=["age"]``; see `Constraints`.
 
         Returns
         -------
@@ -131,8 +106,8 @@ class WithConstraints:
         Raises
         ------
         InputError
-            Names that are not there, or constraints that contradict each other. Whether any k
-            columns can keep them is told by `solve`, with those that are in conflict.
+            A name is unknown, or constraints contradict each other. `solve` reports whether any
+            k columns can keep them, and which constraints conflict.
 
         Examples
         --------
@@ -145,21 +120,20 @@ class WithConstraints:
         ('mean texture', 'worst perimeter', 'worst smoothness')
         """
         problem = cast("Problem", self)
-        columns = _columns(problem)
+        given = Constraints.of({**Constraints.of(constraints).to_dict(), **fields})
+        validate(given.get_params(deep=False))
         rules = make_rules(
-            columns, problem.category_groups, include=include, exclude=exclude,
-            feature_groups=feature_groups, count=count, quotas=quotas, costs=costs, budget=budget,
-            max_correlation=max_correlation,
-        )  # fmt: skip
+            _columns(problem), problem.category_groups, **given.get_params(deep=False)
+        )
         if rules is not None:
             constant = np.setdiff1d(rules.include, problem.usable)
             alone = [p for p in constant if p not in rules.group_of]
             if alone:
                 names = [problem.original_names[j] for j in problem.table_columns(alone)]
                 raise InputError(
-                    f"include: {join_items(names)} is constant and says nothing about the target; "
-                    f"leave it out"
-                )
+                    f"{join_items(names)} is constant and has no information about the target",
+                    parameter="include", value=given.include, hint="leave it out",
+                )  # fmt: skip
         return self.with_rules(rules)
 
     def find_columns(self, columns: Any, what: str = "columns") -> tuple[int, ...]:

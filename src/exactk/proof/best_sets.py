@@ -20,7 +20,7 @@ from exactk.search.native_state import has_only_column_rules
 from exactk.search.state import TIE
 from exactk.search.unit_pricing import UnitPricing
 from exactk.search.units import Units
-from exactk.solve import solve
+from exactk.solver import solve
 from exactk.utils.monitor import Monitor
 from exactk.utils.progress import show_progress
 

@@ -13,7 +13,7 @@ from exactk.proof.certify_path import certify_path
 from exactk.proof.results import Certificate
 from exactk.proof.run import Proof, ProofLimits, known_result
 from exactk.result import Result, Status
-from exactk.solve import solve
+from exactk.solver import solve
 from exactk.utils.monitor import Monitor
 from exactk.utils.progress import show_progress
 

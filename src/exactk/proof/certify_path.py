@@ -11,7 +11,7 @@ from exactk.proof.run import Proof, ProofLimits, known_result
 from exactk.result import Path, Status
 from exactk.search.native_state import has_only_column_rules, make_state
 from exactk.search.path import make_monotone
-from exactk.solve import solve_path
+from exactk.solver import solve_path
 from exactk.utils.monitor import Monitor
 from exactk.utils.progress import show_progress
 

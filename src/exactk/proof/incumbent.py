@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from exactk.errors import InputError, join_items
 from exactk.problem.problem import Problem
@@ -14,64 +11,12 @@ from exactk.search.feasibility import Feasible
 from exactk.search.units import Units
 from exactk.types import Indices
 
-__all__ = ["check_same", "columns_of", "count_scope", "units_of"]
+__all__ = ["check_same", "count_scope", "units_of"]
 
 
 # Objectives of the same columns that differ by no more, as a share of themselves and of the total,
 # differ by rounding: another machine adds in another order.
 SAME, SAME_OF_TOTAL = 1e-6, 1e-9
-
-
-def columns_of(problem: Problem, chosen: Any, what: str) -> Indices:
-    """Return the columns of a result, in order of entry, or of names and numbers.
-
-    Parameters
-    ----------
-    problem : Problem
-    chosen : Result, or list of str or int
-        Numbers are those of the user's table.
-    what : str
-        What to call them in an error.
-
-    Examples
-    --------
-    >>> import exactk
-    >>> from sklearn.datasets import load_iris
-    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
-    >>> columns_of(problem, [3, "x0"], "chosen")
-    array([0, 3])
-    >>> columns_of(problem.with_ridge(0.5), exactk.solve(problem, 2), "chosen")
-    Traceback (most recent call last):
-    ...
-    exactk.errors.InputError: the result was found with ridge=0, this problem has ridge=0.5; give
-    problem.with_ridge(0.0)
-    """
-    if isinstance(chosen, Result):
-        columns = problem.check_support(chosen.order)
-        if tuple(problem.name(p) for p in np.sort(columns)) != chosen.feature_names:
-            raise InputError(
-                f"the result is of another table: it has the columns "
-                f"{join_items(chosen.feature_names)}"
-            )
-        if chosen.ridge != problem.ridge:
-            raise InputError(
-                f"the result was found with ridge={chosen.ridge:g}, this problem has "
-                f"ridge={problem.ridge:g}; give problem.with_ridge({chosen.ridge!r})"
-            )
-        return columns
-    numbers = isinstance(chosen, np.ndarray) or any(not isinstance(c, str) for c in chosen)
-    if numbers and problem.categories:
-        raise InputError(
-            f"{what} has numbers, and the table has columns of text, each of which is several "
-            f"columns here: give names, or the Result itself"
-        )
-    if isinstance(chosen, np.ndarray):
-        mask = chosen.dtype == bool and chosen.shape == (len(problem.original_names),)
-        chosen = (np.flatnonzero(chosen) if mask else chosen).tolist()
-    twice = [one for n, one in enumerate(chosen) if one in list(chosen)[:n]]
-    if twice and not isinstance(chosen, str):
-        raise InputError(f"{what} names {twice[0]!r} twice")
-    return np.array(problem.find_columns(chosen, what), dtype=np.intp)
 
 
 def units_of(problem: Problem, units: Units, columns: Indices) -> list[int]:

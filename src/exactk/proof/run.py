@@ -16,16 +16,17 @@ from exactk.problem.constraints import Rules
 from exactk.problem.fit import check_squared
 from exactk.problem.problem import Problem
 from exactk.proof.best_first import PROVEN, BestFirstSearch, Tree, relative_gap
-from exactk.proof.incumbent import check_same, columns_of, units_of
+from exactk.proof.incumbent import check_same, units_of
 from exactk.proof.make_tree import make_tree
 from exactk.proof.results import CONSTRAINED, Certificate
 from exactk.proof.unit_tree import COPIES, UnitTree
+from exactk.question import columns_of
 from exactk.result import Answer, Result, Status
 from exactk.search.feasibility import UndecidedError
 from exactk.search.native_state import has_only_column_rules
 from exactk.search.state import TIE
 from exactk.search.units import Units
-from exactk.solve import check_problem, check_time_limit, grade
+from exactk.solver import check_problem, check_time_limit, grade
 from exactk.utils.monitor import Monitor
 
 __all__ = ["Proof", "ProofLimits", "assumptions_of", "known_result"]
@@ -89,7 +90,7 @@ def known_result(problem: Problem, chosen: Any) -> Result:
         raise InputError(
             f"result must be a Result, a list of columns or a number of columns, not {chosen!r}"
         )
-    columns = columns_of(problem, chosen, "result")
+    columns = columns_of(problem, chosen)
     if columns.size == 0:
         raise InputError("result has no columns: there is nothing to prove")
     units_of(problem, Units(problem), columns)

@@ -46,7 +46,7 @@ from exactk.report.serialize import (
 from exactk.report.settings import PartRunner, Settings, versions
 from exactk.report.validation import check_against, validate_settings
 from exactk.result import Result, Status
-from exactk.solve import solve
+from exactk.solver import solve
 
 __all__ = ["BASELINES", "investigate"]
 

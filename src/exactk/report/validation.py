@@ -17,7 +17,7 @@ from exactk.model_selection.scoring import read_estimator, read_scoring
 from exactk.params import Integer, Number
 from exactk.problem.problem import Problem
 from exactk.report.settings import Settings
-from exactk.solve import check_time_limit
+from exactk.solver import check_time_limit
 
 __all__ = ["check_against", "check_baselines", "validate_settings"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any, overload
@@ -12,7 +13,7 @@ import numpy as np
 from exactk.errors import InputError, MissingExtraError
 from exactk.utils.formatting import csv_text, escape_controls
 
-__all__ = ["RecordsTable", "notebook_html"]
+__all__ = ["RecordsTable", "TableResult", "notebook_html"]
 
 # Rows shown at either end of a long table, and characters of a long value.
 SHOWN_ROWS = 30
@@ -104,8 +105,11 @@ class RecordsTable(Sequence[dict[str, Any]]):
 
     def to_json(self, **options: Any) -> str:
         """Return a list of rows as JSON, NaN as null; options go to ``json.dumps``."""
-        rows = [{name: _for_json(value) for name, value in row.items()} for row in self]
-        return json.dumps(rows, **options)
+        return json.dumps(self.to_plain(), **options)
+
+    def to_plain(self) -> list[dict[str, Any]]:
+        """Return one dict for each row with values that JSON can hold: NaN is None."""
+        return [{name: _for_json(value) for name, value in row.items()} for row in self]
 
     def to_csv(self) -> str:
         """Return CSV with a header; lists within a value are separated by semicolons."""
@@ -190,6 +194,41 @@ class RecordsTable(Sequence[dict[str, Any]]):
         )
         more = f"<p>and {left_out} rows more</p>" if left_out else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+class TableResult(ABC):
+    """What all results have in common: a table, plain values, JSON, a frame and notebook HTML.
+
+    A subclass has an attribute or property `table`, a `to_dict` and a readable ``__repr__``; one
+    that has a picture also has ``plot(ax=None)``, which returns the matplotlib Axes.
+
+    Examples
+    --------
+    >>> class Sizes(TableResult):
+    ...     table = RecordsTable(["k", "error"], [(1, 0.5)])
+    ...
+    ...     def to_dict(self):
+    ...         return {"sizes": self.table.to_plain()}
+    >>> Sizes().to_json()
+    '{"sizes": [{"k": 1, "error": 0.5}]}'
+    """
+
+    table: RecordsTable
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values, fit for JSON; NaN and infinity are None."""
+
+    def to_json(self, **options: Any) -> str:
+        """Return `to_dict` as JSON; options go to ``json.dumps``."""
+        return json.dumps(self.to_dict(), **options)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return `table` as a pandas frame, or as a polars frame with ``library="polars"``."""
+        return self.table.to_frame(library)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self.table, repr(self))
 
 
 def notebook_html(table: RecordsTable, words: str) -> str:

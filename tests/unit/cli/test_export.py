@@ -131,7 +131,7 @@ def test_the_place_is_checked_before_any_work(
 
 def test_after_ctrl_c_it_is_still_written(run, wine_csv, tmp_path, monkeypatch) -> None:
     # The package has a function of that name.
-    solving = sys.modules["exactk.solve"]
+    solving = sys.modules["exactk.solver"]
     whole = solving.solve
 
     def stopped(*args: object, **options: object):

@@ -161,7 +161,7 @@ def test_an_interrupted_solve_says_so(digits: Problem, monkeypatch: pytest.Monke
     def show(description: str, verbose: int) -> Iterator[Callable[[Progress], None]]:
         yield interrupt_after(3)
 
-    monkeypatch.setattr(import_module("exactk.solve"), "show_progress", show)
+    monkeypatch.setattr(import_module("exactk.solver"), "show_progress", show)
     result = solve(digits, 9, verbose=1)
     assert result.status == Status.INTERRUPTED
     assert "stopped by the user" in result.message

@@ -227,7 +227,7 @@ def test_ctrl_c_before_the_first_fit_gives_what_squared_loss_chooses(
 def test_ctrl_c_while_columns_are_put_in_order_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = _near_copies(1.0, "l21")
     whole = exactk.solve(problem, 2)
-    monkeypatch.setattr(sys.modules["exactk.solve"], "entry_order_by_loss", _interrupt)
+    monkeypatch.setattr(sys.modules["exactk.solver"], "entry_order_by_loss", _interrupt)
     result = exactk.solve(problem, 2)
     assert result.status == Status.INTERRUPTED
     np.testing.assert_array_equal(result.support, whole.support)

@@ -11,7 +11,7 @@ from typing import Any
 from exactk.errors import ExactkError, InputError, MissingExtraError, did_you_mean, join_items
 from exactk.methods import registry
 from exactk.methods.base import Method
-from exactk.params import Integer, ListOf, Unchecked
+from exactk.params import Anything, Integer, ListOf
 
 __all__ = ["ALL_FEATURES", "FigureSpec", "Measure", "MethodSpec", "Recipe", "Split", "method_class"]
 
@@ -57,7 +57,7 @@ class MethodSpec:
         """
         place = f"{where}: method {self.label!r}"
         for name, values in self.grid.items():
-            ListOf(Unchecked("a value"), least=1)(f"{place}: grid.{name}", values)
+            ListOf(Anything("a value"), least=1)(f"{place}: grid.{name}", values)
             if name in self.options:
                 raise InputError(f"{place}: {name!r} is both in options and in the grid")
         if self.method == ALL_FEATURES:

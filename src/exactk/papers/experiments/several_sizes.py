@@ -16,7 +16,7 @@ from exactk.papers.filters.base import Filter
 from exactk.papers.methods.base import PenaltyMethod
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Result
-from exactk.solve import solve
+from exactk.solver import solve
 from exactk.utils.monitor import Monitor
 
 __all__ = ["select_sizes", "shares_sizes"]

@@ -11,7 +11,7 @@ import numpy as np
 from exactk.methods.base import IterativeMethod, generator, initial_supports
 from exactk.methods.iteration import LazyStarts, Start, Starts, Step
 from exactk.papers.methods.standard_table import column_unit, random_support
-from exactk.params import Check, Integer, Number, Seed, Unchecked
+from exactk.params import Anything, Check, Integer, Number, Seed
 from exactk.problem.problem import Problem
 from exactk.types import Indices
 
@@ -83,7 +83,7 @@ class CDLSR(IterativeMethod):
 
     checks: ClassVar[Mapping[str, Check]] = {
         "n_starts": Integer(1),
-        "init": Unchecked("a list of k columns, or several such lists, or None"),
+        "init": Anything("a list of k columns, or several such lists, or None"),
         "epsilon": Number("[0, inf)"),
         "max_iter": Integer(1),
         "tol": Number("[0, inf)"),

@@ -20,7 +20,7 @@ from exactk.papers.methods.standard_table import (
     standard_table,
     validate_init,
 )
-from exactk.params import Check, Choice, Integer, Number, Unchecked
+from exactk.params import Anything, Check, Choice, Integer, Number
 from exactk.problem.problem import Problem
 from exactk.types import Floats
 from exactk.utils.linalg import largest, row_norms, shrink_rows, spectral_norm
@@ -135,7 +135,7 @@ class NMAPG(IterativeMethod):
         "penalty": Choice(options=("smoothed", "prox")),
         "labels": LABELS,
         "stage_iter": Integer(1),
-        "init": Unchecked("a matrix W⁰, features × outputs, or None"),
+        "init": Anything("a matrix W⁰, features × outputs, or None"),
         "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
     }

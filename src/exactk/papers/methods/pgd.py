@@ -18,7 +18,7 @@ from exactk.papers.methods.standard_table import (
     standard_table,
     validate_init,
 )
-from exactk.params import Check, Integer, Number, Seed, Unchecked
+from exactk.params import Anything, Check, Integer, Number, Seed
 from exactk.problem.problem import Problem
 from exactk.types import Floats
 from exactk.utils.linalg import largest, largest_eigenvalue, row_norms, spectral_norm
@@ -79,7 +79,7 @@ class PGD(IterativeMethod):
     checks: ClassVar[Mapping[str, Check]] = {
         "eta": Number("(0, inf)", none="1/(2‖A‖₂)"),
         "n_starts": Integer(1),
-        "init": Unchecked("a matrix W⁰, features × outputs, 'random', or None"),
+        "init": Anything("a matrix W⁰, features × outputs, 'random', or None"),
         "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
         "random_state": Seed(),

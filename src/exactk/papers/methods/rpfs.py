@@ -19,7 +19,7 @@ from exactk.papers.methods.standard_table import (
     standard_table,
     validate_init,
 )
-from exactk.params import Check, Choice, Integer, Number, Seed, Unchecked
+from exactk.params import Anything, Check, Choice, Integer, Number, Seed
 from exactk.problem.problem import Problem
 from exactk.types import Floats, Indices
 from exactk.utils.linalg import largest, row_norms, shrink_rows
@@ -103,7 +103,7 @@ class RPFS(IterativeMethod):
         "rho": Number("[1, inf)"),
         "row_norm": Choice(options=("l2", "l1")),
         "n_starts": Integer(1),
-        "init": Unchecked("a matrix W⁰, features × outputs, or None"),
+        "init": Anything("a matrix W⁰, features × outputs, or None"),
         "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
         "random_state": Seed(),

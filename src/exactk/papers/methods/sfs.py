@@ -19,7 +19,7 @@ from exactk.papers.methods.standard_table import (
     standard_table,
     validate_init,
 )
-from exactk.params import Boolean, Check, Choice, Integer, Number, Unchecked
+from exactk.params import Anything, Boolean, Check, Choice, Integer, Number
 from exactk.problem.problem import Problem
 from exactk.types import Floats
 from exactk.utils.linalg import largest, row_norms, shrink_rows, spectral_norm
@@ -104,7 +104,7 @@ class SFS(IterativeMethod):
         "mu": Number("(0, inf)"),
         "accelerate": Boolean(),
         "labels": LABELS,
-        "init": Unchecked("a matrix W⁰, features × outputs, or None"),
+        "init": Anything("a matrix W⁰, features × outputs, or None"),
         "max_iter": Integer(1),
         "tol": Number("[0, inf)"),
     }

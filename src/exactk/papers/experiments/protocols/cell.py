@@ -26,7 +26,7 @@ from exactk.papers.experiments.several_sizes import select_sizes
 from exactk.papers.experiments.splits import fold_splits, share_split
 from exactk.problem.problem import Problem
 from exactk.result import Result
-from exactk.solve import solve, solve_path
+from exactk.solver import solve, solve_path
 from exactk.types import Floats, Indices
 
 __all__ = [
