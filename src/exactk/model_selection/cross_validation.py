@@ -17,7 +17,8 @@ import numpy.typing as npt
 from exactk.data.design_matrix import DesignMatrix
 from exactk.data.moments import Moments, leave_one_out
 from exactk.data.targets import Target, is_missing
-from exactk.errors import ConstantTargetError, InputError
+from exactk.errors import ConstantTargetError, InputError, Setting
+from exactk.methods.base import generator
 from exactk.params import Integer
 from exactk.problem.problem import Problem
 from exactk.result import Result
@@ -38,7 +39,9 @@ __all__ = [
     "is_number",
     "list_splits",
     "make_folds",
+    "make_splits",
     "row_groups",
+    "training_problem",
 ]
 
 
@@ -224,6 +227,134 @@ def list_splits(
     n_rows = len(alive) if shown else len(y)
     splits = [_checked(pair, number, n_rows) for number, pair in enumerate(pairs, start=1)]
     return [(alive[train], alive[held]) for train, held in splits] if shown else splits
+
+
+def make_splits(
+    problem: Problem, cv: Any = None, groups: Any = None, random_state: object = None
+) -> list[Split]:
+    """Return the training and test rows of each fold of a problem with its rows in memory.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows of weight zero are in no fold.
+    cv : int, scikit-learn splitter, iterable of (train, test), or None
+        A number of folds is stratified by class, and shuffled for numbers; None is five, or fewer
+        if there are fewer rows or groups.
+    groups : array-like or None
+        One label for each row. Rows of one group stay together.
+    random_state : int, Generator or None
+        Seed of the folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> [(len(train), len(test)) for train, test in make_splits(problem, cv=3)]
+    [(100, 50), (100, 50), (100, 50)]
+    """
+    assert problem.rows is not None
+    assert problem.target is not None
+    target, weights = problem.target, problem.row_weights
+    y = target.values if target.codes is None else target.codes
+    assert y is not None
+    alive = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
+    if groups is not None:
+        groups = row_groups(groups, len(y))
+    if is_number(cv):
+        cv = _stratified(problem, cv, groups, alive, random_state)
+    else:
+        check_cv(cv)
+    found = list_splits(cv, _flat(y), groups, weights)
+    splits = [(train[np.isin(train, alive)], test[np.isin(test, alive)]) for train, test in found]
+    for number, (train, test) in enumerate(splits, start=1):
+        if train.size < 2 or test.size == 0:
+            raise InputError(
+                f"fold {number} has {train.size} training rows and {test.size} test rows of "
+                f"weight above zero",
+                parameter="cv", hint="use fewer folds",
+            )  # fmt: skip
+        if target.codes is not None and len(np.unique(target.codes[train])) < 2:
+            raise InputError(
+                f"all training rows of fold {number} are of one class",
+                parameter="cv", hint="use other folds",
+            )  # fmt: skip
+    return splits
+
+
+def _stratified(
+    problem: Problem, cv: int | None, groups: Any, alive: Indices, random_state: object
+) -> Any:
+    """Return the splitter of scikit-learn for a number of folds."""
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+
+    Integer(2, len(alive), none="five folds")("cv", cv)
+    if groups is not None:
+        return GroupKFold(group_folds(cv, groups[alive]))
+    n_folds = min(N_FOLDS, len(alive)) if cv is None else int(cv)
+    if isinstance(random_state, (int, np.integer)):
+        # The same number gives the folds that it gives in scikit-learn.
+        seed = int(random_state) % 2**32
+    else:
+        seed = 0 if random_state is None else int(generator(random_state).integers(2**31))
+    assert problem.target is not None
+    if problem.target.codes is None:
+        return KFold(n_folds, shuffle=True, random_state=seed)
+    _check_classes(problem, n_folds, alive)
+    return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+
+
+def _check_classes(problem: Problem, n_folds: int, alive: Indices) -> None:
+    """Raise if a class has fewer rows than there are folds."""
+    assert problem.target is not None
+    assert problem.classes is not None
+    counts = np.bincount(problem.target.codes[alive], minlength=len(problem.classes))
+    counts = np.where(counts == 0, n_folds, counts)
+    rarest = int(counts.argmin())
+    count = int(counts[rarest])
+    if count >= n_folds:
+        return
+    label = problem.classes[rarest]
+    hint: list[Any] = ["join it with another class, or leave its rows out"]
+    if count > 1:
+        hint = ["use ", Setting("cv", count), " or fewer, ", *hint]
+    raise InputError(
+        f"class {str(label)!r} has {count} row{'s' * (count != 1)}, fewer than the {n_folds} folds",
+        parameter="cv", value=n_folds, hint=hint,
+    )  # fmt: skip
+
+
+def training_problem(problem: Problem, rows: Indices, *, rebalance: bool = True) -> Problem:
+    """Return the problem of some rows alone: everything that is learned, is learned from them.
+
+    All steps that train on part of the rows get their problem here.
+
+    Parameters
+    ----------
+    problem : Problem
+        With its rows in memory.
+    rows : ndarray of intp
+    rebalance : bool
+        Whether class weights are computed from these rows alone; otherwise rows keep the weight
+        that they have in the whole problem.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> problem = Problem.from_arrays(*load_iris(return_X_y=True), ridge=0.5)
+    >>> training_problem(problem, np.arange(0, 150, 2))
+    Problem(75 rows, 4 features (4 usable), 3 outputs, classification, ridge 0.5)
+    """
+    assert problem.rows is not None
+    assert problem.target is not None
+    weights = None if problem.weights is None else problem.weights[rows]
+    if rebalance:
+        weights = problem.weights_of(rows)
+    part = Problem.from_rows(
+        problem.rows.take(rows), problem.target.subset(rows), weights, ridge=problem.ridge,
+        scale=problem.scaled, memory_limit=problem.memory_limit,
+    )  # fmt: skip
+    return part.with_settings_of(problem)
 
 
 def _number(problem: Problem, cv: Any) -> int:
