@@ -1,6 +1,6 @@
 """Held-out accuracy of exactk and of the usual alternatives at the same number of features.
 
-Every method chooses within the training rows of the same five folds (`exactk.compare`), and the
+Every method chooses within the training rows of the same five folds (`exactk.evaluate`), and the
 same logistic regression is trained on what it chose.
 """
 
@@ -48,21 +48,28 @@ def cells(options: Options) -> Iterator[Row]:
         for k in options.k:
             if options.has(data=data.name, k=k):
                 continue
-            squared = exactk.compare(
-                data.X, data.y, k, [m for m in METHODS if m != "logistic"], time_limit=options.limit
+            method, *others = (m for m in METHODS if m != "logistic")
+            squared = exactk.evaluate(
+                data.X, data.y, k=k, method=method, compare_with=others, time_limit=options.limit
             )
             # The same folds: they depend on the seed and the classes.
-            logistic = exactk.compare(
-                data.X, data.y, k, ["exchange"], loss="logistic", time_limit=options.limit
+            logistic = exactk.evaluate(
+                data.X, data.y, k=k, loss="logistic", time_limit=options.limit
             )
-            rows = [{part: row[part] for part in COLUMNS} for row in squared.table]
-            # Its objective is a deviance, and not to be compared.
-            own = {part: logistic.table[0][part] for part in COLUMNS if part != "excess"}
+            rows = [_row(row) for row in squared.table]
+            # Its objective is a deviance, and cannot be compared.
+            own = _row(logistic.table[0])
+            del own["excess"]
             rows.insert(1, {**own, "method": "logistic"})
             yield {
                 "data": data.name, "rows": data.X.shape[0], "columns": data.X.shape[1], "k": k,
-                "baseline": squared.baseline, "methods": rows,
+                "baseline": squared.baseline_score, "methods": rows,
             }  # fmt: skip
+
+
+def _row(row: Record) -> Record:
+    """Return the recorded values of a row; records call the score `mean`."""
+    return {part: row["test_score" if part == "mean" else part] for part in COLUMNS}
 
 
 PARTS = {"cells": cells}

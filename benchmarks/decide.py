@@ -33,7 +33,9 @@ def path(options: Options) -> Iterator[Row]:
     for data in sets(options, ["isolet"]):
         single = timed(lambda X=data.X, y=data.y: exactk.TopKSelector(k=50).fit(X, y), 5, 30.0)
         whole = timed(
-            lambda X=data.X, y=data.y: exactk.TopKSelector(k="auto", k_max=50).fit(X, y), 3, 60.0
+            lambda X=data.X, y=data.y: exactk.TopKSelector(k=exactk.AutoK(k_max=50)).fit(X, y),
+            3,
+            60.0,
         )
         selector = whole.value
         yield {
@@ -50,9 +52,7 @@ def halves(options: Options) -> Iterator[Row]:
     for data in sets(options, ["srbct"]):
 
         def half_samples(X: Any = data.X, y: Any = data.y) -> Any:
-            problem = exactk.Problem.from_arrays(X, y)
-            problem = problem.with_ridge("auto")
-            return exactk.stability(problem, 10, n_subsamples=100)
+            return exactk.stability(X, y, k=10, n_subsamples=100)
 
         single = timed(lambda X=data.X, y=data.y: exactk.TopKSelector(k=10).fit(X, y), 9, 10.0)
         many = timed(half_samples, 3, 30.0)
@@ -106,8 +106,8 @@ def planted(options: Options) -> Iterator[Row]:
 
 def _chosen_by(criterion: str, rule: str = "one_se") -> Callable[[Any, Any], int]:
     def choose(X: Any, y: Any) -> int:
-        selector = exactk.TopKSelector(k="auto", k_max=MOST, criterion=criterion, rule=rule)
-        return int(selector.fit(X, y).k_)
+        k = exactk.AutoK(k_max=MOST, criterion=criterion, rule=rule)
+        return int(exactk.TopKSelector(k=k).fit(X, y).k_)
 
     return choose
 

@@ -127,7 +127,9 @@ def prove(
     known, searched = search(problem, k, limit)
     left = max(limit - searched, 0.0)
     timing = harness.timed(
-        lambda: exactk.certify(problem, known, time_limit=left, n_jobs=n_jobs or options.threads),
+        lambda: exactk.certify(
+            problem, features=known, time_limit=left, n_jobs=n_jobs or options.threads
+        ),
         runs,
     )
     certificate = timing.value
@@ -147,7 +149,7 @@ def prove_sizes(dataset: data.Dataset, most: int, options: Options, target: floa
     path = exactk.solve_path(problem, most, time_limit=limit / 4)
     searched = time.perf_counter() - start
     certified = exactk.certify_path(
-        problem, path, time_limit=max(limit - searched, 0.0), n_jobs=options.threads
+        problem, path=path, time_limit=max(limit - searched, 0.0), n_jobs=options.threads
     )
     return [
         row(
@@ -225,7 +227,7 @@ def digits(options: Options) -> Iterator[Row]:
     for k, target in DIGITS.items():
         yield follow(dataset, k, options, target)
     limit = limit_of(options)
-    whole = exactk.certify(build(dataset), 40, time_limit=limit, n_jobs=options.threads)
+    whole = exactk.certify(build(dataset), k=40, time_limit=limit, n_jobs=options.threads)
     # The result of a proof that found a better set has the seconds of both.
     searched = whole.result.seconds - (whole.seconds if whole.improved else 0.0)
     yield row(
@@ -315,7 +317,7 @@ def speedup(options: Options) -> Iterator[Row]:
     shortest: dict[int, exactk.Certificate] = {}
     for _ in range(3):
         for n in (1, 2):
-            found = exactk.certify(problem, known, time_limit=limit_of(options), n_jobs=n)
+            found = exactk.certify(problem, features=known, time_limit=limit_of(options), n_jobs=n)
             if n not in shortest or found.seconds < shortest[n].seconds:
                 shortest[n] = found
     ratio = shortest[1].seconds / shortest[2].seconds
@@ -332,7 +334,7 @@ def best(options: Options) -> Iterator[Row]:
         dataset = data.load(name)
         search = exactk.solve(build(dataset), k, effort=1.0)
         found = exactk.best_sets(
-            build(dataset), k, 20, time_limit=limit_of(options), n_jobs=options.threads
+            build(dataset), k=k, n_best=20, time_limit=limit_of(options), n_jobs=options.threads
         )
         for support, objective in zip(found.sets, found.objectives, strict=True):
             assert abs(dataset.objective(support) - objective) <= SAME * objective, (name, k)

@@ -19,7 +19,8 @@ if __name__ == "__main__":
         data.data, data.target_names[data.target], feature_names=data.feature_names
     )
     report = exactk.investigate(problem, k=K, ridge="auto", target="diagnosis")
-    record = report.record
+    assert report.certificate is not None
+    assert report.evaluation is not None
 
     n_rows, n_features = data.data.shape
     print(f"breast cancer: {n_rows} rows, {n_features} features, 2 classes; select {K} features\n")
@@ -27,13 +28,12 @@ if __name__ == "__main__":
     for row in report.features:
         share = f"{row['frequency']:.0%} of half-samples"
         print(f"  {row['feature']:24}{share:25}{row['substitute']}")
-    print(f"\n  {record['certificate']['summary']}")
+    print(f"\n  {report.certificate.summary}")
 
-    comparison = record["comparison"]
     print(f"\n  accuracy on held-out rows, {K} features")
-    for method in comparison["methods"]:
-        print(f"  {LABELS[method['method']]:24}{method['mean']:.1%}")
-    print(f"  {f'all {n_features} features':24}{comparison['all_features']:.1%}")
-    print(f"  {'largest class':24}{comparison['baseline']:.1%}")
+    for method in report.evaluation.table:
+        print(f"  {LABELS[method['method']]:24}{method['test_score']:.1%}")
+    print(f"  {f'all {n_features} features':24}{report.evaluation.all_features_score:.1%}")
+    print(f"  {'largest class':24}{report.evaluation.baseline_score:.1%}")
 
     print(f"\nReport (open it in a browser): {report.save('demo_report.html')}")

@@ -1,8 +1,8 @@
-"""Tune how many columns, by which method and ridge, inside a pipeline, and score it honestly.
+"""Tune the number of features, the method and the ridge in a pipeline, with nested validation.
 
-For whoever uses scikit-learn: `TopKSelector` is a step like any other. The grid search is nested
-in an outer cross-validation, so that the accuracy in the last lines is of rows that neither the
-selection nor the tuning has seen. Run it with
+`TopKSelector` is a step of a scikit-learn pipeline. The grid search is nested in an outer
+cross-validation, so the accuracy in the last lines is on rows that neither the selection nor the
+tuning has seen. Run it with
 
     python examples/pipeline_grid_search.py
 """
@@ -25,11 +25,11 @@ GRID = [
     {
         "select__method": ["exchange"],
         "select__ridge": [0, "auto", 1],
-        # For hundreds of fits greedy and swaps are enough; the search beyond is for the last one.
+        # Greedy steps and swaps are enough for hundreds of fits.
         "select__effort": [0],
         "select__k": SIZES,
     },
-    # Filters choose without ridge and effort.
+    # Filters have no ridge and no effort.
     {"select__method": ["fisher", "mrmr"], "select__k": SIZES},
 ]
 

@@ -50,19 +50,13 @@ FITTED = (
     "lower_bound_", "gap_", "coded_feature_names_",
 )  # fmt: skip
 
-compare, score_selection, explain = exactk.compare, exactk.score_selection, exactk.explain
-choose_k, ExactkError = exactk.choose_k, exactk.ExactkError
+ExactkError = exactk.ExactkError
 from_arrays, from_files, from_dask = Problem.from_arrays, Problem.from_files, Problem.from_dask
 from_spark, from_anndata = Problem.from_spark, Problem.from_anndata
 from_moments, make_moments, load_moments = Problem.from_moments, Moments.from_arrays, Moments.load
-selector, classifier = exactk.TopKSelector, exactk.TopKClassifier
-regressor = exactk.TopKRegressor
 loss_names, method_names, load_dataset = losses.names, registry.names, datasets.load
 make_outliers, make_planted = datasets.make_outliers, datasets.make_planted
 make_genes = datasets.make_genes
-certify = partial(exactk.certify, time_limit=None)
-certify_path = partial(exactk.certify_path, time_limit=None)
-best_sets = partial(exactk.best_sets, time_limit=None)
 with_loss, balanced = Problem.with_loss, partial(Problem.with_class_weight, class_weight="balanced")
 
 
@@ -120,14 +114,104 @@ def fit(problem: Problem, columns: list[int]) -> Any:
     return {"objective": problem.objective(columns), "residual": fit.residual, "coef": fit.coef}
 
 
+def _of(selection: Any) -> dict[str, Any]:
+    """Return a number of features or a list of columns as keywords."""
+    return {"features" if isinstance(selection, list) else "k": selection}
+
+
+def _method(name: str, options: dict[str, Any], parameters: tuple[str, ...]) -> Any:
+    """Return a method with those of the options that are its own, which are taken out."""
+    own = {option: options.pop(option) for option in parameters if option in options}
+    return registry.create(name, **own) if own else name
+
+
+def certify(problem: Problem, selection: Any, **options: Any) -> Any:
+    """Prove a selection, or that of k features."""
+    return exactk.certify(problem, **_of(selection), time_limit=None, **options)
+
+
+def certify_path(problem: Problem, k_max: int) -> Any:
+    """Prove the best set of every size."""
+    return exactk.certify_path(problem, k_max=k_max, time_limit=None)
+
+
+def best_sets(problem: Problem, k: int, n: int, **options: Any) -> Any:
+    """List the n best sets."""
+    return exactk.best_sets(problem, k=k, n_best=n, time_limit=None, **options)
+
+
+def explain(problem: Problem, selection: Any, **options: Any) -> Any:
+    """Explain a selection, or that of k features."""
+    return exactk.explain(problem, **_of(selection), **options)
+
+
+def choose_k(problem: Problem, k_max: int, *, method: str = "exchange", **options: Any) -> Any:
+    """Choose the number of features."""
+    chosen = _method(method, options, ("lam",))
+    return exactk.choose_k(problem, k_max=k_max, method=chosen, **options)
+
+
 def stability(problem: Problem, k: int, n: int = 20, **options: Any) -> Any:
     """Select on n half-samples."""
-    return exactk.stability(problem, k, n_subsamples=n, **options)
+    return exactk.stability(problem, k=k, n_subsamples=n, **options)
 
 
-def investigate(X: Any, y: Any, k: Any, n: int, **options: Any) -> Any:
-    """Ask every question about a table, or about a problem."""
-    return exactk.investigate(X, y, k, n_subsamples=n, n_permutations=n, **options)
+def investigate(X: Any, y: Any, k: Any, n: int, k_max: int | None = None, **options: Any) -> Any:
+    """Answer every question about a table, or about a problem."""
+    k = exactk.AutoK(k_max=k_max) if k_max else k
+    return exactk.investigate(X, y, k=k, n_subsamples=n, n_permutations=n, **options)
+
+
+def score_selection(X: Any, y: Any, k: Any, **options: Any) -> Any:
+    """Evaluate one method."""
+    if "include" in options:
+        options["constraints"] = {"include": options.pop("include")}
+    found = exactk.evaluate(X, y, k=k, **options)
+    named = ("k", "test_score", "naive_score", "baseline_score", "optimism", "stability",
+             "observed", "null", "features", "in_all_folds")  # fmt: skip
+    kept = ["k", "features", "test_score", "naive_score", "baseline_score"]
+    answer = {name: getattr(found, name) for name in named}
+    answer |= {"folds": found.folds[kept].to_dicts(), "n_permutations": len(found.null)}
+    return {**answer, "p_value": found.p_value} if len(found.null) else answer
+
+
+def compare(X: Any, y: Any, k: int, methods: Any = None, **options: Any) -> Any:
+    """Evaluate several methods."""
+    if "include" in options:
+        options["constraints"] = {"include": options.pop("include")}
+    first, *others = methods or ("exchange", "selectkbest", "rfe", "l1")
+    found = exactk.evaluate(X, y, k=k, method=first, compare_with=others, **options)
+    rows = [{**row, "mean": row.pop("test_score")} for row in found.table]
+    folds = [{"score": row["test_score"], "features": row["features"]} for row in found.folds]
+    return {
+        "k": found.k, "ridge": found.ridge, "baseline": found.baseline_score,
+        "all_features": found.all_features_score, "methods": rows, "folds": folds,
+    }  # fmt: skip
+
+
+def _estimator(kind: Any, options: dict[str, Any]) -> Any:
+    auto = {name: options.pop(name) for name in ("k_max", "cv", "criterion") if name in options}
+    if auto:
+        options["k"] = exactk.AutoK(**auto)
+    names = [name for name in exactk.Constraints().get_params() if name in options]
+    if names:
+        options["constraints"] = {name: options.pop(name) for name in names}
+    return kind(**options)
+
+
+def selector(**options: Any) -> Any:
+    """Make a selector."""
+    return _estimator(exactk.TopKSelector, options)
+
+
+def classifier(**options: Any) -> Any:
+    """Make a classifier."""
+    return _estimator(exactk.TopKClassifier, options)
+
+
+def regressor(**options: Any) -> Any:
+    """Make a regressor."""
+    return _estimator(exactk.TopKRegressor, options)
 
 
 def find_ridge(problem: Problem, way: Any, k: int) -> float:

@@ -13,11 +13,12 @@ __all__ = ["MODULES", "index_page", "public_names"]
 # What belongs together for a reader; names that stand nowhere here come last.
 GROUPS = {
     "Select": ("TopKSelector", "TopKClassifier", "TopKRegressor", "solve", "solve_path"),
-    "Problems": ("Problem", "Moments"),
-    "Answers": ("Result", "Path", "Status"),
+    "Parameters": ("Constraints", "AutoK"),
+    "Tables": ("read_table", "TableData", "Problem", "Moments"),
+    "Results": ("Result", "Path", "Status"),
     "Decide": (
-        "choose_k", "AutoKResult", "stability", "Stability", "explain", "Explanation",
-        "score_selection", "SelectionScore", "compare", "Comparison",
+        "choose_k", "AutoKResult", "evaluate", "Evaluation", "stability", "Stability", "explain",
+        "Explanation",
     ),
     "Prove": ("certify", "certify_path", "best_sets", "Certificate", "CertifiedPath", "BestSets"),
     "Report and export": ("investigate", "SelectionReport", "SavedSelection"),
@@ -25,7 +26,7 @@ GROUPS = {
         "ExactkError", "InputError", "InfeasibleError", "UnknownMethodError", "UnknownOptionError",
     ),
 }  # fmt: skip
-MODULES = ("methods.registry", "losses", "plots", "papers.datasets")
+MODULES = ("registry", "losses", "plots", "datasets")
 # What functions of the modules above return or build on.
 BESIDE = {
     "Tables": ("exactk.utils.records_table.RecordsTable",),

@@ -17,7 +17,7 @@ from tools.site.rst import heading
 __all__ = ["MethodTable", "families", "method_page", "method_pages"]
 
 NOT_MEASURED = (
-    "No record of ``benchmarks/results`` holds it by itself; ``exactk bench run leaderboard "
+    "No record of ``benchmarks/results`` holds it by itself; ``exactk papers run leaderboard "
     "--methods {name}`` measures it here."
 )
 
