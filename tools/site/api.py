@@ -26,7 +26,13 @@ GROUPS = {
         "ExactkError", "InputError", "InfeasibleError", "UnknownMethodError", "UnknownOptionError",
     ),
 }  # fmt: skip
-MODULES = ("registry", "losses", "plots", "datasets")
+# Modules by their public name, and where their functions are defined.
+MODULES = {
+    "registry": "exactk.methods.registry",
+    "losses": "exactk.losses",
+    "plots": "exactk.plots",
+    "datasets": "exactk.papers.datasets",
+}
 # What functions of the modules above return or build on.
 BESIDE = {
     "Tables": ("exactk.utils.records_table.RecordsTable",),
@@ -57,14 +63,13 @@ def index_page() -> str:
     parts = [heading("API", "="), "Every public name, by what it is for."]
     for title, names in (*grouped.items(), *([("More", rest)] if rest else [])):
         parts += [heading(title), _summary("exactk", names)]
-    for module in MODULES:
-        full = f"exactk.{module}"
+    for module, full in MODULES.items():
         imported = import_module(full)
         about = (imported.__doc__ or "").strip().split("\n\n")[0]
         # What the package gives, too, has its page there.
         above = [name for name in imported.__all__ if _same(imported, name)]
         listed = [name for name in imported.__all__ if name not in above]
-        parts += [heading(full), about, _summary(full, listed)]
+        parts += [heading(f"exactk.{module}"), about, _summary(full, listed)]
         if above:
             parts.append("Here, too: " + ", ".join(f"`exactk.{name}`" for name in above) + ".")
         if module == "losses":

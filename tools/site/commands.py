@@ -18,11 +18,12 @@ def commands(group: click.Group = app, path: tuple[str, ...] = ()) -> Iterator[t
 
     Examples
     --------
-    >>> ("bench", "run") in commands()
+    >>> ("papers", "run") in commands()
     True
     """
-    for name in group.list_commands(click.Context(group)):
-        command = group.commands[name]
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
         else:
@@ -34,13 +35,15 @@ def find(words: tuple[str, ...]) -> click.Command:
 
     Examples
     --------
-    >>> find(("bench", "run")).name
+    >>> find(("papers", "run")).name
     'run'
     """
     command: click.Command = app
     for word in words:
-        assert isinstance(command, click.Group), f"{' '.join(words)} is no command"
-        command = command.commands[word]
+        assert isinstance(command, click.Group), f"{' '.join(words)} is not a command"
+        found = command.get_command(click.Context(command), word)
+        assert found is not None, f"{' '.join(words)} is not a command"
+        command = found
     return command
 
 
