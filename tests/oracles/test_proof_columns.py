@@ -285,9 +285,9 @@ def test_the_facets_say_what_enumeration_says(one: Posed) -> None:
     worst = max(objectives, key=objectives.__getitem__)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # columns that depend on each other
-        given_worst = certify(problem, list(worst), n_jobs=2)
-        listed = best_sets(problem, one.k, 6, n_jobs=2)
-        path = certify_path(problem, one.k, n_jobs=1)
+        given_worst = certify(problem, features=list(worst), n_jobs=2)
+        listed = best_sets(problem, k=one.k, n_best=6, n_jobs=2)
+        path = certify_path(problem, k_max=one.k, n_jobs=1)
         exhaustive = solve(problem, one.k, "exhaustive")
     assert given_worst.proven
     assert given_worst.upper == pytest.approx(values[0], abs=slack)
@@ -436,7 +436,7 @@ def test_an_integer_program_has_the_same_optimum(seed: int, k: int, ridge: float
     X, Y = make_numbers(n=50, d=12, c=c, seed=seed)
     expected = optimum_by_cuts(Reference(X, Y, ridge=ridge), k)
     problem = Problem.from_arrays(X, Y, ridge=ridge)
-    certificate = certify(problem, list(range(k)), n_jobs=1)
+    certificate = certify(problem, features=list(range(k)), n_jobs=1)
     assert certificate.proven
     assert certificate.upper == pytest.approx(expected, rel=1e-6)
 

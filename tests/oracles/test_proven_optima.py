@@ -108,7 +108,7 @@ def test_the_optimum_is_proven_once_more_from_a_bad_start(name: str, k: int) -> 
     start = np.random.default_rng(k).permutation(problem.candidates)[:k].tolist()
     optimum = STORED[name]["optimum"][str(k)]
     assert problem.objective(start) > optimum + 1.0
-    certificate = certify(problem, start, time_limit=None, n_jobs=1)
+    certificate = certify(problem, features=start, time_limit=None, n_jobs=1)
     assert certificate.proven
     assert certificate.improved
     assert certificate.lower == pytest.approx(optimum, abs=CLOSE)

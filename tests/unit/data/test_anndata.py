@@ -312,9 +312,9 @@ def test_donors_stay_together(table: np.ndarray) -> None:
     adata = cells(table)
     adata.obs["donor"] = [f"d{i // 9}" for i in range(N)]
     problem = Problem.from_anndata(adata, "kind", ridge=0.1)
-    found = exactk.stability(problem, 2, groups=adata.obs["donor"], n_subsamples=10)
+    found = exactk.stability(problem, k=2, groups=adata.obs["donor"], n_subsamples=10)
     assert found.n_subsamples == 10
-    assert exactk.choose_k(problem, 3, groups=adata.obs["donor"]).k in (1, 2, 3)
+    assert exactk.choose_k(problem, k_max=3, groups=adata.obs["donor"]).k in (1, 2, 3)
 
 
 def test_a_target_of_dates_is_refused() -> None:

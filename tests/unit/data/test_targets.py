@@ -335,6 +335,6 @@ def test_a_few_dates_of_many_rows_each_are_labels() -> None:
 
 def test_dates_come_to_no_problem() -> None:
     X = np.random.default_rng(0).normal(size=(60, 4))
-    for done in (lambda: TopKSelector(2).fit(X, DAYS), lambda: investigate(X, DAYS, 2)):
+    for done in (lambda: TopKSelector(2).fit(X, DAYS), lambda: investigate(X, DAYS, k=2)):
         with says("60 different dates or durations (datetime64", "such as days"):
             done()

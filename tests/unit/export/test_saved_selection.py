@@ -107,7 +107,7 @@ def test_a_proof_is_in_it(wine) -> None:
     assert (saved.proven, saved.status) == (True, "optimal")
     assert saved.gap == 0.0
     problem = Problem.from_arrays(X, y)
-    certificate = exactk.certify(problem, 2)
+    certificate = exactk.certify(problem, k=2)
     assert SavedSelection.from_problem(problem, certificate.result, certificate).proven is True
     with pytest.raises(InputError, match="certificate is of other columns"):
         SavedSelection.from_problem(problem, exactk.solve(problem, 3), certificate)

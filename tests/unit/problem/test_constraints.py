@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactk import InfeasibleError, Problem, TopKSelector, explain, solve
+from exactk import AutoK, Constraints, InfeasibleError, Problem, TopKSelector, explain, solve
 from exactk.problem.constraints import Group, Quota, Rules
 from tests.support import says
 
@@ -165,14 +165,18 @@ def test_the_selector_takes_the_same_words() -> None:
     assert problem.rows is not None
     X = problem.rows.columns(np.arange(6))
     y = X[:, 0] + X[:, 2] + X[:, 4]
-    selector = TopKSelector(k=2, include=[1], exclude=[0], feature_groups={"g": [2, 3]}).fit(X, y)
+    selector = TopKSelector(
+        k=2, constraints={"include": [1], "exclude": [0], "feature_groups": {"g": [2, 3]}}
+    ).fit(X, y)
     assert selector.result_.selected == ("g", "x1")
     assert selector.get_support(indices=True).tolist() == [1, 2, 3]
     assert selector.k_ == 2
-    auto = TopKSelector(k="auto", k_max=4, include=[1], max_correlation=0.9).fit(X, y)
+    auto = TopKSelector(
+        k=AutoK(k_max=4), constraints=Constraints(include=[1], max_correlation=0.9)
+    ).fit(X, y)
     assert auto.support_[1]
     with says("include", "9"):
-        TopKSelector(k=2, include=[9]).fit(X, y)
+        TopKSelector(k=2, constraints={"include": [9]}).fit(X, y)
     why = explain(problem.with_constraints(include=["bmi"]), 3)
     assert "bmi" in why.selected
 
@@ -210,7 +214,7 @@ def test_copies_make_up_the_number_where_nothing_else_is_left() -> None:
 
 def test_an_explanation_sees_copies() -> None:
     problem = _with_copy().with_ridge(0.1)
-    why = explain(problem, 2, tolerance=0.0)
+    why = explain(problem, k=2, tolerance=0.0)
     row = next(row for row in why.selected_features if row["feature"] == "a")
     assert row["substitute"] == "a2"
     assert row["substitution_cost"] == pytest.approx(0.0, abs=1e-9)
@@ -318,6 +322,6 @@ def test_half_samples_do_not_fill_up_with_arbitrary_columns_under_a_rule() -> No
     X = rng.standard_normal((20, 40))
     y = X[:, 30] + 0.1 * rng.standard_normal(20)
     problem = Problem.from_arrays(X, y).with_constraints(exclude=[39])
-    found = stability(problem, 12, n_subsamples=20)
+    found = stability(problem, k=12, n_subsamples=20)
     assert found.core.indices == (30,)
     assert "told apart" in found.message

@@ -109,18 +109,21 @@ def test_a_path_has_one_row_a_size(wine: Problem) -> None:
 
 def tables(problem: Problem) -> dict[str, tuple[Any, RecordsTable]]:
     """Everything that has a frame, and the table that it should show."""
-    certified, best = exactk.certify_path(problem, 2), exactk.best_sets(problem, 2, 3)
-    stable = exactk.stability(problem, 2, n_subsamples=10)
-    choice = exactk.choose_k(problem, 3)
-    score = exactk.score_selection(*load_wine(return_X_y=True), 2, effort=0)
-    explained = exactk.explain(problem, 3)
+    certified, best = (
+        exactk.certify_path(problem, k_max=2),
+        exactk.best_sets(problem, k=2, n_best=3),
+    )
+    stable = exactk.stability(problem, k=2, n_subsamples=10)
+    choice = exactk.choose_k(problem, k_max=3)
+    score = exactk.evaluate(*load_wine(return_X_y=True), k=2, effort=0)
+    explained = exactk.explain(problem, k=3)
     return {
         "certified path": (certified, certified.table),
         "certificate": (certified.at(2), certified.table[1:]),
         "best sets": (best, best.table),
         "stability": (stable, stable.table),
         "choice": (choice, choice.table),
-        "score": (score, score.folds),
+        "score": (score, score.table),
         "explanation": (explained, explained.selected_features),
     }
 
@@ -138,7 +141,7 @@ def test_everything_has_a_frame(wine: Problem) -> None:
 
 
 def test_an_explanation_has_several(wine: Problem) -> None:
-    explained = exactk.explain(wine, 3, why_not=["ash"])
+    explained = exactk.explain(wine, k=3, why_not=["ash"])
     for name in ("selected_features", "runners_up", "why_not", "alternatives", "pairs"):
         table = getattr(explained, name)
         assert list(explained.to_frame(table=name).columns) == list(table.columns)

@@ -107,9 +107,14 @@ def test_what_a_search_gives_shows_itself_in_a_notebook() -> None:
     for shown, rows in [
         (result, 2),
         (exactk.solve_path(problem, 3), 3),
-        (exactk.choose_k(problem, 3), 3),
-        (exactk.stability(problem, 2, n_subsamples=10), 5),
-        (exactk.investigate(problem, k=2, n_subsamples=4, n_permutations=0, methods=()), 2),
+        (exactk.choose_k(problem, k_max=3), 3),
+        (exactk.stability(problem, k=2, n_subsamples=10), 5),
+        (
+            exactk.investigate(
+                problem, k=2, n_subsamples=4, n_permutations=0, compare_with=(), certify=False
+            ),
+            2,
+        ),
     ]:
         html = shown._repr_html_()
         assert html.count("<tr>") == 1 + rows, type(shown)
