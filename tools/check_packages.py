@@ -2,7 +2,8 @@
 
 The wheel is built from the sdist with a C compiler; the sdist is installed without one. A sample
 of the tests runs with each, from the unpacked sdist without ``src/``, and both must select the
-same columns of a CSV file on the command line.
+same columns of a CSV file on the command line. mypy and pyright check a program of a user, in
+strict mode, against the wheel.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TESTS = (
     "unit/papers/experiments/test_recipes.py",
     "unit/report/test_page.py",
     "unit/search",
-    "unit/test_solve.py",
+    "unit/test_solver.py",
 )
 WRITE_TABLE = """
 import numpy as np
@@ -85,9 +86,22 @@ def selection(name: str, package: Path, tests: Path, uses: str, **environment: s
     pytest = [python, "-m", "pytest", "-q", "-n", "auto", "-m", "not full"]
     printed = run(*pytest, *paths, **environment)
     print(f"{name}, {uses}: {printed.splitlines()[-1]}", flush=True)
-    command = ["select", "table.csv", "--target", "target", "-k", "5", "--format", "json"]
-    answer = json.loads(run(python.with_name("exactk"), *command))
+    command = ["select", "table.csv", "target", "-k", "5", "--format", "json"]
+    answer = json.loads(run(python.with_name("exactk"), *command))["result"]
     return answer["feature_names"], round(answer["objective"], 8)
+
+
+def check_types(name: str, project: Path) -> None:
+    """Check a program of a user against the package that is installed in an environment."""
+    python = FOLDER / name / Path(sys.executable).relative_to(sys.prefix)
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    tools = groups["dependency-groups"]["types"]
+    run(UV, "pip", "install", "-q", "--python", python, *tools)
+    settings = project / "pyproject.toml"
+    mypy = run(python, "-m", "mypy", "--config-file", settings, project / "panel.py")
+    pyright = run(python.with_name("pyright"), "--pythonpath", python, "--project", project)
+    print(f"mypy: {mypy.strip()}\npyright: {pyright.strip()}", flush=True)
+    run(python, project / "panel.py")
 
 
 def main() -> None:
@@ -103,6 +117,7 @@ def main() -> None:
     shutil.rmtree(unpacked / "src")
     run(sys.executable, "-c", WRITE_TABLE)
     compiled = selection("wheel", wheel, unpacked / "tests", "compiled")
+    check_types("wheel", unpacked / "tests" / "typed_project")
     # Tests of the compiled library are skipped there, which EXACTK_STRICT=1 does not allow.
     plain = selection("sdist", sdist, unpacked / "tests", "NumPy", CC="false", EXACTK_STRICT="0")
     if compiled != plain:
