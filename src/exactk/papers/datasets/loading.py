@@ -136,8 +136,8 @@ def _check_content(
         what = f"a checksum of {found}, not {entry.checksum}"
     if what:
         raise InputError(
-            f"{str(path)!r} is not the data set {entry.name!r}: it has {what}; get it anew with "
-            f"'exactk datasets fetch {entry.name} --force', or use it as it is with "
+            f"{str(path)!r} is not the data set {entry.name!r}: it has {what}; delete it and run "
+            f"'exactk papers datasets fetch {entry.name}', or use it as it is with "
             f"load({entry.name!r}, verify=False)"
         )
 
@@ -183,11 +183,11 @@ def missing_message(name: str, folder: str | os.PathLike[str] | None = None) -> 
         endings = ", ".join(SUFFIXES)
         hint = did_you_mean(name, names(own=True, folder=folder))
         return (
-            f"no data set named {name!r}{f'{hint} See' if hint else '; see'} 'exactk datasets "
-            f"list', or put a file {name} with one of {endings} into {looked}"
+            f"no data set named {name!r}{f'{hint} See' if hint else '; see'} 'exactk papers "
+            f"datasets list', or put a file {name} with one of {endings} into {looked}"
         )
     by_hand = where_to_get(entry, target_folder(folder))
-    fetch = f"run 'exactk datasets fetch {name}', or " if entry.build else ""
+    fetch = f"run 'exactk papers datasets fetch {name}', or " if entry.build else ""
     return f"data set {name!r} is not in {looked}; {fetch}{by_hand}"
 
 

@@ -73,7 +73,7 @@ def read_recipe(name: str | Path) -> Recipe:
         return aliases.get(key) or recipes[key]
     hint = did_you_mean(text, [*recipes, *aliases])
     raise InputError(
-        f"no recipe {text!r}{hint} (exactk bench list shows them; a name that ends in .toml is a "
+        f"no recipe {text!r}{hint} (exactk papers list shows them; a name that ends in .toml is a "
         f"file of your own)"
     )
 

@@ -328,7 +328,7 @@ class Recipe:
                     known = [v.label for v in self.methods] + list(registry.names())
                     raise InputError(
                         f"recipe {self.name!r} has no method {name!r}, and none of that name is "
-                        f"registered{did_you_mean(name, known)} (exactk methods lists them; "
+                        f"registered{did_you_mean(name, known)} (exactk list methods shows them; "
                         f"package.module:Class names one of your own)"
                     )
                 target = low if low in registry.names() else name

@@ -265,7 +265,7 @@ def _data(names: Sequence[str]) -> tuple[dict[str, DatasetInfo], dict[str, str]]
             # A mistake, not data that are elsewhere: this says what is known.
             datasets.load(name)
         entry = datasets.describe(name)
-        left_out[name] = f"exactk datasets fetch {name}" if entry.build else entry.how
+        left_out[name] = f"exactk papers datasets fetch {name}" if entry.build else entry.how
     facts = {}
     for name in here:
         path = datasets.find(name)

@@ -196,7 +196,7 @@ class Store:
             record = None
         if not isinstance(record, dict) or record.get("type") not in TYPES:
             what = (
-                "the file is not a store of exactk bench; give another place"
+                "the file is not a store of exactk papers run; give another place"
                 if number == 1
                 else "delete this line, and its cell runs again"
             )

@@ -91,7 +91,7 @@ def test_other_content_is_refused_with_both_sums(small, tmp_path):
         "small.npz",
         found,
         small.entry.checksum,
-        "exactk datasets fetch small --force",
+        "exactk papers datasets fetch small",
         "load('small', verify=False)",
     ):
         load("small", folder=tmp_path)
@@ -122,7 +122,7 @@ def test_class_sizes_stand_in_for_an_unknown_checksum(tmp_path):
 def test_what_is_not_here_is_said_with_file_address_and_folder(elsewhere):
     with says(
         "'coil20' is not in",
-        "exactk datasets fetch coil20",
+        "exactk papers datasets fetch coil20",
         "https://raw.githubusercontent.com/jundongl/scikit-feature/48cffad",
         "/skfeature/data/COIL20.mat",
         str(elsewhere),

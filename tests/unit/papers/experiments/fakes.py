@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+# Before the first task: unpickling a cell would count its imports as time of the task.
+import exactk.papers.experiments.cells  # noqa: F401
 from exactk.papers.experiments.pool import limit_time
 
 

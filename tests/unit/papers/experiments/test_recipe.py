@@ -92,7 +92,7 @@ def test_restricting_by_label_name_and_new_method() -> None:
     small = recipe()
     labels = [v.label for v in small.restrict(methods=["gsrfs", "FISHER", "relieff"]).methods]
     assert labels == ["GSR-FS (p=0.5)", "GSR-FS (p=1)", "Fisher", "relieff"]
-    with says("'grsfs'", "gsrfs", "exactk methods"):
+    with says("'grsfs'", "gsrfs", "exactk list methods"):
         small.restrict(methods=["grsfs"])
     with says("repeats", "0"):
         small.restrict(repeats=0)

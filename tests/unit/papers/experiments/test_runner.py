@@ -83,7 +83,9 @@ def fake(monkeypatch):
     facts = {name: DatasetInfo(10, 4, 3, f"sum of {name}") for name in ("wine", "iris")}
 
     def data(names):
-        absent = {name: f"exactk datasets fetch {name}" for name in names if name not in facts}
+        absent = {
+            name: f"exactk papers datasets fetch {name}" for name in names if name not in facts
+        }
         return {name: facts[name] for name in names if name in facts}, absent
 
     monkeypatch.setattr(runner, "_data", data)
@@ -106,7 +108,7 @@ def test_what_fails_is_recorded_and_the_run_goes_on(fake, tmp_path, monkeypatch)
     seen = []
     summary = run(small, tmp_path / "s.jsonl", time_limit=0.1, on_progress=seen.append)
     assert (summary.done, summary.failed, summary.time_limit, summary.reused) == (2, 3, 1, 0)
-    assert summary.left_out == {"lung": "exactk datasets fetch lung"}
+    assert summary.left_out == {"lung": "exactk papers datasets fetch lung"}
     records = {r["method"]: r for r in Store(tmp_path / "s.jsonl").records() if r["type"] == "cell"}
     assert list(records) == labels
     assert {label: r["status"] for label, r in records.items()} == dict(
@@ -237,7 +239,7 @@ def test_wrong_numbers_are_named_before_any_work(here, tmp_path, changes, words)
 
 
 def test_an_unknown_data_set_is_a_mistake(tmp_path):
-    with says("wien", "wine"):
+    with says("'wien'", "exactk papers datasets list"):
         run(recipe(datasets=["wien"]), tmp_path / "s.jsonl")
 
 

@@ -110,7 +110,7 @@ def test_a_damaged_line_in_the_middle_is_named(store):
 def test_another_file_is_not_touched(tmp_path, content):
     path = tmp_path / "table"
     path.write_bytes(content)
-    with says("line 1", "not a store of exactk bench"), Store(path).writing():
+    with says("line 1", "not a store of exactk papers run"), Store(path).writing():
         pass
     assert path.read_bytes() == content
 

@@ -43,10 +43,10 @@ def studies(records: Iterable[Any]) -> list[Study]:
         else:
             raise InputError(
                 f"record {number} has type {kind!r}; a store holds 'recipe' (with its definition) "
-                f"and 'cell' (is this the file that exactk bench wrote?)"
+                f"and 'cell' (is this a file that exactk papers run wrote?)"
             )
     if not checked:
-        raise InputError("the store holds no records; run a recipe first (exactk bench)")
+        raise InputError("the store holds no records; run a recipe first: exactk papers run")
     definitions: dict[str, Mapping[str, Any]] = {}
     cells: dict[str, dict[str, Record]] = {}
     for record in checked:

@@ -33,19 +33,19 @@ def command(study: Study) -> str:
     ...     "methods": [{"label": "A B"}],
     ... }
     >>> command(Study("mine", definition, []))
-    "exactk bench run PATH/TO/mine.toml --datasets iris --methods 'A B' --sizes 2-4 --repeats 3"
+    "exactk papers run PATH/TO/mine.toml --datasets iris --methods 'A B' --sizes 2-4 --repeats 3"
     """
     definition = study.definition
     try:
         recipe = read_recipe(study.name)
         shipped: Mapping[str, Any] = recipe.restrict(quick=study.small).to_dict()
         labels = [variant["label"] for variant in shipped["methods"]]
-        words = ["exactk", "bench", "run", study.name]
+        words = ["exactk", "papers", "run", study.name]
     except InputError:
         # Of a recipe of one's own the store has the small version alone.
         shipped = (definition.get("quick") or {}) if study.small else {}
         labels = list(shipped.get("methods") or ())
-        words = ["exactk", "bench", "run", f"PATH/TO/{study.name}.toml"]
+        words = ["exactk", "papers", "run", f"PATH/TO/{study.name}.toml"]
     if study.small:
         words.append("--quick")
     sizes = [int(k) for k in definition.get("sizes") or study.sizes]

@@ -53,7 +53,7 @@ def test_a_small_version_says_so_above_its_text_and_in_the_contents():
 def test_the_command_of_a_small_version_is_quick_and_no_more(name):
     recipe = read_recipe(name)
     small = recipe.restrict(quick=True)
-    expected = f"exactk bench run {name}{' --quick' if recipe.quick else ''}"
+    expected = f"exactk papers run {name}{' --quick' if recipe.quick else ''}"
     assert command(Study(name, small.to_dict(), [])) == expected
 
 
@@ -61,10 +61,10 @@ def test_the_command_of_a_small_version_says_what_differs_from_it():
     recipe = read_recipe("cdlsr-figure3").restrict(quick=True, methods=["exchange"], sizes=[5])
     definition = recipe.to_dict()
     found = command(Study("cdlsr-figure3", definition, []))
-    assert found == "exactk bench run cdlsr-figure3 --quick --methods exchange --sizes 5"
+    assert found == "exactk papers run cdlsr-figure3 --quick --methods exchange --sizes 5"
     quick = {"datasets": definition["datasets"], "sizes": [5], "methods": ["exchange"]}
     found = command(Study("mine", {**definition, "quick": quick, "repeats": 1}, []))
-    assert found == "exactk bench run PATH/TO/mine.toml --quick --repeats 1"
+    assert found == "exactk papers run PATH/TO/mine.toml --quick --repeats 1"
 
 
 # ---- What was not run

@@ -215,7 +215,7 @@ def test_fewer_repeats_than_usual_are_counted():
 
 def test_how_it_was_made(pages):
     text = pages["every view"]
-    for words in ("Example 3000", "1.26.0", "exactk bench run PATH/TO/cdlsr-all.toml",
+    for words in ("Example 3000", "1.26.0", "exactk papers run PATH/TO/cdlsr-all.toml",
                   "1000, 1001, 1002", hashlib.sha256(b"srbct").hexdigest(),
                   "2026-11-16T07:00:00Z"):  # fmt: skip
         assert words in text
@@ -240,7 +240,7 @@ def test_the_last_record_of_a_cell_counts():
 def test_cells_without_their_recipe_get_tables():
     text = page([stores.cell("lost", "a", "A", r, [5]) for r in range(2)])
     assert text.count('class="sortable wide"') > 5
-    assert "exactk bench run PATH/TO/lost.toml" in text
+    assert "exactk papers run PATH/TO/lost.toml" in text
 
 
 def test_a_recipe_without_cells_says_so():
@@ -251,7 +251,7 @@ def test_a_recipe_without_cells_says_so():
 @pytest.mark.parametrize(
     ("records", "words"),
     [
-        ([], ["no records", "exactk bench"]),
+        ([], ["no records", "exactk papers run"]),
         ([{"type": "figure"}], ["record 1", "'figure'", "'cell'"]),
         ([3], ["record 1", "None"]),
         ([{"type": "cell", "dataset": "a"}], ["record 1", "recipe", "method"]),
@@ -327,10 +327,10 @@ def test_the_command_says_what_differs_from_the_recipe_and_the_seed():
         ]  # fmt: skip
         return command(Study(recipe.name, restricted.to_dict(), made))
 
-    assert of(recipe, 0) == "exactk bench run cdlsr-table2"
+    assert of(recipe, 0) == "exactk papers run cdlsr-table2"
     small = recipe.restrict(datasets=["jaffe"], sizes=[1, 2, 3, 9], repeats=2)
     assert of(small, 20_261_116) == (
-        "exactk bench run cdlsr-table2 --datasets jaffe --sizes 1-3,9 --repeats 2 --seed 20261116"
+        "exactk papers run cdlsr-table2 --datasets jaffe --sizes 1-3,9 --repeats 2 --seed 20261116"
     )
 
 
