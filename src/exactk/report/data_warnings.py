@@ -1,9 +1,9 @@
-"""What a reader should know of the table before believing what was chosen of it."""
+"""Warnings about a table and a selection: a list of checks, each of which finds one kind."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,58 +15,60 @@ from exactk.types import Floats
 
 __all__ = ["DataWarning", "class_rows", "find_warnings", "rows_are_compared"]
 
-
-# Names that a remark lists; the count tells of the rest.
+# Names that a text lists; the rest is counted.
 SHOWN = 6
-# Variance inflation from which on a coefficient says little by itself.
-INFLATED = 10.0
-# The largest class has so many times the rows of the smallest.
+# Above this variance inflation a single coefficient says little.
+INFLATION = 10.0
+# Rows of the largest class divided by rows of the smallest.
 IMBALANCE = 5.0
-# Rows of a class from which on a fold has some of them and their mean is worth something.
+# A class of fewer rows has hardly any in a fold.
 FEW_ROWS = 10
-# Levels of a chosen column of text from which on one should ask whether it fits by chance.
+# A text column with this many levels can fit by chance.
 MANY_LEVELS = 10
-# Rows for each coefficient, a rule of thumb of regression.
+# Rows for each coefficient, a rule of thumb for regression.
 ROWS_PER_FEATURE = 10
-# What a single column may leave of the target before one asks where it comes from.
+# Share of the target that one column may leave unexplained without looking like a leak.
 LEAKAGE = 1e-3
-# Values of a table that are compared row by row.
-READ = 2**23
+# Larger tables (in values) are not searched for equal rows.
+MAX_VALUES = 2**23
 
 
 @dataclass(frozen=True)
 class DataWarning:
-    """One thing to know.
+    """One thing that a reader should know.
 
     Attributes
     ----------
     kind : str
-        ``constant``, ``duplicated``, ``collinear``, ``imbalanced``, ``empty``, ``tiny``,
-        ``few rows``, ``wide``, ``many levels``, ``repeated rows``, ``row number``,
-        ``given away`` or ``coded``.
+        ``constant``, ``duplicated``, ``coded``, ``many levels``, ``collinear``, ``empty``,
+        ``imbalanced``, ``tiny``, ``few rows``, ``wide``, ``given away``, ``row number`` or
+        ``repeated rows``.
     text : str
-        What is so, and what to do about it.
+        What was found, and what to do about it.
+    names : tuple of str
+        The columns or classes that it is about.
     serious : bool
-        Whether it may make the choice, or a score, worth nothing.
+        Whether the selection or its score may be worthless.
     """
 
     kind: str
     text: str
+    names: tuple[str, ...] = ()
     serious: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        return asdict(self)
+        return {**vars(self), "names": list(self.names)}
 
 
 def find_warnings(problem: Problem, result: Result) -> list[DataWarning]:
-    """Return remarks on the columns, the classes and the rows of a problem and what was chosen.
+    """Return warnings about the columns, classes and rows of a problem, the serious ones first.
 
     Parameters
     ----------
     problem : Problem
     result : Result
-        Of this problem.
+        A selection from this problem.
 
     Examples
     --------
@@ -74,32 +76,23 @@ def find_warnings(problem: Problem, result: Result) -> list[DataWarning]:
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
     >>> X[:, 1] = 7
     >>> problem = exactk.Problem.from_arrays(X, [0] * 55 + [1] * 5, feature_names=["a", "b", "c"])
-    >>> for remark in find_warnings(problem, exactk.solve(problem, 1)):
-    ...     print(remark.kind, "-", remark.text.split(":")[0])
-    constant - 1 column has one value only and cannot be chosen
-    imbalanced - The largest class has 11 times the rows of the smallest
-    tiny - 1 class has fewer than 10 rows
+    >>> [(one.kind, one.names) for one in find_warnings(problem, exactk.solve(problem, 1))]
+    [('constant', ('b',)), ('imbalanced', ('0', '1')), ('tiny', ('1',))]
     """
-    remarks = [
-        *_columns(problem),
-        *_many_levels(problem, result),
-        *_collinear(problem, result),
-        *_classes(problem),
-        *_rows(problem, result),
-    ]
-    return sorted(remarks, key=lambda remark: not remark.serious)
+    found = [warning for check in CHECKS for warning in check(problem, result)]
+    return sorted(found, key=lambda warning: not warning.serious)
 
 
 def rows_are_compared(problem: Problem) -> bool:
-    """Return whether rows are held against each other: they are at hand, and not too many."""
+    """Return whether equal rows are searched for: rows are in memory and not too many."""
     rows = problem.rows
-    return rows is not None and rows.n_rows * problem.n_features <= READ
+    return rows is not None and rows.n_rows * problem.n_features <= MAX_VALUES
 
 
 def class_rows(problem: Problem) -> Floats | None:
-    """Return how many rows each class has, those of weight zero left out; None without classes.
+    """Return the number of rows of each class with weight above zero; None without classes.
 
-    Of moments alone it is their number times the share of each class by weight.
+    A problem made of moments has no rows: the share of each class by weight times all rows.
     """
     if problem.classes is None:
         return None
@@ -112,184 +105,170 @@ def class_rows(problem: Problem) -> Floats | None:
     return found.astype(np.float64)
 
 
-def _columns(problem: Problem) -> Iterable[DataWarning]:
-    names = problem.feature_names
+def _constant(problem: Problem, _: Result) -> Iterator[DataWarning]:
     constant = np.setdiff1d(np.arange(problem.n_features), problem.usable)
-    if constant.size:
-        has = "has" if constant.size == 1 else "have"
-        yield DataWarning(
-            "constant",
-            f"{_count(constant.size, 'column')} {has} one value only and cannot be chosen: "
-            f"{join_items([names[j] for j in constant], SHOWN)}.",
-        )
-    if problem.duplicates.size:
-        pairs = [
-            f"{names[copy]!r} of {names[original]!r}"
-            for copy, original in zip(problem.duplicates, problem.originals, strict=True)
-        ]
-        yield DataWarning(
-            "duplicated",
-            f"{_count(len(pairs), 'column')} {'is a copy' if len(pairs) == 1 else 'are copies'} of "
-            f"another, up to shift, scale and sign: {_joined(pairs)}. Only the first of such "
-            f"columns is chosen; the others would do as well.",
-        )
-    if problem.categories:
-        yield DataWarning(
-            "coded",
-            f"{_count(len(problem.categories), 'column')} of text or categories "
-            f"{'is' if len(problem.categories) == 1 else 'are'} coded as columns of 0 and 1, which "
-            f"enter together and count as one: "
-            f"{join_items([category.name for category in problem.categories], SHOWN)}.",
-        )
+    if names := tuple(problem.feature_names[j] for j in constant):
+        has = _count(len(names), "column has", "columns have")
+        text = f"{has} the same value in every row and cannot be selected: {_list(names)}."
+        yield DataWarning("constant", text, names)
 
 
-def _many_levels(problem: Problem, result: Result) -> Iterable[DataWarning]:
-    chosen = set(result.support.tolist())
-    many = [
-        f"{category.name!r} ({len(category.levels)})"
+def _duplicated(problem: Problem, _: Result) -> Iterator[DataWarning]:
+    name = problem.feature_names
+    if names := tuple(name[copy] for copy in problem.duplicates):
+        pairs = zip(names, (name[first] for first in problem.originals), strict=True)
+        are = _count(len(names), "column is a duplicate", "columns are duplicates")
+        text = (
+            f"{are} of another, up to shift, scale and sign: "
+            f"{_list((f'{copy!r} of {first!r}' for copy, first in pairs), quoted=False)}. Only the "
+            f"first column is selected; a duplicate fits equally well."
+        )
+        yield DataWarning("duplicated", text, names)
+
+
+def _coded(problem: Problem, _: Result) -> Iterator[DataWarning]:
+    if names := tuple(category.name for category in problem.categories):
+        text = (
+            f"{_count(len(names), 'text column is', 'text columns are')} encoded as columns of 0 "
+            f"and 1, which are selected together and count as one feature: {_list(names)}."
+        )
+        yield DataWarning("coded", text, names)
+
+
+def _many_levels(problem: Problem, result: Result) -> Iterator[DataWarning]:
+    many = {
+        category.name: f"{category.name!r} ({len(category.levels)})"
         for category in problem.categories
-        if len(category.levels) >= MANY_LEVELS and not chosen.isdisjoint(category.columns)
-    ]
+        if len(category.levels) >= MANY_LEVELS and np.isin(category.columns, result.support).any()
+    }
     if many:
-        yield DataWarning(
-            "many levels",
-            f"Columns of text with many levels are among the chosen: {_joined(many)}. All levels "
-            f"of a column count as one feature, so that it has more to fit with, and may be chosen "
-            f"by chance. Trust the score on rows held out, and see what leaving it out costs.",
+        text = (
+            f"Selected text columns have many levels: {_list(many.values(), quoted=False)}. All "
+            f"levels of a column count as one feature, so it may fit by chance. Trust the score on "
+            f"held-out rows, and compare with a selection without the column."
         )
+        yield DataWarning("many levels", text, tuple(many))
 
 
-def _collinear(problem: Problem, result: Result) -> Iterable[DataWarning]:
-    support = result.support
-    live = support[np.isin(support, problem.usable)]
-    if len(live) < 2:
+def _collinear(problem: Problem, result: Result) -> Iterator[DataWarning]:
+    columns = result.support[np.isin(result.support, problem.usable)]
+    if len(columns) < 2:
         return
-    block = problem.gram.block(live)
+    block = problem.gram.block(columns)
     size = np.sqrt(np.maximum(np.diagonal(block), np.finfo(float).tiny))
-    # The inverse of correlations has the inflation of each variance on its diagonal.
+    # The diagonal of the inverse correlation matrix is the variance inflation of each column.
     inflation = np.diagonal(np.linalg.pinv(block / np.outer(size, size), hermitian=True))
-    inflated = np.argsort(-inflation, kind="stable")
-    inflated = inflated[inflation[inflated] > INFLATED]
-    if inflated.size:
-        worst = [f"{problem.name(live[i])!r} ({inflation[i]:.0f})" for i in inflated]
-        yield DataWarning(
-            "collinear",
-            f"Of the chosen {_count(inflated.size, 'column')} can nearly be computed from the "
-            f"others (variance inflation above {INFLATED:.0f}): {_joined(worst)}. Each is of use "
-            f"beside the others, but their coefficients say little one by one. A limit of "
-            f"correlation between them picks columns that are less alike.",
+    worst = [i for i in np.argsort(-inflation, kind="stable") if inflation[i] > INFLATION]
+    shown = {problem.name(int(columns[i])): inflation[i] for i in worst}
+    if shown:
+        factors = _list((f"{name!r} ({value:.0f})" for name, value in shown.items()), quoted=False)
+        text = (
+            f"{_count(len(worst), 'selected column is', 'selected columns are')} nearly a linear "
+            f"combination of the others (variance inflation above {INFLATION:.0f}): {factors}. "
+            f"Single coefficients are unreliable. A limit on the correlation selects columns that "
+            f"are less alike."
         )
+        yield DataWarning("collinear", text, tuple(shown))
 
 
-def _classes(problem: Problem) -> Iterable[DataWarning]:
+def _classes(problem: Problem, _: Result) -> Iterator[DataWarning]:
     counts, classes = class_rows(problem), problem.classes
     if counts is None or classes is None:
         return
-    there = counts[counts > 0]
-    empty = [str(label) for label, count in zip(classes, counts, strict=True) if count == 0]
-    if empty:
-        yield DataWarning(
-            "empty",
-            f"{_count(len(empty), 'class', 'classes')} {'has' if len(empty) == 1 else 'have'} no "
-            f"rows: {join_items(empty, SHOWN)}. Nothing here is about "
-            f"{'it' if len(empty) == 1 else 'them'}.",
-        )
-    ratio = float(there.max() / there.min())
+    rows = dict(zip(map(str, classes), counts.tolist(), strict=True))
+    if empty := tuple(name for name in rows if rows[name] == 0):
+        text = f"{_count(len(empty), 'class has', 'classes have')} no rows: {_list(empty)}."
+        yield DataWarning("empty", text, empty)
+    rows = {name: n for name, n in rows.items() if n > 0}
+    largest, smallest = max(rows, key=rows.__getitem__), min(rows, key=rows.__getitem__)
+    ratio = rows[largest] / rows[smallest]
     if ratio >= IMBALANCE:
-        way = (
-            "The classes are weighted; balanced accuracy would score them alike, too."
-            if problem.base_weights
-            else "Balanced class weights make all classes count the same, and balanced accuracy "
-            "scores them so."
+        advice = "Balanced class weights and balanced accuracy count all classes equally."
+        if problem.base_weights:
+            advice = "The class weights correct the fit; balanced accuracy corrects the score."
+        text = (
+            f"The largest class, {largest!r}, has {ratio:.3g} times the rows of the smallest, "
+            f"{smallest!r}: large classes dominate the fit and the accuracy. {advice}"
         )
-        yield DataWarning(
-            "imbalanced",
-            f"The largest class has {ratio:.3g} times the rows of the smallest: a fit gains most "
-            f"on large classes, and accuracy hides what becomes of small ones. {way}",
+        yield DataWarning("imbalanced", text, (largest, smallest))
+    if tiny := tuple(name for name in rows if rows[name] < FEW_ROWS):
+        shown = _list((f"{name!r} ({rows[name]:g})" for name in tiny), quoted=False)
+        text = (
+            f"{_count(len(tiny), 'class has', 'classes have')} fewer than {FEW_ROWS} rows: "
+            f"{shown}. Results for such classes rest on few rows."
         )
-    tiny = np.flatnonzero((counts > 0) & (counts < FEW_ROWS))
-    if tiny.size:
-        shown = [f"{str(classes[i])!r} ({counts[i]:g})" for i in tiny]
-        yield DataWarning(
-            "tiny",
-            f"{_count(tiny.size, 'class', 'classes')} {'has' if tiny.size == 1 else 'have'} fewer "
-            f"than {FEW_ROWS} rows: {_joined(shown)}. What is said of them rests on these few.",
-            serious=bool(there.min() < 3),
-        )
+        yield DataWarning("tiny", text, tiny, serious=rows[smallest] < 3)
 
 
-def _rows(problem: Problem, result: Result) -> Iterable[DataWarning]:
+def _shape(problem: Problem, result: Result) -> Iterator[DataWarning]:
     k, n = len(result.support), problem.n_rows
     if n < ROWS_PER_FEATURE * k:
-        yield DataWarning(
-            "few rows",
-            f"{n} rows for {_count(k, 'column')} are fewer than {ROWS_PER_FEATURE} for each: other "
-            f"rows may well ask for other columns. See how stable the choice is.",
+        text = (
+            f"{n} rows for {_count(k, 'column', 'columns')} are fewer than "
+            f"{ROWS_PER_FEATURE} for each. Other rows may give other columns; see the stability."
         )
+        yield DataWarning("few rows", text)
     if problem.n_features > n:
-        yield DataWarning(
-            "wide",
-            f"There are more columns ({problem.n_features:,}) than rows ({n:,}), so that some fit "
-            f"by chance. Trust the score on rows held out, not the fit.",
+        text = (
+            f"The table has more columns ({problem.n_features:,}) than rows ({n:,}), so some "
+            f"columns fit by chance. Trust the score on held-out rows, not the fit."
         )
-    first, alone = _best_alone(problem)
-    if alone < LEAKAGE:
-        yield DataWarning(
-            "given away",
-            f"{problem.name(first)!r} explains {1 - alone:.2%} of the target by itself. Is it "
-            f"computed from the target, or known only after it? Then leave it out.",
-            serious=True,
-        )
-    yield from _read_rows(problem, result)
+        yield DataWarning("wide", text)
 
 
-def _best_alone(problem: Problem) -> tuple[int, float]:
-    """The column that explains most by itself, and the share that it leaves."""
+def _given_away(problem: Problem, _: Result) -> Iterator[DataWarning]:
     squared, usable = problem.with_squared_loss, problem.usable
-    if usable.size == 0:
-        return 0, 1.0
     gains = (squared.cross[:, usable] ** 2).sum(axis=0) / squared.scatter[usable]
-    best = int(np.argmax(gains))
-    return int(usable[best]), 1.0 - float(gains[best]) / squared.total
-
-
-def _read_rows(problem: Problem, result: Result) -> Iterable[DataWarning]:
-    rows = problem.rows
-    if rows is None:
-        return
-    numbers = [
-        j for j in result.support.tolist() if _is_row_number(rows.columns(np.array([j]))[:, 0])
-    ]
-    if numbers:
-        named = join_items([problem.name(j) for j in numbers], SHOWN)
-        yield DataWarning(
-            "row number",
-            f"{named} counts the rows one by one. A table that is sorted by the "
-            f"target is then explained by the order of its rows; leave such a column out.",
-            serious=True,
+    explained = float(gains.max(initial=0.0)) / squared.total
+    if 1.0 - explained < LEAKAGE:
+        name = problem.name(int(usable[np.argmax(gains)]))
+        text = (
+            f"{name!r} alone explains {explained:.2%} of the target. If it is computed from the "
+            f"target, or known only after it, leave it out."
         )
-    if rows_are_compared(problem):
-        values = rows.columns(np.arange(problem.n_features))[problem.weighted_rows]
-        repeated = len(values) - len(np.unique(values, axis=0))
-        if repeated:
-            yield DataWarning(
-                "repeated rows",
-                f"{_count(repeated, 'row')} {'is' if repeated == 1 else 'are'} equal to another in "
-                f"every feature. Where equal rows are the same sample, put them into one group of "
-                f"rows, or a score on rows held out has seen some of them.",
-            )
+        yield DataWarning("given away", text, (name,), serious=True)
 
 
-def _is_row_number(values: Floats) -> bool:
-    """Whether a column goes up or down by the same step from row to row."""
-    steps = np.diff(values)
+def _row_number(problem: Problem, result: Result) -> Iterator[DataWarning]:
+    rows = problem.rows
+    columns = () if rows is None else result.support
+    if names := tuple(problem.name(j) for j in columns if _counts_rows(problem, j)):
+        text = (
+            f"{_list(names)} counts the rows. In a table that is sorted by the target, the order "
+            f"of the rows then explains the target; leave such a column out."
+        )
+        yield DataWarning("row number", text, names, serious=True)
+
+
+def _counts_rows(problem: Problem, column: int) -> bool:
+    """Whether a column rises or falls by the same step from row to row."""
+    assert problem.rows is not None
+    steps = np.diff(problem.rows.columns(np.array([column]))[:, 0])
     return len(steps) > 2 and steps[0] != 0 and bool(np.allclose(steps, steps[0], atol=0))
 
 
-def _count(n: int, noun: str, several: str = "") -> str:
-    return f"{n:,} {noun if n == 1 else several or noun + 's'}"
+def _repeated_rows(problem: Problem, _: Result) -> Iterator[DataWarning]:
+    if problem.rows is None or not rows_are_compared(problem):
+        return
+    values = problem.rows.columns(np.arange(problem.n_features))[problem.weighted_rows]
+    if repeated := len(values) - len(np.unique(values, axis=0)):
+        text = (
+            f"{_count(repeated, 'row is', 'rows are')} equal to another row in every feature. If "
+            f"equal rows are the same sample, put them into one group of rows: otherwise a fold "
+            f"may be scored on rows that it was trained on."
+        )
+        yield DataWarning("repeated rows", text)
 
 
-def _joined(words: Sequence[str]) -> str:
-    more = f" and {len(words) - SHOWN:,} more" if len(words) > SHOWN else ""
-    return ", ".join(words[:SHOWN]) + more
+CHECKS = (
+    _constant, _duplicated, _coded, _many_levels, _collinear, _classes, _shape, _given_away,
+    _row_number, _repeated_rows,
+)  # fmt: skip
+
+
+def _count(n: int, one: str, several: str) -> str:
+    return f"{n:,} {one if n == 1 else several}"
+
+
+def _list(names: Iterable[str], *, quoted: bool = True) -> str:
+    return join_items(names, SHOWN, quoted=quoted)
