@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from exactk.errors import InputError, did_you_mean, join_items
+from exactk.errors import InputError, Setting, join_items, suggest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,23 +94,41 @@ def is_text(kind: Any) -> bool:
 
 
 def check_roles(
-    known: Sequence[str], targets: Sequence[str], weights: str | None, drop: Sequence[str]
+    known: Sequence[str],
+    targets: Sequence[str],
+    weights: str | None,
+    drop: Sequence[str],
+    groups: str | None = None,
 ) -> None:
-    """Raise for a column that is not there, or that is given two parts to play."""
+    """Raise for a column that is not in the table, or that is given two roles."""
     if isinstance(drop, str):
-        raise InputError(f"drop must be a list of names, not {drop!r}")
-    roles = [("target", name) for name in targets] + [("dropped", name) for name in drop]
-    if weights is not None:
-        roles.append(("weights", weights))
-    for role, name in roles:
+        raise InputError(parameter="drop", value=drop, expected="a list of column names")
+    roles = [("target", "target", name) for name in targets]
+    roles += [("drop", "dropped", name) for name in drop]
+    single = {"weights": weights, "groups": groups}
+    roles += [(role, role, name) for role, name in single.items() if name is not None]
+    for parameter, role, name in roles:
         if name not in known:
-            hint = did_you_mean(name, known) or f"; its columns are {join_items(known)}"
-            raise InputError(f"{role} column {name!r} is not in the table{hint}")
-    if weights in targets:
-        raise InputError(f"column {weights!r} cannot be both target and weights")
-    for kept in (*targets, weights):
-        if kept in drop:
-            raise InputError(f"column {kept!r} cannot be dropped: it is the target or the weights")
+            raise InputError(
+                f"{role} column {name!r} is not in the table",
+                parameter=parameter, value=name,
+                hint=suggest(str(name), known) or f"its columns are {join_items(known)}",
+            )  # fmt: skip
+    taken = dict.fromkeys(targets, "target")
+    for role, name in single.items():
+        if name in taken:
+            raise InputError(
+                f"column {name!r} cannot be both {taken[name]} and {role}",
+                parameter=role, value=name,
+            )  # fmt: skip
+        if name is not None:
+            taken[name] = role
+    for name in drop:
+        if name in taken:
+            raise InputError(
+                f"column {name!r} cannot be dropped: it is the {taken[name]}",
+                parameter="drop", value=name,
+            )  # fmt: skip
 
 
 def choose_features(
@@ -133,32 +151,42 @@ def choose_features(
     else:
         features = named_features(columns, known, out)
     if not features:
-        raise InputError("the table has no feature columns besides the target, weights and drops")
+        raise InputError(
+            "the table has no feature columns besides the target, weights and dropped columns",
+            parameter="drop" if columns is None else "columns",
+        )
     if "" in features:
         raise InputError(
-            f"column {known.index('') + 1} of the table has no name; "
-            "name it, or leave it out with drop=[''] (--drop '' on the command line)"
-        )
+            f"column {known.index('') + 1} of the table has no name",
+            parameter="path", hint=("name it, or leave it out with ", Setting("drop", [""])),
+        )  # fmt: skip
     return features
 
 
 def named_features(columns: Sequence[str], known: Sequence[str], out: set[Any]) -> tuple[str, ...]:
     """Return the columns asked for, or say why one cannot be a feature; `out` have other parts."""
     if isinstance(columns, str):
-        raise InputError(f"columns must be a list of names, not {columns!r}")
+        raise InputError(parameter="columns", value=columns, expected="a list of column names")
     features = tuple(columns)
     repeated = [name for name, count in Counter(features).items() if count > 1]
     if repeated:
-        raise InputError(f"columns names {join_items(repeated)} more than once")
+        raise InputError(
+            f"columns names {join_items(repeated)} more than once", parameter="columns"
+        )
     there = set(known)
     for name in features:
         if name not in there:
-            hint = did_you_mean(name, known) or f"; its columns are {join_items(known)}"
-            raise InputError(f"feature column {name!r} is not in the table{hint}")
+            raise InputError(
+                f"feature column {name!r} is not in the table",
+                parameter="columns", value=name,
+                hint=suggest(str(name), known) or f"its columns are {join_items(known)}",
+            )  # fmt: skip
         if name in out:
             raise InputError(
-                f"column {name!r} cannot be a feature: it is the target, the weights or dropped"
-            )
+                f"column {name!r} cannot be a feature: it is the target, the weights, the groups "
+                "or dropped",
+                parameter="columns", value=name,
+            )  # fmt: skip
     return features
 
 
@@ -187,7 +215,10 @@ def open_arrow(path: str, columns: Sequence[str] | None = None) -> Any:
     head = source.read(6)
     source.seek(0)
     if head.startswith(b"FEA1"):
-        raise InputError(f"table {path!r} is Feather of version 1; write it anew as version 2")
+        raise InputError(
+            f"table {path!r} is a Feather file of version 1", parameter="path", value=path,
+            hint="write it again as version 2",
+        )  # fmt: skip
     opener = pa.ipc.open_file if head == b"ARROW1" else pa.ipc.open_stream
     if columns is None:
         return opener(source)

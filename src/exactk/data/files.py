@@ -72,11 +72,14 @@ class TableParts:
     target : ndarray of shape (n_rows,)
         Numbers, booleans or labels.
     weights : ndarray of float64, shape (n_rows,), or None
+    groups : ndarray of shape (n_rows,), or None
+        Text or whole numbers.
     """
 
     features: pa.Table
     target: npt.NDArray[Any]
     weights: npt.NDArray[np.float64] | None
+    groups: npt.NDArray[Any] | None = None
 
 
 def read_table(path: str | os.PathLike[str]) -> pa.Table:
@@ -219,6 +222,7 @@ def split_table(
     *,
     columns: Sequence[str] | None = None,
     weights: str | None = None,
+    groups: str | None = None,
     drop: Sequence[str] = (),
     text: bool = False,
 ) -> TableParts:
@@ -233,6 +237,8 @@ def split_table(
         Names of the features; every column that has no other part by default.
     weights : str, optional
         Name of the column with row weights.
+    groups : str, optional
+        Name of the column with the group of each row; it is not a feature.
     drop : sequence of str
         Names of columns to leave out. An index that pandas stored with the table is left out
         by itself, unless it is the target or the weights.
@@ -241,7 +247,7 @@ def split_table(
 
     Returns
     -------
-    Split
+    TableParts
 
     Raises
     ------
@@ -257,12 +263,13 @@ def split_table(
     >>> parts.features.column_names, parts.target.tolist()
     (['height'], ['a', 'b'])
     """
-    check_roles(table.column_names, [target], weights, drop)
-    names = choose_features(table.schema, columns, {target, weights, *drop})
+    check_roles(table.column_names, [target], weights, drop, groups)
+    names = choose_features(table.schema, columns, {target, weights, groups, *drop})
     return TableParts(
         features=_feature_columns(table, names, text),
         target=_target_column(table, target),
         weights=None if weights is None else _weights_column(table, weights),
+        groups=None if groups is None else _groups_column(table, groups),
     )
 
 
@@ -411,6 +418,21 @@ def _weights_column(table: pa.Table, name: str) -> npt.NDArray[np.float64]:
     if not is_number(column.type):
         raise InputError(f"weights column {name!r} is {column.type}; it must hold numbers")
     return np.asarray(column.to_numpy(), dtype=np.float64)
+
+
+def _groups_column(table: pa.Table, name: str) -> npt.NDArray[Any]:
+    column = decode_column(table.column(name))
+    if flaw := _flaw(column):
+        raise InputError(
+            f"groups column {name!r} has {flaw}", parameter="groups", value=name,
+            hint="give each of these rows a group, or remove them",
+        )  # fmt: skip
+    if not is_number(column.type) and not is_text(column.type):
+        raise InputError(
+            f"groups column {name!r} is {column.type}", parameter="groups", value=name,
+            hint="name the groups by text or whole numbers",
+        )  # fmt: skip
+    return np.asarray(column.to_numpy())
 
 
 def _flaw(column: Any) -> str:

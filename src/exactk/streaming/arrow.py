@@ -94,6 +94,7 @@ def resolve_roles(
     columns: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     weights: str | None = None,
+    groups: str | None = None,
     task: str = "auto",
 ) -> Roles:
     """Settle which columns of a table are what, and check their types.
@@ -108,6 +109,8 @@ def resolve_roles(
     drop : sequence of str
         Columns to leave out, as is an index that pandas stored.
     weights : str or None
+    groups : str or None
+        Column with the group of each row; it is not a feature.
     task : {"auto", "classification", "regression"}
         Numbers are read as float64 for a regression.
 
@@ -136,8 +139,8 @@ def resolve_roles(
         raise InputError(
             f"the table has more than one column named {join_items(repeated)}; rename them"
         )
-    check_roles(known, targets, weights, drop)
-    features = choose_features(schema, columns, {*targets, weights, *drop})
+    check_roles(known, targets, weights, drop, groups)
+    features = choose_features(schema, columns, {*targets, weights, groups, *drop})
     _refuse_wrong_types(schema, features, weights)
     return Roles(features, targets, weights, _kind_of_targets(schema, targets, task))
 

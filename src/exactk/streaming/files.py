@@ -96,6 +96,7 @@ def open_files(
     columns: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     weights: str | None = None,
+    groups: str | None = None,
     task: str = "auto",
 ) -> FileStream:
     r"""Open files for passing over; all of them are looked at, and none is read yet.
@@ -115,6 +116,8 @@ def open_files(
         Columns to leave out, as is an index that pandas stored.
     weights : str or None
         Column of row weights.
+    groups : str or None
+        Column with the group of each row; it is checked, and is not a feature.
     task : {"auto", "classification", "regression"}
         Numbers are read as float64 for a regression.
 
@@ -151,11 +154,13 @@ def open_files(
         for i, file in enumerate(files)
     ]
     targets = (target,) if isinstance(target, str) else tuple(target)
-    named = None if columns is None else {*columns, *targets, *filter(None, [weights])}
+    named = None if columns is None else {*columns, *targets, *filter(None, [weights, groups])}
     schema = _common(files, schemas, named, set(drop), targets)
     for name, values in extra.items():
         schema = schema.append(_field(name, values))
-    roles = resolve_roles(schema, target, columns=columns, drop=drop, weights=weights, task=task)
+    roles = resolve_roles(
+        schema, target, columns=columns, drop=drop, weights=weights, groups=groups, task=task
+    )
     guessed = files[0].kind == "text" and task != "regression" and len(targets) == 1
     return FileStream(files, roles, promote=guessed)
 

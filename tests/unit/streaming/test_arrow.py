@@ -180,7 +180,7 @@ SCHEMA = pa.schema(
         ("y", {"columns": ["a", "a"]}, "columns names 'a' more than once"),
         ("y", {"columns": ["a", "c"]}, "feature column 'c' is not in the table"),
         ("y", {"columns": ["a", "y"]}, "column 'y' cannot be a feature"),
-        ("y", {"columns": "a"}, "columns must be a list of names, not 'a'"),
+        ("y", {"columns": "a"}, "columns must be a list of column names, not 'a'"),
         ("y", {"columns": []}, "no feature columns"),
         ("y", {"columns": ["a"], "weights": "y"}, "cannot be both target and weights"),
         ("y", {"columns": ["a"], "weights": "name"}, "weights column 'name' is string; it must"),

@@ -851,5 +851,5 @@ def test_one_name_to_drop_is_no_list(tmp_path: Path) -> None:
     pq.write_table(
         pa.table({"i": [1.0, 2.0], "id": [3.0, 5.0], "y": [0, 1]}), tmp_path / "t.parquet"
     )
-    with pytest.raises(InputError, match="drop must be a list of names, not 'id'"):
+    with pytest.raises(InputError, match="drop must be a list of column names, not 'id'"):
         open_files(tmp_path / "t.parquet", "y", drop="id")
