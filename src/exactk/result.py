@@ -1,4 +1,4 @@
-"""What a solve gives back: frozen, serialisable, and the same for every method."""
+"""The result of a selection: frozen, serialisable, and the same for every method."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import InputError
+from exactk.errors import InputError, join_items
 from exactk.types import Floats
-from exactk.utils.records_table import RecordsTable, notebook_html
+from exactk.utils.records_table import RecordsTable, TableResult
 
 __all__ = ["Answer", "Path", "Result", "Status"]
 
@@ -21,6 +21,10 @@ __all__ = ["Answer", "Path", "Result", "Status"]
 PATH_COLUMNS = (
     "k", "features", "support", "objective", "explained", "added", "removed", "status",
 )  # fmt: skip
+# Fields that results of earlier versions do not have, with the values that stand for them.
+LATER_FIELDS: dict[str, Any] = {
+    "scores": None, "selected": (), "k": 0, "loss": "squared", "input_columns": (), "included": (),
+}  # fmt: skip
 
 
 class Status(StrEnum):
@@ -75,15 +79,16 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
-    """The chosen columns, the fit on them, and how they were found.
+class Result(TableResult):
+    """The selected columns, the fit on them, and how they were found.
 
     Attributes
     ----------
     support : ndarray of int
-        Chosen columns, sorted.
+        Selected columns, sorted.
     order : ndarray of int
-        The same columns in order of entry, the most useful first.
+        The same columns in order of entry, the most useful first. Columns that the constraints
+        include have no such order among the others: see `table`.
     coef : ndarray of shape (n_outputs, k)
         Coefficients in the units of the table, columns as in `support`.
     intercept : ndarray of shape (n_outputs,)
@@ -92,34 +97,36 @@ class Result:
     residual : float
         The squared error ``‖HY − HX_S W‖²`` alone, without the ridge term.
     total : float
-        ‖HY‖², the objective of the empty set.
+        ‖HY‖², the objective without features.
     status : Status
     message : str
         One sentence where the status needs one, else empty.
     trace : tuple of float
-        Objective of the best found, step by step.
+        Objective of the best set found, step by step.
     n_iter : int
     seconds : float
     method : str
     ridge : float
         The relative ridge used.
     feature_names : tuple of str
-        Names of the chosen columns, as in `support`.
+        Names of the selected columns, as in `support`.
     classes : tuple or None
         Labels of the outputs.
     scores : ndarray of shape (n_features,) or None
-        What a filter thinks of every column, the higher the better; nan for constant columns. None
-        for methods that do not score columns one by one.
+        Score of every column by a filter method, the higher the better; nan for constant columns.
+        None for methods that do not score columns one by one.
     selected : tuple of str
-        What was chosen, as the table calls it and in order of entry: columns, categories, groups.
+        Names of the selected features in the order of `order`: columns, categories and groups.
     k : int
-        How many that are, as they were counted: a group of columns may count as one.
+        Number of selected features: a group of columns may count as one.
     loss : str
-        What was minimised on the columns: "squared", unless the problem has another loss. Then
-        `objective`, `residual` and `total` are of that loss, with and without its ridge term and
-        without columns, and `coef` and `intercept` minimise it.
+        The loss that was minimised: "squared", unless the problem has another loss. Then
+        `objective`, `residual` and `total` are of that loss: with its ridge term, without it, and
+        without features; `coef` and `intercept` minimise it.
     input_columns : tuple of int
-        Column of the user's table behind each of `support`: the same, unless text is coded.
+        Column of the user's table behind each of `support`: the same, unless text is encoded.
+    included : tuple of str
+        Those of `feature_names` that the constraints include. They have no rank.
 
     Examples
     --------
@@ -154,6 +161,7 @@ class Result:
     k: int = 0
     loss: str = "squared"
     input_columns: tuple[int, ...] = ()
+    included: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Lock the arrays: a result does not change."""
@@ -176,7 +184,10 @@ class Result:
 
     @property
     def explained(self) -> float:
-        """Share of the loss without columns that those chosen explain: R², or of a deviance."""
+        """Share of the loss without features that the fit removes, without the ridge term.
+
+        1 − `residual`/`total`: R² of squared loss, the share of the deviance of other losses.
+        """
         return 1.0 - self.residual / self.total if self.total > 0 else 0.0
 
     def __eq__(self, other: object) -> bool:
@@ -188,12 +199,30 @@ class Result:
     __hash__ = None  # type: ignore[assignment]  # holds arrays, as an ndarray does
 
     @property
-    def table(self) -> RecordsTable:
-        """One row a chosen column, in order of entry: rank, index, feature, score, coefficients.
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed when asked for
+        """One row for each selected column: rank, index, feature, score and coefficients.
 
-        ``index`` is the column of the user's table; ``score`` is there where the method scores.
-        Coefficients are one column an output: ``coef``, ``coef:0`` and so on of several numbers,
-        ``coef:label`` of classes.
+        The most useful column has rank 1. Columns that the constraints include come last, without
+        a rank; a column ``included`` is there if there are such. ``index`` is the column of the
+        user's table; ``score`` is there if the method scores columns. The coefficients have one
+        column for each output: ``coef``, ``coef:0`` and so on for several numbers, ``coef:label``
+        for classes.
+
+        Examples
+        --------
+        >>> import exactk
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> problem = exactk.Problem.from_arrays(X, y)
+        >>> exactk.solve(problem, 2).to_frame().iloc[:, :4].round(3)
+           rank  index           feature  coef:0
+        0     1      3  petal width (cm)  -0.478
+        1     2      1  sepal width (cm)   0.349
+        >>> ruled = problem.with_constraints(include=["sepal width (cm)"])
+        >>> exactk.solve(ruled, 2).table[["rank", "feature", "included"]]
+        rank  feature           included
+        1     petal width (cm)  False
+              sepal width (cm)  True
         """
         names = ["coef"]
         if self.classes is not None:
@@ -201,35 +230,30 @@ class Result:
         elif len(self.coef) != 1:
             names = [f"coef:{output}" for output in range(len(self.coef))]
         scored = [] if self.scores is None else ["score"]
-        rows = []
-        for rank, p in enumerate(self.order.tolist(), start=1):
+        forced = ["included"] if self.included else []
+        rows: list[tuple[Any, ...]] = []
+        last: list[tuple[Any, ...]] = []
+        for p in self.order.tolist():
             at = int(np.searchsorted(self.support, p))
+            name = self.feature_names[at]
             score = [] if self.scores is None else [self.scores[p]]
-            own = (rank, self.input_columns[at], self.feature_names[at])
-            rows.append((*own, *score, *self.coef[:, at]))
-        return RecordsTable(["rank", "index", "feature", *scored, *names], rows)
+            is_included = name in self.included
+            flag = [is_included] if forced else []
+            own = (self.input_columns[at], name, *score, *self.coef[:, at], *flag)
+            if is_included:
+                last.append((None, *own))
+            else:
+                rows.append((len(rows) + 1, *own))
+        return RecordsTable(["rank", "index", "feature", *scored, *names, *forced], [*rows, *last])
 
-    def _repr_html_(self) -> str:
-        """Return the table for a notebook."""
-        words = f"{self.method}, objective {self.objective:.6g}, {self.explained:.2%} explained"
+    def __repr__(self) -> str:
+        """Return one line."""
         said = "".join(f"; {one}" for one in (str(self.status), self.message) if one)
-        return notebook_html(self.table, f"{words}{said}")
-
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return `table` as a frame of pandas, or of ``library="polars"``.
-
-        Examples
-        --------
-        >>> import exactk
-        >>> from sklearn.datasets import load_iris
-        >>> X, y = load_iris(return_X_y=True, as_frame=True)
-        >>> result = exactk.solve(exactk.Problem.from_arrays(X, y), 2)
-        >>> result.to_frame().iloc[:, :4].round(3)
-           rank  index           feature  coef:0
-        0     1      3  petal width (cm)  -0.478
-        1     2      1  sepal width (cm)   0.349
-        """
-        return self.table.to_frame(library)
+        names = join_items(self.selected, 10, quoted=False)
+        return (
+            f"Result({names}; {self.method}, k={self.k}, objective {self.objective:.6g}, "
+            f"{self.explained:.2%} explained{said})"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON."""
@@ -246,10 +270,6 @@ class Result:
             out[part.name] = str(value) if isinstance(value, Status) else value
         return out
 
-    def to_json(self, **options: Any) -> str:
-        """Return the result as JSON; options go to ``json.dumps``."""
-        return json.dumps(self.to_dict(), **options)
-
     @classmethod
     def from_json(cls, text: str) -> Result:
         """Read what `to_json` wrote."""
@@ -258,12 +278,12 @@ class Result:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Result:
         """Read what `to_dict` gave; keys that a Result does not have are ignored."""
-        # These came later than the first results that were written.
-        values = {"scores": None, "selected": (), "k": 0, "loss": "squared", "input_columns": (),
-                  **values}  # fmt: skip
+        values = {**LATER_FIELDS, **values}
         missing = [part.name for part in fields(cls) if part.name not in values]
         if missing:
-            raise InputError(f"not a Result: it lacks {', '.join(missing)}")
+            raise InputError(
+                f"not a Result: {', '.join(missing)} missing", parameter="values", value=values
+            )
         known = {part.name: values[part.name] for part in fields(cls)}
         n_outputs, k = len(known["intercept"]), len(known["support"])
         known["support"] = np.array(known["support"], dtype=np.intp)
@@ -275,8 +295,8 @@ class Result:
         known["status"] = Status(known["status"])
         known["trace"] = tuple(known["trace"])
         known["feature_names"] = tuple(known["feature_names"])
-        known["selected"] = tuple(known["selected"])
-        known["input_columns"] = tuple(known["input_columns"])
+        for name in ("selected", "input_columns", "included"):
+            known[name] = tuple(known[name])
         known["classes"] = None if known["classes"] is None else tuple(known["classes"])
         return cls(**known)
 
@@ -287,28 +307,42 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
 
 
-class Path(Sequence[Result]):
+class Path(TableResult, Sequence[Result]):
     """Results for k = 1, 2, …, in that order: ``path.at(k)``, or ``path[i]`` by position.
 
-    Under constraints sizes may be missing: those at which no set keeps them.
+    Under constraints sizes may be missing: those for which no set keeps the constraints.
 
     Parameters
     ----------
     results : sequence of Result
+
+    Examples
+    --------
+    >>> import exactk
+    >>> from sklearn.datasets import load_iris
+    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> path = exactk.solve_path(problem, 3)
+    >>> path.table[["k", "features", "added", "removed"]]
+    k  features    added   removed
+    1  x2          x2
+    2  x3, x1      x3, x1  x2
+    3  x2, x1, x3  x2
     """
 
     def __init__(self, results: Sequence[Result]) -> None:
         self._results = tuple(results)
 
     def at(self, k: int) -> Result:
-        """Return the result for k columns."""
+        """Return the result for k features."""
         if k not in self.sizes:
-            raise InputError(f"the path has k = {_spans(self.sizes)}, not {k}")
+            raise InputError(
+                f"the path has k = {_size_range(self.sizes)}, not {k}", parameter="k", value=k
+            )
         return self._results[self.sizes.index(k)]
 
     @property
     def sizes(self) -> list[int]:
-        """The sizes there are."""
+        """The sizes of the path."""
         return [result.k for result in self._results]
 
     @property
@@ -317,10 +351,11 @@ class Path(Sequence[Result]):
         return np.array([result.objective for result in self._results])
 
     @property
-    def table(self) -> RecordsTable:
-        """One row a size: k, names, columns of the user's table, objective, share explained.
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed when asked for
+        """One row for each size: k, names, columns of the user's table, objective, explained.
 
-        ``added`` and ``removed`` are names, since the row before.
+        ``explained`` is `Result.explained`. ``added`` and ``removed`` are the names that differ
+        from the row before.
         """
         rows: list[Sequence[Any]] = []
         before: tuple[str, ...] = ()
@@ -335,13 +370,9 @@ class Path(Sequence[Result]):
             before = result.selected
         return RecordsTable(PATH_COLUMNS, rows)
 
-    def _repr_html_(self) -> str:
-        """Return the table for a notebook."""
-        return notebook_html(self.table, repr(self))
-
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return `table` as a frame of pandas, or of ``library="polars"``."""
-        return self.table.to_frame(library)
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values, fit for JSON: one dict for each result."""
+        return {"results": [result.to_dict() for result in self._results]}
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -352,7 +383,7 @@ class Path(Sequence[Result]):
         return self._results[index]
 
     def __len__(self) -> int:
-        """Return how many sizes there are."""
+        """Return the number of sizes."""
         return len(self._results)
 
     def __iter__(self) -> Iterator[Result]:
@@ -364,11 +395,11 @@ class Path(Sequence[Result]):
         if not self._results:
             return "Path(empty)"
         first, last = self._results[0].objective, self._results[-1].objective
-        return f"Path(k={_spans(self.sizes)}, objective {first:.6g} to {last:.6g})"
+        return f"Path(k={_size_range(self.sizes)}, objective {first:.6g} to {last:.6g})"
 
 
-def _spans(sizes: Sequence[int]) -> str:
-    """Sizes in a few words: 1..5, or 3, 6, 7 where some are missing."""
+def _size_range(sizes: Sequence[int]) -> str:
+    """Return sizes in few words: 1..5, or 3, 6, 7 where some are missing."""
     if not sizes:
         return "nothing"
     whole = list(sizes) == list(range(sizes[0], sizes[-1] + 1))

@@ -345,6 +345,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
         scores=answer.scores,
         loss=problem.loss.name,
         input_columns=tuple(problem.input_columns[support].tolist()),
+        included=tuple(problem.name(p) for p in support if int(p) in rules.include),
     )
 
 

@@ -119,9 +119,55 @@ def test_figures_fit_together(result: Result) -> None:
     assert result.k == 3
     assert result.support.tolist() == sorted(result.order.tolist())
     assert result.feature_names == tuple(f"gene {j}" for j in result.support)
-    assert result.explained == pytest.approx((result.total - result.objective) / result.total)
-    assert 0 < result.explained < 1
+    assert result.table["rank"] == [1, 2, 3]
+    assert result.table["index"] == result.order.tolist()
+    assert result.selected[0] in repr(result)
+
+
+def test_explained_leaves_the_ridge_term_out() -> None:
+    # R² of the fit, by its predictions.
+    X, y = make_numbers(60, 6, 1, seed=1)
+    result = solve(Problem.from_arrays(X, y, ridge=2.0), 3)
+    fitted = X[:, result.support] @ result.coef.T + result.intercept
+    left = ((y.reshape(60, 1) - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+    assert result.explained == pytest.approx(1.0 - left)
+    assert result.explained > 1.0 - result.objective / result.total
     assert dataclasses.replace(result, total=0.0, objective=0.0).explained == 0.0
+    path = solve_path(Problem.from_arrays(X, y, ridge=2.0), 3)
+    assert path.table["explained"] == [one.explained for one in path]
+
+
+@pytest.mark.parametrize("method", ["exchange", "stability"])
+def test_included_columns_have_no_rank(method: str) -> None:
+    X, y = make_numbers(60, 6, 1, seed=1)
+    free = Problem.from_arrays(X, y, ridge=0.1)
+    worst = [f"x{j}" for j in range(6) if j not in solve(free, 4).support]
+    result = solve(free.with_constraints(include=worst), 4, method)
+    assert sorted(result.included) == worst
+    table = result.table
+    assert table["rank"] == [1, 2, None, None]
+    assert table["included"] == [False, False, True, True]
+    assert sorted(table["feature"][2:]) == worst
+    ranked = [name for name in result.selected if name not in worst]
+    assert table["feature"][:2] == ranked
+    assert Result.from_json(result.to_json()).table == table
+
+
+def test_all_columns_of_an_included_group_have_no_rank() -> None:
+    X, y = make_numbers(60, 6, 1, seed=1)
+    problem = Problem.from_arrays(X, y).with_constraints(
+        include=["pair"], feature_groups={"pair": ["x0", "x3"]}
+    )
+    result = solve(problem, 2)
+    assert result.included == ("x0", "x3")
+    assert sum(rank is None for rank in result.table["rank"]) == 2
+
+
+def test_results_of_earlier_versions_can_be_read(result: Result) -> None:
+    values = result.to_dict()
+    for name in ("scores", "selected", "k", "loss", "input_columns", "included"):
+        del values[name]
+    assert Result.from_dict(values) == result
 
 
 def test_statuses_are_words() -> None:
@@ -145,8 +191,10 @@ def test_a_path_is_a_sequence_by_position_and_by_size() -> None:
     assert "k=1..4" in repr(path)
     assert path[2] in path
     for k in (0, 5, -1):
-        with pytest.raises(InputError, match=rf"k = 1\.\.4, not {k}"):
+        with pytest.raises(InputError, match=r"k = 1\.\.4") as error:
             path.at(k)
+        assert (error.value.parameter, error.value.value) == ("k", k)
+    assert [Result.from_dict(one) for one in json.loads(path.to_json())["results"]] == list(path)
 
 
 def test_an_empty_path() -> None:
