@@ -23,7 +23,7 @@ from exactk.data.arrow import (
     plain_type,
 )
 from exactk.data.h5ad import is_h5ad
-from exactk.errors import InputError, join_items
+from exactk.errors import InputError, Setting, join_items
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -378,8 +378,9 @@ def _feature_columns(table: pa.Table, names: Sequence[str], text: bool) -> pa.Ta
         allowed = "numeric or text" if text else "numeric"
         raise InputError(
             f"{_count(len(wrong), 'feature column')} {verb} not {allowed} "
-            f"({', '.join(kinds[:3])}): {join_items(wrong)}; leave out with --drop, or recode"
-        )
+            f"({', '.join(kinds[:3])}): {join_items(wrong)}",
+            parameter="columns", hint=("recode them, or leave them out with ", Setting("drop")),
+        )  # fmt: skip
     flaws = [
         f"column {name!r} has {flaw}"
         for name, column in zip(names, columns, strict=True)
@@ -388,9 +389,9 @@ def _feature_columns(table: pa.Table, names: Sequence[str], text: bool) -> pa.Ta
     if flaws:
         more = f" and {_count(len(flaws) - 3, 'more column')} likewise" if len(flaws) > 3 else ""
         raise InputError(
-            f"{', '.join(flaws[:3])}{more}; fill or remove these, or leave the column out "
-            "with --drop"
-        )
+            f"{', '.join(flaws[:3])}{more}", parameter="columns",
+            hint=("fill or remove these, or leave the column out with ", Setting("drop")),
+        )  # fmt: skip
     return pa.table(columns, names=names)
 
 

@@ -74,7 +74,7 @@ def test_arrow_as_file_and_as_stream(tmp_path):
     for name in ("t.feather", "t.arrow", "t.ipc"):
         assert read_table(tmp_path / name).to_pydict() == COLUMNS
     (tmp_path / "t.feather").write_bytes(b"FEA1" + bytes(100))
-    with says("t.feather' is Feather of version 1; write it anew"):
+    with says("t.feather' is a Feather file of version 1; write it"):
         read_table(tmp_path / "t.feather")
     (tmp_path / "t.arrow").write_bytes(b"ARROW1" + bytes(100))
     with says("t.arrow' cannot be read as Arrow"):
@@ -262,7 +262,7 @@ NAN, INF = float("nan"), float("inf")
         (
             {"s": ["u", "v"]},
             {},
-            "1 feature column is not numeric (string): 's'; leave out with --drop",
+            "1 feature column is not numeric (string): 's'; recode them, or",
         ),
         (
             {f"s{i}": ["u", "v"] for i in range(7)},
@@ -272,7 +272,7 @@ NAN, INF = float("nan"), float("inf")
         ({"t": pa.array([1, 2], pa.timestamp("s"))}, {}, "not numeric (timestamp[s]): 't'"),
         ({"t": pa.array([[1], [2]])}, {}, "not numeric"),
         ({"": [1, 2]}, {}, "column 4 of the table has no name; name it, or leave it out"),
-        ({"": [1, 2]}, {}, "with drop=[''] (--drop '' on the command line)"),
+        ({"": [1, 2]}, {}, "leave it out with drop=['']"),
         ({"n": [1, None]}, {}, "column 'n' has 1 missing value; fill or remove"),
         ({"n": [NAN, NAN]}, {}, "column 'n' has 2 missing values; fill or remove"),
         ({"n": [None, INF]}, {}, "column 'n' has 1 missing value and 1 infinite value"),

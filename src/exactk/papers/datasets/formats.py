@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -217,14 +216,9 @@ def _read_table(path: Path) -> Content:
     try:
         parts = split_table(table, target)
     except InputError as error:
-        # Said for the command that takes any table; there is nothing to drop with here.
-        words = re.sub(
-            r"leave ((?:it |the column )?)out with "
-            r"(?:drop=\[''\] \(--drop '' on the command line\)|--drop)",
-            r"remove \1from the file",
-            str(error),
-        ).replace(", weights and drops", "")
-        raise InputError(f"{str(path)!r}: {words}") from error
+        # Its hint names a parameter that `load` does not have.
+        flaw = InputError(error.message, hint="change the file")
+        raise InputError(f"{str(path)!r}: {flaw}") from error
     columns = [column.to_numpy() for column in parts.features.columns]
     X = np.column_stack(columns).astype(np.float64)
     return Content(X, parts.target, tuple(parts.features.column_names))

@@ -62,7 +62,7 @@ def test_what_is_here_is_not_fetched_again(get, server):
 def test_a_wrong_file_here_is_said_and_replaced_by_force(get, small, tmp_path):
     (tmp_path / "data").mkdir()
     np.savez(tmp_path / "data" / "small.npz", X=small.X + 1, y=small.y)
-    with says("small.npz", "--force"):
+    with says("small.npz", "delete it and run"):
         get()
     get(force=True)
     assert load("small", folder=tmp_path / "data").checksum == small.entry.checksum
