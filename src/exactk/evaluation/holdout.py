@@ -1,191 +1,202 @@
-"""Folds, estimators and scores of held-out rows, checked before anything takes long."""
+"""Scores on held-out rows: an estimator is trained on columns of the training rows of each fold."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
+from scipy import sparse
 
-from exactk.data.targets import MANY_CLASSES
-from exactk.errors import InputError
-from exactk.evaluation.fold_data import EvaluationData
-from exactk.methods.base import generator
-from exactk.model_selection.cross_validation import (
-    N_FOLDS,
-    Split,
-    check_cv,
-    group_folds,
-    is_number,
-    list_splits,
-)
-from exactk.model_selection.scoring import HoldoutScorer, read_estimator
-from exactk.params import Integer
+from exactk.data.frames import is_frame
+from exactk.data.open_table import is_dask
+from exactk.errors import ExactkError, InputError
+from exactk.model_selection.cross_validation import Split
+from exactk.model_selection.scoring import HoldoutScorer, read_estimator, target_labels
 from exactk.problem.problem import Problem
-from exactk.search.selection_frequency import Features
-from exactk.types import Indices
-from exactk.utils.set_similarity import nogueira_index
+from exactk.types import Floats, Indices
 
-__all__ = [
-    "check_sizes",
-    "estimator_name",
-    "make_baseline_scorer",
-    "make_scorer",
-    "make_splits",
-    "score_baseline",
-    "score_columns",
-    "search_seed",
-    "stability_of",
-]
+__all__ = ["FoldScores", "TableColumns"]
+
+# The score with all features is left out for larger tables: it could take longer than the rest.
+ALL_COLUMNS, ALL_VALUES = 1_000, 2_000_000
 
 
-def make_splits(data: EvaluationData, cv: Any, random_state: object) -> list[Split]:
-    """Return training and test rows of each fold; rows of weight zero are in none of them."""
-    y, labelled = data.y, data.problem.classes is not None
-    if is_number(cv):
-        cv = _splitter(data, cv, random_state)
-    else:
-        check_cv(cv)
-    found = list_splits(cv, y, data.groups, data.weights)
-    splits = [(_alive(data, train), _alive(data, test)) for train, test in found]
-    _check_splits(splits, y, labelled)
-    return splits
+class TableColumns:
+    """The columns of a table as an estimator gets them.
+
+    An estimator gets columns of the user's table: of a frame a frame. If the table has text
+    columns, or is a Problem, it gets an array of the columns of the problem.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, frame or Problem
+    problem : Problem
+        Made of X, with its rows in memory.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> TableColumns(X, Problem.from_arrays(X, y)).values(np.array([0, 1]), np.array([3]))
+       petal width (cm)
+    0               0.2
+    1               0.2
+    """
+
+    def __init__(self, X: Any, problem: Problem) -> None:
+        self._rows = problem.rows
+        self._table: Any = None
+        self._frame: Any = None
+        if isinstance(X, Problem) or problem.categories or is_dask(X):
+            return
+        if sparse.issparse(X):
+            # A few columns of it are read many times.
+            self._table = X.tocsc()
+        elif type(X) is not np.ndarray and is_frame(X):
+            self._frame = nw.from_native(X, eager_only=True)
+        else:
+            self._table = np.asarray(X)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether an estimator gets sparse matrices."""
+        return sparse.issparse(self._table)
+
+    def values(self, rows: Indices, columns: Indices) -> Any:
+        """Return some columns of some rows."""
+        if self.is_sparse:
+            return self._table[:, columns].tocsr()[rows]
+        if self._table is not None:
+            return self._table[np.ix_(rows, columns)]
+        if self._frame is None:
+            assert self._rows is not None
+            return self._rows.columns(columns)[rows]
+        part = self._frame[rows.tolist(), columns.tolist()]
+        # scikit-learn does not read Arrow tables.
+        return part.to_numpy() if part.implementation.is_pyarrow() else part.to_native()
 
 
-def _splitter(data: EvaluationData, cv: int | None, random_state: object) -> Any:
-    """What makes a number of folds of whole groups, of every class, or of any rows."""
-    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+class FoldScores:
+    """The scores of an estimator on the held-out rows of folds, for any columns.
 
-    alive = _alive(data, np.arange(len(data.y)))
-    Integer(2, len(alive), none="five folds")("cv", cv)
-    if data.groups is not None:
-        return GroupKFold(group_folds(cv, data.groups[alive]))
-    n_folds = min(N_FOLDS, len(alive)) if cv is None else int(cv)
-    seed = _split_seed(random_state)
-    if data.problem.classes is None:
-        return KFold(n_folds, shuffle=True, random_state=seed)
-    _check_enough(n_folds, Counter(data.y[alive].tolist()))
-    return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    Parameters
+    ----------
+    X : array-like, sparse matrix, frame or Problem
+    problem : Problem
+        Made of X, with its rows in memory.
+    splits : list of (train, test)
+    estimator : estimator, str or None
+    scoring : str, callable or None
 
+    Attributes
+    ----------
+    scoring, estimator : str
+        Names of the score and of the estimator.
+    baseline : list of float
+        Score of each fold without features: of the most frequent class, or of the mean.
 
-def _split_seed(random_state: object) -> int:
-    if isinstance(random_state, (int, np.integer)):
-        # What scikit-learn takes; the same number gives the folds that it gives there.
-        return int(random_state) % 2**32
-    return 0 if random_state is None else int(generator(random_state).integers(2**31))
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> rows = np.arange(150)
+    >>> folds = [(rows[::2], rows[1::2])]
+    >>> scores = FoldScores(X, Problem.from_arrays(X, y), folds, None, None)
+    >>> score, predictions = scores.score(0, np.array([2, 3]))
+    >>> round(score, 2), predictions.shape, round(scores.baseline[0], 2)
+    (0.96, (75,), 0.33)
+    """
 
+    def __init__(
+        self, X: Any, problem: Problem, splits: list[Split], estimator: Any, scoring: Any
+    ) -> None:
+        self._problem, self._splits = problem, splits
+        self._columns = TableColumns(X, problem)
+        self._y, self._weights = target_labels(problem), problem.row_weights
+        classes = problem.task == "classification"
+        made = read_estimator(
+            estimator, problem.task, several_labels=classes and self._y.ndim == 2,
+            sparse=self._columns.is_sparse,
+        )  # fmt: skip
+        if scoring is None:
+            scoring = "accuracy" if classes else "r2"
+        self._scorer = HoldoutScorer.of(made, scoring, weighted=self._weights is not None)
+        # Code of the user may raise anything; scikit-learn's and ours must not.
+        self._is_foreign = callable(scoring) or not (estimator is None or type(estimator) is str)
+        self._found: dict[tuple[int, bytes], tuple[float, Any]] = {}
+        self.scoring = self._scorer.scoring
+        steps = getattr(made, "steps", None)
+        self.estimator = type(steps[-1][1] if steps else made).__name__
+        self.baseline = self._without_features()
 
-def _alive(data: EvaluationData, rows: Indices) -> Indices:
-    return rows if data.weights is None else rows[data.weights[rows] > 0]
+    def score(self, fold: int, columns: Indices) -> tuple[float, Any]:
+        """Return the score of a fold and the predictions for its held-out rows, computed once."""
+        key = fold, columns.tobytes()
+        if key not in self._found:
+            self._found[key] = self._score(self._scorer, fold, columns)
+        return self._found[key]
 
+    def all_features(self) -> float:
+        """Return the mean score with all features that are not excluded; nan if expensive."""
+        problem = self._problem
+        excluded = [] if problem.rules is None else list(problem.rules.exclude)
+        columns = np.setdiff1d(np.arange(problem.n_features), excluded)
+        if len(columns) > ALL_COLUMNS or len(columns) * problem.n_rows > ALL_VALUES:
+            return nan
+        try:
+            return float(np.mean([self.score(fold, columns)[0] for fold in range(self.n_folds)]))
+        except InputError:
+            # An estimator for k features may not take all of them; the rest is still worth having.
+            return nan
 
-def _check_enough(cv: int, counts: Counter[Any]) -> None:
-    for label, count in sorted(counts.items(), key=lambda item: item[1]):
-        if count < cv:
-            way = f"use cv={count} or fewer, " if count > 1 else ""
-            if isinstance(label, (int, float)) and len(counts) > MANY_CLASSES:
-                way = f"if these are amounts, say task='regression'; if classes, {way}"
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self._splits)
+
+    def _without_features(self) -> list[float]:
+        from sklearn.dummy import DummyClassifier, DummyRegressor
+
+        classes = self._problem.task == "classification"
+        dummy = DummyClassifier(strategy="prior") if classes else DummyRegressor()
+        scorer = replace(self._scorer, estimator=dummy)
+        any_column = np.zeros(1, dtype=np.intp)
+        return [self._score(scorer, fold, any_column)[0] for fold in range(self.n_folds)]
+
+    def _score(self, scorer: HoldoutScorer, fold: int, columns: Indices) -> tuple[float, Any]:
+        train, test = self._splits[fold]
+        x, z = self._columns.values(train, columns), self._columns.values(test, columns)
+        weights: tuple[Floats, Floats] | None = None
+        if self._weights is not None:
+            weights = self._weights[train], self._weights[test]
+        kept = _KeepPredictions(scorer.scorer)
+        try:
+            found = replace(scorer, scorer=kept).score(x, self._y[train], z, self._y[test], weights)
+        except ExactkError:
+            raise
+        except Exception as error:
+            # An estimator or a score of the user may raise anything; our own bugs pass.
+            if not self._is_foreign:
+                raise
             raise InputError(
-                f"class {str(label)!r} has {count} row{'s' * (count != 1)}, fewer than the cv={cv} "
-                f"folds, each of which is to test it; {way}join it with another class, or leave "
-                f"its rows out"
-            )
+                f"{self.estimator} with scoring {self.scoring} fails on fold {fold + 1}: "
+                f"{type(error).__name__}: {error}",
+                parameter="estimator",
+            ) from error
+        return found, kept.predictions
 
 
-def _check_splits(splits: list[Split], y: npt.NDArray[Any], labelled: bool) -> None:
-    for number, (train, test) in enumerate(splits, start=1):
-        if train.size < 2 or test.size == 0:
-            raise InputError(
-                f"fold {number} has {train.size} training rows and {test.size} test rows (of "
-                f"weight above zero); use fewer folds"
-            )
-        if labelled and len(np.unique(y[train])) < 2:
-            raise InputError(
-                f"fold {number} has one class only in its training rows; use other folds"
-            )
+class _KeepPredictions:
+    """A score that also keeps the predictions of the estimator."""
 
+    def __init__(self, scorer: Any) -> None:
+        self._scorer, self.predictions = scorer, None
 
-def make_scorer(data: EvaluationData, estimator: Any, scoring: Any) -> HoldoutScorer:
-    """Check estimator and score, and take the defaults of the task."""
-    task = data.problem.task
-    several = task == "classification" and data.y.ndim == 2
-    made = read_estimator(estimator, task, several_labels=several, sparse=data.is_sparse)
-    if scoring is None:
-        scoring = "accuracy" if task == "classification" else "r2"
-    return HoldoutScorer.of(made, scoring, weighted=data.weights is not None)
-
-
-def make_baseline_scorer(data: EvaluationData, scorer: HoldoutScorer) -> HoldoutScorer:
-    """Return a trial that learns nothing of the columns: the commonest class, or the mean."""
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-
-    classes = data.problem.task == "classification"
-    dummy = DummyClassifier(strategy="prior") if classes else DummyRegressor()
-    return replace(scorer, estimator=dummy)
-
-
-def score_columns(
-    scorer: HoldoutScorer, data: EvaluationData, split: Split, columns: Indices
-) -> float:
-    """Train on the columns of the training rows, and score on those of the test rows."""
-    train, test = split
-    x, z = data.values(train, columns), data.values(test, columns)
-    weights = None if data.weights is None else (data.weights[train], data.weights[test])
-    return scorer.score(x, data.y[train], z, data.y[test], weights)
-
-
-def score_baseline(data: EvaluationData, scorer: HoldoutScorer, splits: list[Split]) -> list[float]:
-    """Score without features; it costs nothing, and shows what is wrong with the score."""
-    dummy = make_baseline_scorer(data, scorer)
-    first = np.zeros(1, dtype=np.intp)
-    try:
-        return [score_columns(dummy, data, split, first) for split in splits]
-    except InputError:
-        raise
-    except Exception as error:  # a score of one's own may raise anything
-        raise InputError(
-            f"scoring {scorer.scoring} cannot score this target: {type(error).__name__}: {error}"
-        ) from error
-
-
-def check_sizes(data: EvaluationData, splits: list[Split]) -> None:
-    """Raise for a k that some training rows cannot serve, before others are searched."""
-    k: Any = data.config.k
-    if isinstance(k, str):
-        return
-    data.problem.check_k(k)
-    for number, (train, _) in enumerate(splits, start=1):
-        usable = len(data.usable_in(train))
-        if k > usable:
-            raise InputError(
-                f"k={k} is more than the {usable} columns that are not constant in the training "
-                f"rows of fold {number}; ask for k <= {usable}, or use other folds"
-            )
-
-
-def search_seed(random_state: object) -> int | None:
-    """Return one number for all folds: a generator would go on from one to the next."""
-    if random_state is None:
-        return None
-    whole = isinstance(random_state, (int, np.integer))
-    return int(random_state if whole else generator(random_state).integers(2**31))  # type: ignore[call-overload]  # an integer, or drawn
-
-
-def stability_of(supports: Sequence[Indices], problem: Problem) -> float:
-    """Return Nogueira's index over what can be chosen and need not be; nan for a single fold."""
-    if len(supports) < 2:
-        return nan
-    features = Features.of(problem)
-    # What the rules have in every set says nothing of how stable the choice is.
-    free = features.members(supports)[:, ~features.is_included]
-    return nogueira_index(free) if free.size else 1.0
-
-
-def estimator_name(estimator: Any) -> str:
-    """Return the name of an estimator, or of the last step of a pipeline."""
-    steps = getattr(estimator, "steps", None)
-    return type(steps[-1][1] if steps else estimator).__name__
+    def __call__(self, fitted: Any, X: Any, y: Any, **weights: Any) -> Any:
+        """Return the score of a fitted estimator."""
+        if hasattr(fitted, "predict"):
+            self.predictions = fitted.predict(X)
+        return self._scorer(fitted, X, y, **weights)

@@ -1,64 +1,54 @@
-"""What the same search explains of targets that are shuffled over the rows.
+"""The permutation test: the same search on targets that are shuffled over the rows.
 
-A shuffled target leaves XᵀX as it is. So permuted problems share one Gram matrix, and XᵀY of many
-targets comes from a few products.
+Shuffling the target does not change XᵀX. Permuted problems therefore share one Gram matrix, and
+XᵀY of many targets comes from a few matrix products.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from exactk.data.design_matrix import far_from_zero
 from exactk.data.gram import WholeGram
 from exactk.data.targets import apply_class_weights
-from exactk.evaluation.fold_data import EvaluationData, Selection
 from exactk.methods.base import generator
 from exactk.model_selection.cross_validation import row_groups
-from exactk.params import Integer
 from exactk.problem.problem import Problem
-from exactk.result import Status
-from exactk.solver import solve
 from exactk.types import Floats, Indices
 from exactk.utils.progress import show_count
 
-__all__ = [
-    "permutation_null",
-    "permuted_problems",
-]
+__all__ = ["permutation_test", "permuted_problems"]
 
-
-# Bytes that shuffled targets, and their products with all columns, may take at a time.
+# Bytes for shuffled targets and their products with all columns.
 BATCH_BYTES = 2**26
 
 
 def permuted_problems(
     problem: Problem, n: int, seed: object = None, *, groups: Any = None
 ) -> Iterator[Problem]:
-    """Make problems of the same table with the target permuted over its rows.
+    """Make problems of the same table with the target shuffled over its rows.
 
-    The Gram matrix is shared, and so are ridge and rules. One row keeps all its outputs: a label,
-    or several numbers together. With weights the rows keep theirs, and targets go round among rows
-    of weight above zero, so that each of them can meet each weight. What classes weigh follows
-    the labels.
+    Gram matrix, ridge and constraints are shared. All outputs of a row stay together. Row weights
+    stay with their rows, and only rows of weight above zero exchange targets; class weights
+    follow the labels.
 
     Parameters
     ----------
     problem : Problem
-        Made of a table; one that is passed over is read into memory, if it fits.
+        A streamed table is loaded into memory.
     n : int
-        How many.
+        Number of problems.
     seed : int, Generator or None
         None is a fixed seed.
     groups : array-like of shape (n_rows,) or None
-        Rows of one group are not independent. Where all rows of each group have the same target,
-        groups exchange their targets; where they have not, targets go round within each group.
+        Rows of one group are not independent. If all rows of each group have the same target,
+        groups exchange their targets; otherwise targets are shuffled within each group.
 
     Yields
     ------
@@ -75,7 +65,6 @@ def permuted_problems(
     >>> round(solve(problem, 2).explained, 2), round(solve(shuffled[0], 2).explained, 2)
     (0.57, 0.02)
     """
-    Integer(0)("n", n)
     rng = generator(seed)
     problem = problem.in_memory()
     shuffle = _shuffle(problem, groups)
@@ -84,13 +73,13 @@ def permuted_problems(
 
 
 def _weighs_by_label(problem: Problem) -> bool:
-    """Whether what a row counts hangs on its label: by its class, or by scores of weighted ones."""
+    """Whether the weight of a row depends on its label."""
     scored = problem.target is not None and problem.target.scores is not None
     return bool(problem.class_weights) or (scored and problem.weights is not None)
 
 
 def _anew(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:
-    """The same by tables of their own: weights that stay where the labels were would tell."""
+    """The same with a Gram matrix for each problem, as the weights follow the labels."""
     assert problem.rows is not None
     assert problem.target is not None
     for order in orders:
@@ -127,7 +116,7 @@ def _problems(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:
         products *= problem.x_scale
         parts = products.reshape(len(batch), problem.n_outputs, problem.n_features)
         for order, (mean, total, _), cross in zip(batch, made, parts, strict=True):
-            # A batch would stay in memory as long as one of its problems does.
+            # A view would keep the whole batch in memory.
             own = cross.copy()
             own.setflags(write=False)
             mean.setflags(write=False)
@@ -146,22 +135,22 @@ def _centred(Y: Floats, weights: Floats | None) -> tuple[Floats, float, Floats]:
 
 
 def _shuffle(problem: Problem, groups: Any) -> Callable[[np.random.Generator], Indices]:
-    """Return what draws, for each row, the row whose target it is given."""
+    """Return a function that draws, for each row, the row whose target it gets."""
     rows, target = problem.rows, problem.target
     assert rows is not None
     assert target is not None
     alive = np.arange(rows.n_rows) if problem.weights is None else np.flatnonzero(problem.weights)
 
     def filled(order: Indices) -> Indices:
-        # Rows without weight are in no sum, and keep what they have.
+        # Rows of weight zero keep their target.
         whole = np.arange(rows.n_rows)
         whole[alive] = order
         return whole
 
     if groups is None:
         return lambda rng: filled(rng.permutation(alive))
-    codes = _group_codes(groups, rows.n_rows)[alive]
-    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+    labels = row_groups(groups, rows.n_rows)[alive]
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     Y = target.take(alive)
     if np.array_equal(Y, Y[first][codes]):
         return lambda rng: filled(alive[first[rng.permutation(len(first))][codes]])
@@ -176,50 +165,47 @@ def _shuffle(problem: Problem, groups: Any) -> Callable[[np.random.Generator], I
     return within
 
 
-def _group_codes(groups: Any, n_rows: int) -> Indices:
-    codes: Indices = np.unique(row_groups(groups, n_rows), return_inverse=True)[1]
-    return codes
+def permutation_test(
+    problem: Problem,
+    search: Callable[[Problem], float],
+    n: int,
+    *,
+    groups: Any = None,
+    random_state: object = None,
+    verbose: int = 0,
+) -> Floats:
+    """Search problems with shuffled targets.
 
-
-def permutation_null(
-    data: EvaluationData, whole: Selection, n: int, random_state: Any, verbose: int
-) -> tuple[float, npt.NDArray[np.float64], str]:
-    """Search the true target and permuted ones alike, with the k and the ridge of the true one.
+    Parameters
+    ----------
+    problem : Problem
+        With the ridge of the searches.
+    search : callable
+        Returns the share of a problem that the selected features explain.
+    n : int
+        Number of shuffled targets.
+    groups, random_state
+        As in `permuted_problems`.
+    verbose : int
 
     Returns
     -------
-    observed : float
-        Share of the true target that is explained.
-    null : ndarray
-        The same for each permuted one; fewer than `n` if the user stopped it.
-    message : str
-        That it was stopped, else empty.
+    ndarray
+        Explained share of each shuffled target; fewer than n after Ctrl-C.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from exactk import solve
+    >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
+    >>> null = permutation_test(problem, lambda other: solve(other, 2).explained, 19)
+    >>> len(null), bool(null.max() < solve(problem, 2).explained)
+    (19, True)
     """
-    problem = data.problem.with_ridge(whole.ridge)
-    observed = _explained(problem, data, whole.k)
-    if observed is None:
-        raise KeyboardInterrupt
     null: list[float] = []
-    message = ""
-    with show_count("permutations", n, verbose) as show:
-        try:
-            for other in permuted_problems(problem, n, random_state, groups=data.groups):
-                found = _explained(other, data, whole.k)
-                if found is None:
-                    raise KeyboardInterrupt
-                null.append(found)
-                show(len(null))
-        except KeyboardInterrupt:
-            message = f"stopped by the user after {len(null)} of {n} permutations"
-    return observed, np.array(null), message
-
-
-def _explained(problem: Problem, data: EvaluationData, k: int) -> float | None:
-    """The share that the search explains, ridge term taken off; None if the user stopped it."""
-    with warnings.catch_warnings():
-        # What is wrong with a search was said of the true target, not once more a hundred times.
-        warnings.simplefilter("ignore")
-        result = solve(problem, k, data.config.method, time_limit=data.config.time_limit)
-    if result.status == Status.INTERRUPTED:
-        return None
-    return 1.0 - result.objective / result.total
+    others = permuted_problems(problem, n, random_state, groups=groups)
+    with show_count("permutations", n, verbose) as show, suppress(KeyboardInterrupt):
+        for other in others:
+            null.append(search(other))
+            show(len(null))
+    return np.array(null)

@@ -1,51 +1,50 @@
-"""Pictures of `exactk.score_selection`: the figures fold by fold, and the permutation null."""
+"""Pictures of `exactk.evaluate`: the scores of each fold, and the permutation test."""
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from exactk.errors import InputError
+from exactk.errors import InputError, Setting
 from exactk.plots.base import COLOURS, INK, SOFT, Display, check_result, plain
 
 if TYPE_CHECKING:
-    from exactk.evaluation.nested_cv import SelectionScore
+    from exactk.evaluation.evaluate import Evaluation
 
 __all__ = ["NullDisplay", "ScoreDisplay"]
 
 # Name in the table, words in the legend, colour, and shape of the points.
 FIGURES = (
-    ("test_score", "honest: selected within the fold", COLOURS[0], "o"),
-    ("naive_score", "naive: selected on all rows, leaks", COLOURS[1], "s"),
-    ("baseline_score", "baseline: no features", SOFT, "_"),
+    ("test_score", "features selected on the training rows", COLOURS[0], "o"),
+    ("naive_score", "features selected on all rows", COLOURS[1], "s"),
+    ("baseline_score", "no features", SOFT, "_"),
 )
-# Beyond so many folds not every one of them has its number below.
+# With more folds, not each of them has its number on the axis.
 FEW_FOLDS = 15
 MOST_BINS = 30
-REQUIRED = ("a score", "exactk.score_selection", "folds", "scoring", "null", "observed")
+REQUIRED = ("an evaluation", "exactk.evaluate", "folds", "scoring", "null", "observed")
 
 
-class _OfScore(Display):
-    """What the pictures of a score share."""
+class _OfEvaluation(Display):
+    """What the pictures of an evaluation have in common."""
 
-    def __init__(self, score: SelectionScore) -> None:
-        check_result(score, *REQUIRED)
-        self.score = score
+    def __init__(self, evaluation: Evaluation) -> None:
+        check_result(evaluation, *REQUIRED)
+        self.evaluation = evaluation
 
     @classmethod
-    def from_score(cls, score: SelectionScore, *, ax: Any = None) -> Self:
-        """Draw what `score_selection` found, on these axes or new ones."""
-        return cls(score).draw_on(ax)
+    def from_evaluation(cls, evaluation: Evaluation, *, ax: Any = None) -> Self:
+        """Draw the result of `exactk.evaluate` on these axes or new ones."""
+        return cls(evaluation).draw_on(ax)
 
 
-class ScoreDisplay(_OfScore):
-    """Honest, naive and baseline score of each fold, with their means as lines.
+class ScoreDisplay(_OfEvaluation):
+    """Scores of the reference in each fold, with their means as lines.
 
     Parameters
     ----------
-    score : SelectionScore
+    evaluation : Evaluation
 
     Attributes
     ----------
@@ -56,8 +55,8 @@ class ScoreDisplay(_OfScore):
     --------
     >>> from sklearn.datasets import load_iris
     >>> import exactk
-    >>> score = exactk.score_selection(*load_iris(return_X_y=True), k=2, n_permutations=0)
-    >>> display = ScoreDisplay.from_score(score)
+    >>> evaluation = exactk.evaluate(*load_iris(return_X_y=True), k=2)
+    >>> display = ScoreDisplay.from_evaluation(evaluation)
     >>> display.ax_.get_ylabel()
     'accuracy'
     >>> import matplotlib.pyplot as plt
@@ -65,10 +64,11 @@ class ScoreDisplay(_OfScore):
     """
 
     def draw(self, ax: Any) -> None:  # noqa: D102
-        folds = self.score.folds
-        at = np.array(folds["fold"], dtype=float)
+        reference = self.evaluation.table["method"][0]
+        folds = [row for row in self.evaluation.folds if row["method"] == reference]
+        at = np.array([row["fold"] for row in folds], dtype=float)
         for j, (name, words, colour, shape) in enumerate(FIGURES):
-            values = np.array(folds[name])
+            values = np.array([row[name] for row in folds])
             # Side by side, so that equal scores do not hide each other.
             ax.plot(
                 at + 0.16 * (j - 1), values, shape, color=colour, markersize=7,
@@ -77,16 +77,16 @@ class ScoreDisplay(_OfScore):
             ax.axhline(values.mean(), color=colour, linewidth=1.0, linestyle=(0, (4, 3)))
         if len(at) <= FEW_FOLDS:
             ax.set_xticks(at, [f"{fold:g}" for fold in at])
-        ax.set(xlabel="fold", ylabel=plain(self.score.scoring.replace("_", " ")))
+        ax.set(xlabel="fold", ylabel=plain(self.evaluation.scoring.replace("_", " ")))
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1)
 
 
-class NullDisplay(_OfScore):
-    """Histogram of what the search explains of permuted targets, and of the true one.
+class NullDisplay(_OfEvaluation):
+    """Histogram of the shares explained of shuffled targets, and of the target itself.
 
     Parameters
     ----------
-    score : SelectionScore
+    evaluation : Evaluation
         With permutations.
 
     Attributes
@@ -98,33 +98,31 @@ class NullDisplay(_OfScore):
     --------
     >>> from sklearn.datasets import load_iris
     >>> import exactk
-    >>> score = exactk.score_selection(*load_iris(return_X_y=True), k=2, n_permutations=19)
-    >>> display = NullDisplay.from_score(score)
+    >>> evaluation = exactk.evaluate(*load_iris(return_X_y=True), k=2, n_permutations=19)
+    >>> display = NullDisplay.from_evaluation(evaluation)
     >>> display.ax_.get_ylabel()
-    'permutations'
+    'shuffled targets'
     >>> import matplotlib.pyplot as plt
     >>> plt.close(display.figure_)
     """
 
-    def __init__(self, score: SelectionScore) -> None:
-        super().__init__(score)
-        if len(score.null) == 0 or not isfinite(score.observed):
+    def __init__(self, evaluation: Evaluation) -> None:
+        super().__init__(evaluation)
+        if len(evaluation.null) == 0:
             raise InputError(
-                "this score has no permutations to draw; make it with n_permutations=100"
-            )
+                "the evaluation has no permutations to draw", parameter="n_permutations",
+                value=0, hint=("use ", Setting("n_permutations", 100)),
+            )  # fmt: skip
 
     def draw(self, ax: Any) -> None:  # noqa: D102
-        score = self.score
-        bins = int(np.clip(np.sqrt(len(score.null)) * 1.5, 5, MOST_BINS))
-        ax.hist(score.null, bins=bins, color=COLOURS[5], edgecolor="white", linewidth=0.6,
-                label=f"permuted targets ({len(score.null)})")  # fmt: skip
+        found = self.evaluation
+        bins = int(np.clip(np.sqrt(len(found.null)) * 1.5, 5, MOST_BINS))
+        ax.hist(found.null, bins=bins, color=COLOURS[5], edgecolor="white", linewidth=0.6,
+                label=f"shuffled targets ({len(found.null)})")  # fmt: skip
         ax.axvline(
-            score.observed, color=COLOURS[1], linewidth=2.0,
-            label=f"the target itself (p = {score.p_value:.3g})",
+            found.observed, color=COLOURS[1], linewidth=2.0,
+            label=f"the target itself ({found.n_as_good} of {len(found.null)} did as well)",
         )  # fmt: skip
-        ax.set(
-            xlabel=f"share of the target explained by the best {score.k} found",
-            ylabel="permutations",
-        )
+        ax.set(xlabel=f"share explained by {found.k} features", ylabel="shuffled targets")
         ax.yaxis.get_major_locator().set_params(integer=True)
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), labelcolor=INK)

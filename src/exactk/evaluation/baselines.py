@@ -1,6 +1,6 @@
-"""The usual ways of scikit-learn to keep k columns, to be set beside the methods of exactk.
+"""Selection methods of scikit-learn, to be compared with those of exactk.
 
-A way more is a function of a `TrainingData` and k that returns k columns, and one entry in
+A new one is a function of `TrainingData` and k that returns k columns, and one entry in
 `BASELINES`.
 """
 
@@ -18,25 +18,22 @@ from sklearn.feature_selection import RFE, SelectKBest, f_classif, f_regression
 from sklearn.linear_model import Lasso, LogisticRegression, MultiTaskLasso, Ridge
 from sklearn.preprocessing import StandardScaler
 
-from exactk.errors import ExactkError
+from exactk.errors import InputError
 from exactk.types import Floats, Indices
 from exactk.utils.monitor import Monitor
 
-__all__ = ["BASELINES", "Baseline", "OutOfTimeError", "TrainingData"]
+__all__ = ["BASELINES", "OutOfTimeError", "TrainingData"]
+
+# RFE drops a fifth of the columns at a time until this many (or 2k) are left.
+FEW_COLUMNS, KEPT_SHARE = 100, 0.8
+# Largest number of fits for the last columns.
+MAX_FITS = 100
+# Halvings of the L1 penalty until k columns remain, then of the last interval.
+HALVINGS, REFINEMENTS = 17, 12
 
 
-# Above so many columns (or 2k) a fifth of them goes at once, below one by one.
-FEW_COLUMNS = 100
-COARSE = 0.8
-# Fits of the last part of an elimination.
-MOST_FITS = 100
-# A penalty is halved, and then the last interval halved, so many times at most.
-HALVINGS = 17
-REFINEMENTS = 12
-
-
-class OutOfTimeError(ExactkError):
-    """The time limit came before there was an answer."""
+class OutOfTimeError(InputError):
+    """The time limit ended a baseline before it had an answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +45,12 @@ class TrainingData:
     x : ndarray of shape (n, m)
         Columns that are not constant.
     y : ndarray
-        A number for each row's class, shape (n,); or numbers, or labels of 0 and 1, shape (n, c).
+        Class number of each row, shape (n,); or numbers, or labels 0 and 1, shape (n, c).
     weights : ndarray of shape (n,) or None
     task : {"classification", "regression"}
     seed : int
     monitor : Monitor
-        The clock.
+        With the time limit.
     """
 
     x: Floats
@@ -63,92 +60,79 @@ class TrainingData:
     seed: int
     monitor: Monitor
 
-    @property
-    def has_classes(self) -> bool:
-        """Whether each row has one label."""
-        return self.y.ndim == 1
-
     @cached_property
     def standardised(self) -> Floats:
         """The columns with mean 0 and variance 1."""
         scaled: Floats = StandardScaler().fit(self.x, sample_weight=self.weights).transform(self.x)
         return scaled
 
-    @property
-    def counts(self) -> Floats:
-        """What each row weighs."""
-        return np.ones(len(self.x)) if self.weights is None else self.weights
-
+    @cached_property
     def outputs(self) -> Floats:
-        """The target in columns, with mean 0 and variance 1; a column of 0 and 1 for each class."""
-        values = self.y[:, None] == np.unique(self.y) if self.has_classes else self.y
+        """The target as columns with mean 0 and variance 1; one indicator for each class."""
+        values = self.y if self.y.ndim == 2 else self.y[:, None] == np.unique(self.y)
         scaler = StandardScaler().fit(values.astype(np.float64), sample_weight=self.weights)
         scaled: Floats = scaler.transform(values.astype(np.float64))
         return scaled
 
+    @property
+    def counts(self) -> Floats:
+        """Weight of each row."""
+        return np.ones(len(self.x)) if self.weights is None else self.weights
+
     def check_clock(self) -> None:
-        """Raise where the time is up."""
+        """Raise if the time is up."""
         if self.monitor.expired:
-            raise OutOfTimeError("the time limit came before an answer")
-
-
-Baseline = Callable[[TrainingData, int], Indices]
+            raise OutOfTimeError(
+                "the time limit ended the search before it had an answer",
+                parameter="time_limit", hint="raise it",
+            )  # fmt: skip
 
 
 def select_k_best(training: TrainingData, k: int) -> Indices:
-    """SelectKBest: the k columns with the largest F statistic, each by itself.
+    """SelectKBest: the k columns with the largest F statistic.
 
-    With weights, or several outputs, by the share of variance that F grows with, weighted, and
-    added up over the outputs.
+    With weights or several outputs, F is replaced by the share of variance that it grows with.
     """
-    simple = training.has_classes or training.y.shape[1] == 1
-    if training.weights is not None or not simple:
-        return _largest(_explained_alone(training), k)
-    statistic = f_classif if training.has_classes else f_regression
-    y = training.y if training.has_classes else training.y[:, 0]
+    x, y = training.x, training.y
+    if training.weights is not None or (y.ndim == 2 and y.shape[1] > 1):
+        return _largest(_relevance(training), k)
+    statistic = f_classif if y.ndim == 1 else f_regression
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Indices = SelectKBest(statistic, k=k).fit(training.x, y).get_support(indices=True)
+        fitted = SelectKBest(statistic, k=k).fit(x, y if y.ndim == 1 else y[:, 0])
+    found: Indices = fitted.get_support(indices=True)
     return found
 
 
 def select_rfe(training: TrainingData, k: int) -> Indices:
-    """RFE: a linear model on standardised columns, the one of least weight goes, and again.
+    """RFE: a linear model on standardised columns; the column of least weight is dropped, again.
 
-    Logistic regression for classes, ridge regression for numbers and for several labels a row.
+    Logistic regression for classes; ridge regression for numbers and several labels per row.
     """
-    x, left = training.standardised, np.arange(training.x.shape[1])
+    x, y, left = training.standardised, training.y, np.arange(training.x.shape[1])
+    model = LogisticRegression(max_iter=1000) if y.ndim == 1 else Ridge()
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     few = max(FEW_COLUMNS, 2 * k)
     while len(left) > few:
         training.check_clock()
-        model, y = _linear(training)
-        weights = np.atleast_2d(model.fit(x[:, left], y, sample_weight=training.weights).coef_)
-        kept = max(few, int(COARSE * len(left)))
-        left = left[_largest((weights**2).sum(axis=0), kept)]
+        coef = np.atleast_2d(model.fit(x[:, left], y, sample_weight=training.weights).coef_)
+        left = left[_largest((coef**2).sum(axis=0), max(few, int(KEPT_SHARE * len(left))))]
 
-    def weights_in_time(model: Any) -> Any:
+    def coef_in_time(fitted: Any) -> Any:
         training.check_clock()
-        return model.coef_
+        return fitted.coef_
 
-    model, y = _linear(training)
-    step = max(1, ceil((len(left) - k) / MOST_FITS))
-    rfe = RFE(model, n_features_to_select=k, step=step, importance_getter=weights_in_time)
+    step = max(1, ceil((len(left) - k) / MAX_FITS))
+    rfe = RFE(model, n_features_to_select=k, step=step, importance_getter=coef_in_time)
     weighted = {} if training.weights is None else {"sample_weight": training.weights}
     found: Indices = left[rfe.fit(x[:, left], y, **weighted).get_support(indices=True)]
     return found
 
 
-def _linear(training: TrainingData) -> tuple[Any, npt.NDArray[Any]]:
-    """A model with coefficients, and the target that it takes."""
-    if training.has_classes:
-        return LogisticRegression(max_iter=1000), training.y
-    return Ridge(), training.y if training.y.shape[1] > 1 else training.y[:, 0]
-
-
 def select_l1(training: TrainingData, k: int) -> Indices:
-    """L1 penalty: the strongest at which k columns remain, then the largest coefficients.
+    """L1 penalty: the strongest one that leaves k columns, then the largest coefficients.
 
-    Logistic regressions, one for each class or label, or the lasso; the multi-task lasso for
-    several outputs. Columns are standardised, and coefficients of one column taken together.
+    One logistic regression for each class or label; the lasso for numbers, the multi-task lasso
+    for several outputs. Columns are standardised, and the norm of a column's coefficients counts.
     """
     fit = _logistic_norms(training) if training.task == "classification" else _lasso_norms(training)
     if k == training.x.shape[1]:
@@ -171,25 +155,22 @@ def select_l1(training: TrainingData, k: int) -> Indices:
             weak, norms = middle, found
         else:
             strong = middle
-    # Copies of a column that is in may never enter.
-    return _largest(norms, k, _explained_alone(training))
+    # Copies of a selected column may never get a coefficient.
+    return _largest(norms, k, _relevance(training))
 
 
 def _logistic_norms(training: TrainingData) -> Callable[[float], Floats]:
     """Norms of the coefficients of each column, by the penalty as a share of the strongest."""
-    x, w = training.standardised, training.counts
-    labels = (
-        training.y[:, None] == np.unique(training.y) if training.has_classes else training.y > 0
-    )
-    # One class after the other: the solver for all at once chooses nearly the same columns, and
-    # takes many times as long on wide tables.
-    if training.has_classes and labels.shape[1] == 2:
+    x, y, w = training.standardised, training.y, training.counts
+    # Class by class: the solver for all classes at once selects nearly the same columns, and is
+    # many times slower on wide tables.
+    labels = y > 0 if y.ndim == 2 else y[:, None] == np.unique(y)
+    if y.ndim == 1 and labels.shape[1] == 2:
         labels = labels[:, :1]
-    # Of a label that all rows have there is nothing to learn.
     labels = labels[:, labels.any(axis=0) & ~labels.all(axis=0)]
     shares = w @ labels / w.sum()
     strongest = np.abs(x.T @ (w[:, None] * (labels - shares))).max()
-    # The name of the penalty has changed in scikit-learn 1.8.
+    # scikit-learn 1.8 renamed the parameter.
     old = LogisticRegression().get_params()["penalty"] == "l2"
     kind: dict[str, Any] = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
 
@@ -210,11 +191,11 @@ def _logistic_norms(training: TrainingData) -> Callable[[float], Floats]:
 def _lasso_norms(training: TrainingData) -> Callable[[float], Floats]:
     """The same for numbers."""
     root = np.sqrt(training.counts / training.counts.mean())[:, None]
-    x, y = np.asfortranarray(training.standardised * root), training.outputs() * root
+    x, y = np.asfortranarray(training.standardised * root), training.outputs * root
     strongest = np.linalg.norm(x.T @ y, axis=1).max() / len(x)
-    options = {"fit_intercept": False, "max_iter": 10_000, "warm_start": True}
     several = y.shape[1] > 1
-    model = MultiTaskLasso(**options) if several else Lasso(**options)
+    kind = MultiTaskLasso if several else Lasso
+    model = kind(fit_intercept=False, max_iter=10_000, warm_start=True)
     target = np.asfortranarray(y) if several else y[:, 0]
 
     def fit(share: float) -> Floats:
@@ -224,11 +205,11 @@ def _lasso_norms(training: TrainingData) -> Callable[[float], Floats]:
     return fit
 
 
-def _explained_alone(training: TrainingData) -> Floats:
-    """Share of variance that a column and each output or the classes have in common, summed."""
+def _relevance(training: TrainingData) -> Floats:
+    """Share of variance that each column shares with each output or with the classes, summed."""
     x, w = training.standardised, training.counts
-    if not training.has_classes:
-        common: Floats = x.T @ (w[:, None] * training.outputs()) / w.sum()
+    if training.y.ndim == 2:
+        common: Floats = x.T @ (w[:, None] * training.outputs) / w.sum()
         return (common**2).sum(axis=1)
     member = (training.y[:, None] == np.unique(training.y)) * w[:, None]
     sums: Floats = x.T @ member
@@ -236,12 +217,12 @@ def _explained_alone(training: TrainingData) -> Floats:
 
 
 def _largest(values: Floats, k: int, then: Floats | None = None) -> Indices:
-    """The k largest, among equals those that are larger by another measure, or come first."""
+    """Return the k largest; equal ones by a second measure, then by position."""
     order = np.lexsort((-values,) if then is None else (-then, -values))
     return np.sort(order[:k])
 
 
-BASELINES: dict[str, Baseline] = {
+BASELINES: dict[str, Callable[[TrainingData, int], Indices]] = {
     "selectkbest": select_k_best,
     "rfe": select_rfe,
     "l1": select_l1,

@@ -1,0 +1,660 @@
+"""How well selected features predict rows that neither selection nor estimator has seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf, isfinite, nan, sqrt
+from typing import Any
+
+import numpy as np
+
+from exactk.errors import ExactkError, InputError
+from exactk.evaluation.baselines import BASELINES, OutOfTimeError
+from exactk.evaluation.fold_methods import (
+    BaselineMethod,
+    FixedColumns,
+    FoldMethod,
+    Selection,
+    SolverMethod,
+    configured_method,
+    named_methods,
+)
+from exactk.evaluation.holdout import FoldScores
+from exactk.evaluation.permutation_test import permutation_test
+from exactk.methods.base import Method, generator
+from exactk.model_selection.choose_k import AutoK
+from exactk.model_selection.cross_validation import Split, make_splits, row_groups
+from exactk.params import validated
+from exactk.problem.problem import Problem
+from exactk.question import GIVEN, is_auto, read_problem, read_question
+from exactk.result import Result, Status
+from exactk.solver import check_time_limit
+from exactk.types import Floats, Indices
+from exactk.utils.progress import show_count
+from exactk.utils.records_table import RecordsTable, TableResult
+
+__all__ = ["Evaluation", "evaluate"]
+
+COLUMNS = (
+    "method", "test_score", "standard_error", "difference", "difference_error", "naive_score",
+    "k", "objective", "excess", "stability", "seconds", "n_shared", "features", "status", "note",
+)  # fmt: skip
+FOLD_COLUMNS = (
+    "method", "fold", "n_train", "n_test", "k", "features", "test_score", "naive_score",
+    "baseline_score",
+)  # fmt: skip
+# An objective below this share of the objective without columns is rounding error.
+ROUNDING = 1e-15
+# Shares explained that differ by less are equal.
+EQUAL = 1e-12
+# Ends of a search in a fold that the note of a method mentions.
+UNUSUAL = (Status.TIME_LIMIT, Status.MAX_ITER, Status.FAILED)
+AS_GIVEN = (
+    "the features were given and are scored as they are: the score is optimistic if they were "
+    "selected on the same rows"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(TableResult):
+    """What `evaluate` found.
+
+    Attributes
+    ----------
+    table : RecordsTable
+        One row for each method, the reference first: method; test_score, the mean over the folds,
+        and its standard_error; difference to the test_score of the reference, and
+        difference_error, its standard error, computed fold by fold; naive_score; k, objective and
+        features of the selection on all rows; excess, the share by which the objective is above
+        the lowest one of the methods that keep the constraints; stability, Nogueira's index of
+        the selections of the folds; seconds of the selection on all rows; n_shared, how many of
+        its features the reference has selected, too; status; note. A method without an answer has
+        status "refused", "time_limit" or "error", the reason as its note, and nan as its numbers.
+        Folds share training rows: standard errors are a guide, not a test.
+    folds : RecordsTable
+        One row for each method and fold: method, fold, n_train, n_test, k, features, test_score,
+        naive_score, baseline_score.
+    predictions : list
+        For each row of the table, what the estimator predicted on the features of the reference
+        when the row was held out; of several times the last. None if it never was.
+    splits : list of (train, test)
+        Row numbers of the folds.
+    k : int
+        Number of features that the reference selected on all rows.
+    features : tuple of str
+        These features.
+    baseline_score : float
+        Mean score without features: of the most frequent class, or of the mean.
+    all_features_score : float
+        Mean score with all features that are not excluded; nan if the table has more than 1,000
+        columns or 2,000,000 values, or if the estimator cannot be trained on them.
+    observed : float
+        Share of the loss that the features of the reference explain, `Result.explained`.
+    null : ndarray
+        The same for each shuffled target.
+    ridge : float
+        Ridge of the reference on all rows, and of all objectives.
+    scoring, estimator : str
+        Names of the score and of the estimator.
+    task : {"classification", "regression"}
+    n_rows, n_features : int
+    message : str
+        What was not done, or what limits the scores; empty otherwise.
+    status : Status
+        ``interrupted`` after Ctrl-C, else the status of the reference on all rows.
+    """
+
+    table: RecordsTable
+    folds: RecordsTable
+    predictions: list[Any] = field(repr=False)
+    splits: list[Split] = field(repr=False)
+    k: int
+    features: tuple[str, ...]
+    baseline_score: float
+    all_features_score: float
+    observed: float
+    null: Floats = field(repr=False)
+    ridge: float
+    scoring: str
+    estimator: str
+    task: str
+    n_rows: int
+    n_features: int
+    message: str
+    status: Status
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self.splits)
+
+    @property
+    def test_score(self) -> float:
+        """Mean score of the folds; the features are selected on their training rows alone."""
+        return float(self.table[0]["test_score"])
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of `test_score`; nan for a single fold."""
+        return float(self.table[0]["standard_error"])
+
+    @property
+    def naive_score(self) -> float:
+        """Mean score on the same folds of features that were selected on all rows."""
+        return float(self.table[0]["naive_score"])
+
+    @property
+    def optimism(self) -> float:
+        """Difference of `naive_score` to `test_score`; nan for an existing selection."""
+        if self.table[0]["method"] == GIVEN:
+            return nan
+        return self.naive_score - self.test_score
+
+    @property
+    def stability(self) -> float:
+        """Nogueira's index of the selections of the folds: 1 if they agree, about 0 if random."""
+        return float(self.table[0]["stability"])
+
+    @property
+    def in_all_folds(self) -> tuple[str, ...]:
+        """Features that were selected in every fold."""
+        sets = [row["features"] for row in self._reference_folds()]
+        return tuple(name for name in sets[0] if all(name in names for names in sets))
+
+    @property
+    def n_as_good(self) -> int:
+        """Number of shuffled targets that the same search explains as well."""
+        return int((self.null >= self.observed - EQUAL).sum())
+
+    @property
+    def p_value(self) -> float:
+        """Of the permutation test: (1 + `n_as_good`) / (1 + number of shuffled targets)."""
+        return (1 + self.n_as_good) / (1 + len(self.null)) if len(self.null) else nan
+
+    def _reference_folds(self) -> list[dict[str, Any]]:
+        name = self.table[0]["method"]
+        return [row for row in self.folds if row["method"] == name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values, fit for JSON; NaN and infinity are None.
+
+        Predictions and splits are left out, as they are as long as the table.
+        """
+        numbers = (
+            "test_score", "standard_error", "naive_score", "optimism", "baseline_score",
+            "all_features_score", "stability", "observed", "p_value",
+        )  # fmt: skip
+        values = {name: getattr(self, name) for name in numbers}
+        plain = ("scoring", "estimator", "task", "n_rows", "n_features", "n_folds", "k", "ridge")
+        return {
+            **{name: getattr(self, name) for name in plain},
+            **{name: value if isfinite(value) else None for name, value in values.items()},
+            "n_permutations": len(self.null), "n_as_good": self.n_as_good,
+            "null": self.null.tolist(), "features": list(self.features),
+            "in_all_folds": list(self.in_all_folds), "status": str(self.status),
+            "message": self.message, "methods": self.table.to_plain(),
+            "folds": self.folds.to_plain(),
+        }  # fmt: skip
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the scores of the folds with `exactk.plots.ScoreDisplay`; return the Axes."""
+        from exactk.plots.score import ScoreDisplay
+
+        return ScoreDisplay(self).plot(ax)
+
+    def lines(self, *, seconds: bool = True) -> list[str]:
+        """Return the table as aligned lines of text, numbers rounded."""
+        head = ["method", self.scoring]
+        if len(self.table) > 1:
+            head += ["difference", "excess", "n_shared"]
+        head += ["stability", *(["seconds"] if seconds else [])]
+        rows = [_shown(row, number == 0) for number, row in enumerate(self.table)]
+        cells = [[row.get(name, row["score"]) for name in head] for row in rows]
+        return RecordsTable(head, cells).to_text().splitlines()
+
+    def __repr__(self) -> str:
+        """Return the scores in a few lines."""
+        lines = [
+            f"{self.scoring} of {self.estimator} on {self.k} of {self.n_features} features, "
+            f"{self.n_folds} fold{'s' * (self.n_folds != 1)}",
+            *self.lines(seconds=False),
+        ]
+        if isfinite(self.optimism):
+            lines.append(
+                f"{self.naive_score:.3f} if features are selected on all rows, too high by "
+                f"{self.optimism:z.3f}"
+            )
+        with_all = f", {self.all_features_score:.3f} with all features"
+        lines.append(
+            f"{self.baseline_score:.3f} without features"
+            f"{with_all if isfinite(self.all_features_score) else ''}"
+        )
+        if len(self.null):
+            lines.append(
+                f"{self.n_as_good} of {len(self.null)} shuffled targets did as well "
+                f"(p = {self.p_value:.3g})"
+            )
+        notes = [f"{row['method']}: {row['note']}" for row in self.table if row["note"]]
+        return "\n".join([*lines, *notes, *([self.message] if self.message else [])])
+
+
+def _shown(row: dict[str, Any], is_reference: bool) -> dict[str, str]:
+    """The cells of a method as text."""
+    names = ("method", "score", "difference", "excess", "n_shared", "stability", "seconds")
+    cells = dict.fromkeys(names, "") | {"method": row["method"], "score": row["status"]}
+    if not isfinite(row["test_score"]):
+        return cells
+    stable = isfinite(row["stability"])
+    return cells | {
+        "score": _with_error(row["test_score"], row["standard_error"]),
+        "difference": "reference" if is_reference
+        else _with_error(row["difference"], row["difference_error"], "+z.3f"),
+        "excess": "∞" if row["excess"] == inf else f"{row['excess']:z.2%}",
+        "n_shared": f"{row['n_shared']} of {len(row['features'])}",
+        "stability": f"{row['stability']:z.3f}" if stable else "",
+        "seconds": f"{row['seconds']:.2g}" if row["seconds"] < 10 else f"{row['seconds']:.0f}",
+    }  # fmt: skip
+
+
+def _with_error(value: float, error: float, style: str = "z.3f") -> str:
+    return f"{value:{style}} ± {error:.3f}" if isfinite(error) else f"{value:{style}}"
+
+
+@validated
+def evaluate(
+    X: Any,
+    y: Any = None,
+    *,
+    k: Any = None,
+    features: Any = None,
+    method: str | Method = "exchange",
+    compare_with: Any = (),
+    estimator: Any = None,
+    scoring: Any = None,
+    cv: Any = None,
+    groups: Any = None,
+    n_permutations: int = 0,
+    ridge: str | float | None = None,
+    effort: float | None = None,
+    time_limit: float | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    sample_weight: Any = None,
+    task: Any = "auto",
+    loss: Any = None,
+    class_weight: Any = None,
+    constraints: Any = None,
+) -> Evaluation:
+    """Score selected features on held-out rows, and compare methods on the same folds.
+
+    In each fold, features are selected on the training rows alone, an estimator is trained on
+    them, and it is scored on the held-out rows. The score of features that were selected on all
+    rows is shown for comparison: it is too high, as the selection has seen the held-out rows. A
+    permutation test counts how often the same search explains as much of a shuffled target.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or frame of shape (n, d), or Problem
+        A Problem has its own target, weights, loss and constraints.
+    y : array-like of shape (n,) or (n, c), or None
+    k : int, "auto", AutoK or None
+        Number of features. If it is chosen, each fold chooses it on its training rows. The
+        reference chooses it, and the methods of `compare_with` select as many features.
+    features : list of str or int, Result, fitted selector or None
+        An existing selection in place of k. It is scored as it is, which is optimistic if it was
+        selected on the same rows; `method` is then for the permutation test alone.
+    method : str or Method
+        The reference: a name of `exactk.registry`, a method object, or a method of scikit-learn
+        that `compare_with` takes.
+    compare_with : list of str or Method
+        Other methods. The methods of scikit-learn are "selectkbest" (F statistic), "rfe"
+        (recursive elimination with logistic or ridge regression) and "l1" (logistic regression or
+        lasso with the L1 penalty that leaves k features). They ignore constraints except exclude,
+        and select among the encoded columns of a category.
+    estimator : estimator, str or None
+        Trained on the selected columns of X; of a frame it gets a frame, but an array of encoded
+        columns if X has text columns. None is logistic regression, or ridge regression for
+        numbers, on standardised columns. Other names are "svm", "knn" and "forest".
+    scoring : str, callable or None
+        Score of scikit-learn, higher is better. None is "accuracy", or "r2" for numbers.
+    cv : int, scikit-learn splitter, iterable of (train, test), or None
+        Folds. A number is stratified by class; None is five, or fewer if there are fewer rows or
+        groups.
+    groups : array-like of shape (n,) or None
+        Group of each row, such as a patient. Rows of one group stay in one fold, and are shuffled
+        together or among themselves.
+    n_permutations : int
+        Number of shuffled targets. Each is searched with the k and the ridge of the selection on
+        all rows.
+    ridge : "auto", "cv", float or None
+        None is the ridge of a Problem, or "auto" for a table.
+    effort : float or None
+        Search effort of the methods that have one.
+    time_limit : float or None
+        Maximum seconds of each selection. A method of exactk returns the best set found; a method
+        of scikit-learn has no answer.
+    random_state : int, Generator or None
+        Seed of the folds, the searches and the permutations; None is a fixed seed.
+    verbose : int
+        1 shows progress.
+    sample_weight : array-like of shape (n,) or None
+        Used by selection, estimator and score.
+    task, loss, class_weight, constraints
+        As in `exactk.TopKSelector`; class weights do not affect estimator and score.
+
+    Returns
+    -------
+    Evaluation
+        After Ctrl-C with the folds, methods or permutations that were finished, and status
+        ``interrupted``.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C before the first fold was finished.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> import exactk
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> exactk.evaluate(X, y, k=3, compare_with=["selectkbest"], n_permutations=19)
+    accuracy of LogisticRegression on 3 of 13 features, 5 folds
+    method       accuracy       difference      excess  n_shared  stability
+    exchange     0.944 ± 0.018  reference       0.00%   3 of 3    1.000
+    selectkbest  0.927 ± 0.016  -0.017 ± 0.014  27.53%  2 of 3    1.000
+    0.944 if features are selected on all rows, too high by 0.000
+    0.399 without features, 0.983 with all features
+    0 of 19 shuffled targets did as well (p = 0.05)
+    """
+    seed = _seed(random_state)
+    named = named_methods(method, () if features is not None else compare_with)
+    others = named_methods(None, compare_with) if features is not None else dict(named)
+    limit = check_time_limit(time_limit)
+    table = {
+        "sample_weight": sample_weight, "task": task, "loss": loss, "class_weight": class_weight,
+        "constraints": constraints,
+    }  # fmt: skip
+    given: Result | None = None
+    wanted: int | AutoK
+    if k is not None and features is None and is_auto(k):
+        problem = read_problem(X, y, **table).in_memory(verbose=verbose)
+        wanted = k if isinstance(k, AutoK) else AutoK()
+    else:
+        question = read_question(
+            X, y, k=k, features=features, ridge=ridge, random_state=seed, **table
+        )
+        problem, wanted = question.problem.in_memory(verbose=verbose), question.k
+        if features is not None:
+            given, ridge = question.solved(), problem.ridge
+    if ridge is None and not isinstance(X, Problem):
+        ridge = "auto"
+    groups = _row_groups(groups, problem)
+
+    def made(name: str, one: str | Method, *, ridge: Any, is_reference: bool) -> FoldMethod:
+        if isinstance(one, str) and one in BASELINES:
+            return BaselineMethod(name, problem, limit, seed=seed)
+        own = configured_method(one, effort, seed, is_reference=is_reference)
+        return SolverMethod(name, problem, limit, groups, method=own, ridge=ridge, seed=seed)
+
+    (first, reference_method), *_ = named.items()
+    methods: list[FoldMethod] = [] if given is None else [FixedColumns(problem, given)]
+    for name, one in others.items():
+        methods.append(made(name, one, ridge=ridge, is_reference=not methods))
+    shuffled = made(first, reference_method, ridge=None, is_reference=True)
+    splits = make_splits(problem, cv, groups, random_state)
+    scores = FoldScores(X, problem, splits, estimator, scoring)
+    run = _Run(problem, splits, scores, methods, wanted, verbose)
+    whole = run.reference.whole
+    assert whole is not None
+    observed, null, message = whole.explained, np.empty(0), run.message
+    if not message and n_permutations:
+        null = permutation_test(
+            problem.with_ridge(whole.ridge),
+            lambda other: shuffled.search(other, whole.k).explained,
+            n_permutations,
+            groups=groups,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        if len(null) < n_permutations:
+            message = f"stopped by the user after {len(null)} of {n_permutations} permutations"
+    status = Status.CONVERGED if given is not None else Status(whole.status)
+    n_folds = len(run.reference.folds)
+    return Evaluation(
+        *run.tables(), predictions=run.predictions(), splits=splits[:n_folds], k=whole.k,
+        features=_names(problem, whole.columns),
+        baseline_score=float(np.mean(scores.baseline[:n_folds])),
+        all_features_score=run.all_features_score, observed=observed, null=null,
+        ridge=whole.ridge, scoring=scores.scoring, estimator=scores.estimator, task=problem.task,
+        n_rows=problem.n_rows, n_features=len(problem.original_names),
+        message="; ".join(filter(None, [message, AS_GIVEN if given is not None else ""])),
+        status=Status.INTERRUPTED if message else status,
+    )  # fmt: skip
+
+
+def _seed(random_state: object) -> int | None:
+    """Return one number for all folds: a generator would go on from one to the next."""
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return None if random_state is None else int(random_state)
+    return int(generator(random_state).integers(2**31))
+
+
+def _row_groups(groups: Any, problem: Problem) -> Any:
+    if isinstance(groups, Mapping):
+        raise InputError(
+            "groups has the group of each row, and a table of names was given", parameter="groups",
+            hint="give groups of features as constraints={'feature_groups': ...}",
+        )  # fmt: skip
+    assert problem.rows is not None
+    return None if groups is None else row_groups(groups, problem.rows.n_rows)
+
+
+def _names(problem: Problem, columns: Indices) -> tuple[str, ...]:
+    """Return the columns of the user's table behind columns of the problem."""
+    names = problem.original_names
+    return tuple(names[j] for j in np.unique(problem.input_columns[columns]))
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """What a method selected in a fold, and its scores."""
+
+    selection: Selection
+    score: float
+    naive: float
+    predictions: Any
+
+
+@dataclass
+class _Outcome:
+    """What is known of a method so far."""
+
+    method: FoldMethod
+    whole: Selection | None = None
+    folds: list[_Fold] = field(default_factory=list)
+    status: str = ""
+    note: str = ""
+
+    @property
+    def scores(self) -> list[float]:
+        return [fold.score for fold in self.folds]
+
+
+class _Run:
+    """Runs methods one after the other until all are done or the user stops.
+
+    Attributes
+    ----------
+    outcomes : list of _Outcome
+        The reference first; only it may have some of the folds.
+    message : str
+        After how many folds or methods the user stopped.
+    """
+
+    def __init__(
+        self, problem: Problem, splits: list[Split], scores: FoldScores,
+        methods: Sequence[FoldMethod], k: int | AutoK, verbose: int,
+    ) -> None:  # fmt: skip
+        self._problem, self._splits, self._scores, self._k = problem, splits, scores, k
+        self.outcomes: list[_Outcome] = []
+        self.all_features_score, self.message = nan, ""
+        each = len(splits) + 1
+        with show_count("selections", each * len(methods), verbose) as show:
+            try:
+                for place, method in enumerate(methods):
+                    self._evaluate(
+                        _Outcome(method), partial(lambda done, n: show(done + n), each * place)
+                    )
+                self.all_features_score = scores.all_features()
+            except KeyboardInterrupt:
+                self._stop(len(methods))
+
+    @property
+    def reference(self) -> _Outcome:
+        return self.outcomes[0]
+
+    def _stop(self, n_methods: int) -> None:
+        """Keep what is finished, or raise again if nothing is."""
+        if not self.reference.folds:
+            raise
+        n, n_folds = len(self.reference.folds), len(self._splits)
+        if n == n_folds and not self._is_done(self.outcomes[-1]):
+            del self.outcomes[-1]
+        self.message = "stopped by the user before the score with all features"
+        if n < n_folds:
+            self.message = f"stopped by the user after {n} of {n_folds} folds"
+        elif len(self.outcomes) < n_methods:
+            self.message = f"stopped by the user after {len(self.outcomes)} of {n_methods} methods"
+
+    def _is_done(self, outcome: _Outcome) -> bool:
+        return bool(outcome.status)
+
+    def _evaluate(self, outcome: _Outcome, show: Callable[[int], None]) -> None:
+        self.outcomes.append(outcome)
+        try:
+            self._select(outcome, show)
+        except OutOfTimeError as error:
+            self._fail(outcome, str(Status.TIME_LIMIT), error)
+        except ExactkError as error:
+            self._fail(outcome, "refused", error)
+        except Exception as error:
+            # A method of the user may raise anything; our own bugs pass.
+            if not outcome.method.is_foreign:
+                raise
+            self._fail(outcome, "error", error)
+
+    def _fail(self, outcome: _Outcome, status: str, error: Exception) -> None:
+        """Note why a method has no answer; without the reference there is no evaluation."""
+        if outcome is self.reference:
+            raise
+        outcome.folds.clear()
+        outcome.status = status
+        outcome.note = f"{type(error).__name__}: {error}" if status == "error" else str(error)
+
+    def _sizes(self, outcome: _Outcome) -> list[int | AutoK]:
+        """The number of features on all rows and in each fold."""
+        if outcome is self.reference or not isinstance(self._k, AutoK):
+            return [self._k] * (len(self._splits) + 1)
+        first = self.reference
+        assert first.whole is not None
+        return [first.whole.k, *(fold.selection.k for fold in first.folds)]
+
+    def _select(self, outcome: _Outcome, show: Callable[[int], None]) -> None:
+        weights, (k, *sizes) = self._problem.row_weights, self._sizes(outcome)
+        assert self._problem.rows is not None
+        n_rows = self._problem.rows.n_rows
+        every = np.arange(n_rows) if weights is None else np.flatnonzero(weights)
+        whole = outcome.whole = outcome.method.select(every, k)
+        show(1)
+        for fold, (train, _) in enumerate(self._splits):
+            try:
+                found = outcome.method.select(train, sizes[fold])
+            except InputError as error:
+                error.args = (f"training rows of fold {fold + 1}: {error}",)
+                raise
+            score, predictions = self._scores.score(fold, found.columns)
+            naive, _ = self._scores.score(fold, whole.columns)
+            outcome.folds.append(_Fold(found, score, naive, predictions))
+            show(fold + 2)
+        ends = Counter(one.selection.status for one in outcome.folds)
+        notes = [whole.note] if whole.note else []
+        notes += [f"{s} in {ends[s]} of {len(self._splits)} folds" for s in UNUSUAL if ends[s]]
+        outcome.status, outcome.note = whole.status, "; ".join(notes)
+
+    def predictions(self) -> list[Any]:
+        """Return the prediction for each row that was held out."""
+        assert self._problem.rows is not None
+        found: list[Any] = [None] * self._problem.rows.n_rows
+        for fold, (_, test) in zip(self.reference.folds, self._splits, strict=False):
+            if fold.predictions is not None:
+                for row, value in zip(test, np.asarray(fold.predictions).tolist(), strict=True):
+                    found[row] = value
+        return found
+
+    def tables(self) -> tuple[RecordsTable, RecordsTable]:
+        """Return one row for each method, and one for each method and fold."""
+        first = self.reference
+        assert first.whole is not None
+        problem = self._problem.with_ridge(first.whole.ridge)
+        objectives = [
+            problem.refit(one.whole.columns).objective if one.whole and one.folds else nan
+            for one in self.outcomes
+        ]
+        keeping = [
+            value for one, value in zip(self.outcomes, objectives, strict=True)
+            if one.folds and one.method.keeps_constraints
+        ]  # fmt: skip
+        least = min(keeping or [value for value in objectives if isfinite(value)])
+        total = problem.total if problem.loss.by_moments else problem.null_model[1]
+        rows = [
+            self._row(one, objective, _excess(objective, least, ROUNDING * total))
+            for one, objective in zip(self.outcomes, objectives, strict=True)
+        ]
+        folds = [
+            (
+                one.method.name, number + 1, len(train), len(test), fold.selection.k,
+                _names(problem, fold.selection.columns), fold.score, fold.naive, baseline,
+            )
+            for one in self.outcomes
+            for number, (fold, (train, test), baseline) in enumerate(
+                zip(one.folds, self._splits, self._scores.baseline, strict=False)
+            )
+        ]  # fmt: skip
+        return RecordsTable(COLUMNS, rows), RecordsTable(FOLD_COLUMNS, folds)
+
+    def _row(self, one: _Outcome, objective: float, excess: float) -> list[Any]:
+        whole, name = one.whole, one.method.name
+        if whole is None or not one.folds:
+            nothing = [nan] * 5 + [None] + [nan] * 4 + [None]
+            return [name, *nothing, (), one.status, one.note]
+        first = self.reference
+        assert first.whole is not None
+        mean, error = _mean(one.scores)
+        pairs = zip(one.scores, first.scores, strict=True)
+        difference, difference_error = _mean([own - other for own, other in pairs])
+        names = _names(self._problem, whole.columns)
+        shared = len(set(names) & set(_names(self._problem, first.whole.columns)))
+        stability = one.method.stability([fold.selection.columns for fold in one.folds])
+        return [
+            name, mean, error, difference, difference_error,
+            float(np.mean([fold.naive for fold in one.folds])), whole.k, objective, excess,
+            stability, whole.seconds, shared, names, one.status or whole.status, one.note,
+        ]  # fmt: skip
+
+
+def _excess(objective: float, least: float, nothing: float) -> float:
+    """Return the share by which an objective is above the least; a tiny one is rounding error."""
+    if not isfinite(objective):
+        return nan
+    if least > nothing:
+        return objective / least - 1.0
+    return inf if objective > nothing else 0.0
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float]:
+    error = float(np.std(values, ddof=1)) / sqrt(len(values)) if len(values) > 1 else nan
+    return float(np.mean(values)), error
