@@ -146,6 +146,8 @@ class Question:
             The search was stopped by Ctrl-C.
         """
         if self.result is not None:
+            if self.choice is not None and self.result.status == Status.INTERRUPTED:
+                raise KeyboardInterrupt(self.result.message)
             return self.result
         if self.columns is not None:
             answer = Answer(self.columns.tolist(), Status.CONVERGED, 0)

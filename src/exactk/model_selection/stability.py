@@ -1,115 +1,163 @@
-"""How stable a choice is: the same search on many halves of the rows, and what it agrees on."""
+"""Stability of a selection: the same search on many halves of the rows, and what they share."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field, replace
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from exactk.errors import InputError
+from exactk.methods import registry
 from exactk.methods.base import Method, generator
 from exactk.model_selection.cross_validation import row_groups
-from exactk.model_selection.subsampling import HalfSampleSearch, grade_features, usual_effort
-from exactk.params import Integer, Number
+from exactk.params import validated
+from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
-from exactk.result import Result, Status
+from exactk.question import Question, read_question
+from exactk.result import Answer, Result, Status
 from exactk.search.selection_frequency import (
     Features,
     HalfSampleSupports,
     collect_supports,
     most_frequent,
+    size_in,
 )
 from exactk.search.subsampling import check_rows, half_samples, number_groups
+from exactk.solver import grade, solve, solve_path
 from exactk.types import Floats, Indices
 from exactk.utils.monitor import Monitor
 from exactk.utils.progress import show_count
-from exactk.utils.records_table import RecordsTable, notebook_html
+from exactk.utils.records_table import RecordsTable, TableResult
 from exactk.utils.set_similarity import mean_jaccard, nogueira_index, nogueira_interval, wilson
 
-__all__ = ["FrequencyGroup", "Stability", "check_enough", "numbered_groups", "stability"]
+__all__ = ["FrequencyGroup", "SizeFrequencies", "Stability", "measure_stability", "stability"]
 
-
-# Fifty complementary pairs, as Shah and Samworth have them.
-N_SAMPLES = 100
-CORE = 0.9
-NEGLIGIBLE = 0.05
-# Of three groups there are three halves, and as many others.
-LEAST_GROUPS = 4
 COLUMNS = (
-    "feature", "index", "frequency", "standard_error", "low", "high", "part", "in_full",
+    "feature", "index", "frequency", "standard_error", "low", "high", "frequency_group", "in_full",
     "selected",
 )  # fmt: skip
+# Effort of `exchange` on a half-sample. Without effort some searches end in a set that is not
+# their best, and halves look less alike than they are; a tenth of the default finds nearly all.
+EFFORT = 0.1
+# Greedy steps and swaps alone: for expensive searches, and for paths, which go from size to size.
+NO_EFFORT = 0.0
+# Half of three groups is one group or two; four groups have halves of equal size.
+LEAST_GROUPS = 4
+# Seconds for the paths of all half-samples together: the frequencies of fewer halves say enough.
+PATH_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
 class FrequencyGroup:
-    """Some features: names, and their numbers among the columns of the user's table.
+    """Features that are selected about equally often.
 
-    Of a group of several columns it is the first.
+    Attributes
+    ----------
+    names : tuple of str
+    indices : tuple of int
+        Their columns in the user's table; the first column of a group of several.
     """
 
     names: tuple[str, ...]
     indices: tuple[int, ...]
 
     def __len__(self) -> int:
-        """Return how many features these are."""
+        """Return the number of features."""
         return len(self.names)
 
 
 @dataclass(frozen=True, eq=False)
-class Stability:
-    """What a method chooses on halves of the rows, and how far it agrees with itself.
+class SizeFrequencies:
+    """How often each feature is selected in half-samples, for every number of features.
 
-    A feature is a column, or a group of columns that enter together.
+    Attributes
+    ----------
+    sizes : list of int
+    names : tuple of str
+        Features; those that are selected most often over all sizes come first.
+    values : ndarray of shape (n_sizes, n_features)
+        Share of the half-samples in which each feature is selected.
+    indices : ndarray of shape (n_sizes,)
+        Nogueira's stability index of each size, nan where every feature is in every set.
+    n_subsamples : int
+        Number of half-samples with a path of all sizes.
+    """
+
+    sizes: list[int]
+    names: tuple[str, ...] = field(repr=False)
+    values: Floats = field(repr=False)
+    indices: Floats = field(repr=False)
+    n_subsamples: int
+
+    @property
+    def table(self) -> RecordsTable:
+        """One row for each size: ``k``, the stability ``index``, and a column for each feature."""
+        rows = zip(self.sizes, self.indices, self.values, strict=True)
+        return RecordsTable(["k", "index", *self.names], [(k, i, *row) for k, i, row in rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values, fit for JSON."""
+        return {"n_subsamples": self.n_subsamples, "table": self.table.to_plain()}
+
+
+@dataclass(frozen=True, eq=False)
+class Stability(TableResult):
+    """Which features a method selects on halves of the rows, and how similar the sets are.
+
+    A feature is a column, or a group of columns that are selected together.
 
     Attributes
     ----------
     k : int
     frequencies : ndarray of shape (n_features,)
-        Share of the half-samples in which each column was chosen; zero for constant columns and
-        for copies of another, which is chosen in their place.
+        Share of the half-samples in which each column is selected; zero for constant columns and
+        for duplicates of another column.
     supports : list of ndarray
-        Columns chosen in each half-sample, sorted; fewer than k where its rows do not tell more.
+        Columns selected in each half-sample, sorted; fewer than k if its rows do not suffice.
     index : float
-        Nogueira's stability index over the features that can be chosen and need not be: 1 if
-        every half-sample gives the same, 0 if chance would agree as well.
+        Nogueira's stability index of the features that are neither included nor excluded: 1 if
+        all half-samples give the same set, 0 if they agree as often as random sets.
     interval : tuple of float
         Its confidence interval, for the half-samples drawn from these rows.
     level : float
-        That of the intervals.
+        Level of the intervals.
     jaccard : float
-        Mean over pairs of half-samples of the features in both by those in either.
-    core, unstable, rare : Part
-        Features chosen in at least `threshold` of the half-samples, those between, which stand in
-        for each other, and those in at most `negligible` of them. The most frequent first.
+        Mean over pairs of half-samples: number of features in both sets by the number in either.
+    core, unstable, rare : FrequencyGroup
+        Features selected in at least `threshold` of the half-samples, those between, and those
+        selected in at most `negligible` of them. The most frequent come first.
     threshold, negligible : float
     expected_false : float
-        Bound of Meinshausen and Bühlmann on the expected number of features in `core` that have
-        nothing to do with the target, if all such features are alike to the method:
-        q²/((2·threshold − 1)·p), for q features chosen among p.
+        Bound of Meinshausen and Bühlmann on the expected number of features in `core` that are
+        unrelated to the target, if the method treats all such features alike:
+        q²/((2·threshold − 1)·p), for q features selected among p.
     support : ndarray of intp
-        The stability-selected columns: those of the k most frequent features, under rules the
-        set of the highest total frequency that keeps them. Sorted.
+        The stability-selected columns: those of the k most frequent features. Under constraints,
+        the set of the highest total frequency that keeps them. Sorted.
     result : Result
         The fit on `support` to all rows.
     full : Result
-        What the same search chooses on all rows.
+        The selection on all rows by the same search, or the one that was given as `features`.
     table : RecordsTable
-        One row a feature, the most frequent first: ``feature``, ``index`` (of its first column in
-        the user's table), ``frequency``, its ``standard_error`` and Wilson interval ``low`` to
-        ``high``, ``part`` (core, unstable or rare), whether it is ``in_full``, and whether
-        it is ``selected``.
+        One row for each feature, the most frequent first: ``feature``, ``index`` (its first column
+        in the user's table), ``frequency``, its ``standard_error`` and Wilson interval ``low`` to
+        ``high``, ``frequency_group`` (core, unstable or rare), whether it is ``in_full``, and
+        whether it is ``selected``.
     n_subsamples : int
-        Half-samples made.
+        Number of half-samples.
     status : Status
-        ``converged``, or ``time_limit`` or ``interrupted`` where fewer were made than asked for.
+        ``converged``, or ``time_limit`` or ``interrupted`` if there are fewer half-samples than
+        requested.
     message : str
-        One sentence for each thing that the user should know, else empty.
+        One sentence for each fact that the user should know, else empty.
     method : str
     seconds : float
+    by_size : SizeFrequencies or None
+        The frequencies for every number of features in the same half-samples, if requested.
     """
 
     k: int
@@ -134,107 +182,117 @@ class Stability:
     message: str
     method: str
     seconds: float
+    by_size: SizeFrequencies | None = None
 
     def __repr__(self) -> str:
         """Return one line."""
         low, high = self.interval
+        said = f"; {self.message}" if self.message else ""
         return (
             f"Stability(k={self.k}, index {self.index:.3f} ({low:.3f} to {high:.3f}), "
-            f"{len(self.core)} core, {len(self.unstable)} unstable, {len(self.rare)} "
-            f"rare, {self.n_subsamples} half-samples)"
+            f"{len(self.core)} core, {len(self.unstable)} unstable, {len(self.rare)} rare, "
+            f"{self.n_subsamples} half-samples{said})"
         )
 
-    def _repr_html_(self) -> str:
-        """Return the table for a notebook."""
-        return notebook_html(self.table, repr(self))
-
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return `table` as a frame of pandas, or of ``library="polars"``."""
-        return self.table.to_frame(library)
-
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values, fit for JSON: the table, and not each support."""
+        """Return plain Python values, fit for JSON: the table without the single supports."""
         named = ("k", "index", "level", "jaccard", "threshold", "negligible", "expected_false",
                  "n_subsamples", "message", "method", "seconds")  # fmt: skip
-        out: dict[str, Any] = {name: getattr(self, name) for name in named}
-        out |= {"interval": list(self.interval), "status": str(self.status)}
-        for name in ("core", "unstable"):
-            out[name] = list(getattr(self, name).names)
-        return out | {
+        return {
+            **{name: getattr(self, name) for name in named},
+            "interval": list(self.interval),
+            "status": str(self.status),
+            **{name: list(getattr(self, name).names) for name in ("core", "unstable", "rare")},
             "support": self.support.tolist(),
             "result": self.result.to_dict(),
             "full": self.full.to_dict(),
-            "table": json.loads(self.table.to_json()),
+            "table": self.table.to_plain(),
+            "by_size": None if self.by_size is None else self.by_size.to_dict(),
         }
 
-    def to_json(self, **options: Any) -> str:
-        """Return it as JSON; options go to ``json.dumps``."""
-        return json.dumps(self.to_dict(), **options)
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the frequencies as bars and return the matplotlib Axes."""
+        from exactk.plots.stability import StabilityDisplay
+
+        return StabilityDisplay(self).plot(ax)
 
 
+@validated
 def stability(
-    problem: Problem,
-    k: int,
+    X: Any,
+    y: Any = None,
     *,
-    n_subsamples: int = N_SAMPLES,
+    k: Any = None,
+    features: Any = None,
+    n_subsamples: int = 100,
     method: str | Method = "exchange",
-    effort: float | None = None,
-    threshold: float = CORE,
-    negligible: float = NEGLIGIBLE,
-    level: float = 0.95,
+    ridge: Any = None,
     groups: Any = None,
-    random_state: object = None,
+    effort: float | None = None,
+    threshold: float = 0.9,
+    negligible: float = 0.05,
+    level: float = 0.95,
     time_limit: float | None = None,
+    random_state: Any = None,
     verbose: int = 0,
-    **options: Any,
+    sample_weight: Any = None,
+    task: Any = "auto",
+    loss: Any = None,
+    class_weight: Any = None,
+    constraints: Any = None,
 ) -> Stability:
-    """Choose k features on many random halves of the rows, and count.
+    """Select k features on many random halves of the rows, and count how often each is selected.
 
-    Halves come in complementary pairs, classes spread evenly over both. The draw depends on the
-    seed and the values of the rows, not on their order; a row of whole weight w is w rows, other
-    weights stay with their rows. Rules of the problem hold in every half.
+    Half-samples come in complementary pairs, with the classes evenly in both. The draw depends on
+    the seed and the values of the rows, not on their order. A row of whole weight w counts as w
+    rows; other weights stay with their rows. Constraints hold in every half.
 
     Parameters
     ----------
-    problem : Problem
-        Made of a table, or of files, Dask or Spark. The rows of a stream that is too large to be
-        held are drawn by a hash of their values: another draw than that of the same rows in memory.
-    k : int
+    X : array-like, sparse matrix, frame, Dask collection or Problem
+    y : array-like or None
+    k : int, "auto", AutoK or None
+        Number of features.
+    features : list of str or int, Result, fitted selector or None
+        An existing selection, in place of k: its number of features is k, and it is compared with
+        the half-samples.
     n_subsamples : int
-        How many half-samples, two or more.
+        Number of half-samples.
     method : str or Method
-        What chooses, as in `solve`.
-    effort : float or None
-        How hard a method that searches does so. None is 0.1 for `exchange`, and 0, greedy and
-        swaps alone, under losses and constraints that make a search dear.
-    threshold : float
-        Frequency from which on a feature is in the core, above 0.5.
-    negligible : float
-        Frequency up to which a feature is as good as never chosen, below 0.5.
-    level : float
-        Of the confidence intervals.
+        What selects the features.
+    ridge : "auto", "cv", float or None
+        None is the ridge of a Problem, or "auto" for a table.
     groups : array-like of shape (n,) or None
-        Which rows belong together (of a patient, a site), four groups or more, of rows in memory.
-        Each half is then half of the groups, whole, drawn by their sorted labels; classes are not
-        spread. Groups of features are constraints of the problem.
-    random_state : int, Generator, RandomState or None
-        Seed of the draws, and of the method where that takes a number. None is a fixed seed.
+        Rows that belong together (of a patient, a site), at least four groups. Each half-sample
+        is half of the groups; classes are not spread evenly.
+    effort : float or None
+        Search effort in each half-sample. None is 0.1 for ``exchange``, or 0 under losses and
+        constraints that make a search expensive.
+    threshold : float
+        Features selected at least this often are in the core.
+    negligible : float
+        Features selected at most this often are rare.
+    level : float
+        Level of the confidence intervals.
     time_limit : float or None
-        Seconds after which no more half-samples are begun; two are always made.
+        Maximum time in seconds. At least two half-samples are made.
+    random_state : int, Generator, RandomState or None
+        Seed of the draws, and of the method if it is a number. None is a fixed seed.
     verbose : int
         1 shows a progress bar on a terminal.
-    **options
-        Parameters of the method.
+    sample_weight, task, loss, class_weight, constraints
+        As in `TopKSelector`; loss, class weights and constraints of a Problem are kept unless
+        others are given.
 
     Returns
     -------
     Stability
-        Of those half-samples that were done when time was up or the user stopped it, two at least.
+        After Ctrl-C or at the time limit: of the half-samples made until then, at least two.
 
     Raises
     ------
     InputError
-        No rows to draw from, too few of them, or what `solve` refuses.
+        There are no rows to draw from, or too few of them.
 
     References
     ----------
@@ -244,128 +302,243 @@ def stability(
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> data = load_wine()
-    >>> problem = Problem.from_arrays(data.data, data.target, feature_names=data.feature_names)
-    >>> found = stability(problem, 4, n_subsamples=40)
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> found = stability(X, y, k=4, n_subsamples=40)
     >>> found.core.names
-    ('proline', 'flavanoids', 'color_intensity', 'alcohol')
+    ('proline', 'alcohol', 'color_intensity', 'flavanoids')
     >>> found.table[0]["frequency"]
     1.0
     """
-    if not isinstance(problem, Problem):
-        raise InputError(f"problem must be an exactk.Problem, not {type(problem).__name__}")
-    Integer(2)("n_subsamples", n_subsamples)
-    Number("(0.5, 1]")("threshold", threshold)
-    Number("[0, 0.5)")("negligible", negligible)
-    Number("(0, 1)")("level", level)
-    Number("(0, inf]", none="no limit")("time_limit", time_limit)
+    clock = Monitor(time_limit)
+    question = read_question(
+        X, y, k=k, features=features, ridge=ridge, method=method, groups=groups,
+        random_state=random_state, time_limit=time_limit, verbose=verbose,
+        sample_weight=sample_weight, task=task, loss=loss, class_weight=class_weight,
+        constraints=constraints,
+    )  # fmt: skip
+    return measure_stability(
+        question, n_subsamples=n_subsamples, method=method, groups=groups, effort=effort,
+        threshold=threshold, negligible=negligible, level=level,
+        time_limit=None if time_limit is None else max(time_limit - clock.seconds, 1e-9),
+        random_state=random_state, verbose=verbose,
+    )  # fmt: skip
+
+
+def measure_stability(
+    question: Question,
+    *,
+    k_max: int | None = None,
+    n_subsamples: int = 100,
+    method: str | Method = "exchange",
+    groups: Any = None,
+    effort: float | None = None,
+    threshold: float = 0.9,
+    negligible: float = 0.05,
+    level: float = 0.95,
+    time_limit: float | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> Stability:
+    """Return the stability of a question; the other parameters are those of `stability`.
+
+    Parameters
+    ----------
+    question : Question
+    k_max : int or None
+        Also select 1 to k_max features in the same half-samples, for `Stability.by_size`.
+    """
+    problem, monitor = question.problem, Monitor(time_limit)
     check_rows(problem)
-    numbered = None if groups is None else numbered_groups(problem, groups)
-    if effort is None and "effort" not in options:
-        effort = usual_effort(problem, method)
-    rng, search = generator(random_state), HalfSampleSearch(method, effort, random_state, options)
-    monitor = Monitor(time_limit)
-    # First: it says what is wrong with k, the method or the rules.
-    full = search.on_all_rows(problem, k)
-    if full.status == Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    by_rows = search.needs_rows or not problem.loss.by_moments
+    numbered = None if groups is None else _numbered_groups(problem, groups)
+    rng, search = generator(random_state), _Search(problem, method, effort, random_state)
+    # First: it says what is wrong with k, the method or the constraints.
+    full = question.solved(method=method, time_limit=time_limit, **search.options)
+    k = full.k
     halves = half_samples(
-        problem, rng, n_subsamples=n_subsamples, with_rows=by_rows, groups=numbered
-    )
+        problem, rng, n_subsamples=n_subsamples, groups=numbered,
+        with_rows=search.needs_rows or not problem.loss.by_moments,
+    )  # fmt: skip
     with show_count(f"{search.name}, k={k}, half-samples", n_subsamples, verbose) as show:
-        gathered = collect_supports(halves, lambda half: search.in_half(half, k), monitor, show)
-    check_enough(gathered)
-    supports = [np.sort(found) for (found,) in gathered.supports]
+        gathered = collect_supports(
+            halves, lambda half: search.select(half, k, k_max), monitor, show
+        )
+    _check_enough(gathered)
+    supports = [np.sort(found[0]) for found in gathered.supports]
     features = Features.of(problem)
     member = features.members(supports)
     frequencies = member.mean(axis=0)
-    chosen = most_frequent(features, full.k, frequencies)
-    result = grade_features(problem, full.k, chosen, features.scores(frequencies), len(supports))
-    # What the rules have in every set says nothing of how stable the choice is.
+    answer = Answer(
+        most_frequent(features, k, frequencies), Status.CONVERGED, len(supports), ordered=True,
+        scores=features.scores(frequencies),
+    )  # fmt: skip
+    result = grade(problem, k, answer, "stability", monitor.seconds)
+    # Features that are in every set by a constraint say nothing about the stability.
     free = member[:, ~features.is_included]
     order = np.lexsort((-features.gains, -frequencies))
-    parts = np.where(
-        frequencies >= threshold,
-        "core",
-        np.where(frequencies <= negligible, "rare", "unstable"),
+    kind = np.where(
+        frequencies >= threshold, "core", np.where(frequencies <= negligible, "rare", "unstable")
     )
     return Stability(
-        k=full.k,
+        k=k,
         frequencies=features.spread(frequencies),
         supports=supports,
         index=nogueira_index(free) if free.size else 1.0,
         interval=nogueira_interval(free, level) if free.size else (1.0, 1.0),
         level=float(level),
         jaccard=mean_jaccard([set(np.flatnonzero(row).tolist()) for row in member]),
-        core=_part(features, order[parts[order] == "core"]),
-        unstable=_part(features, order[parts[order] == "unstable"]),
-        rare=_part(features, order[parts[order] == "rare"]),
+        core=_frequency_group(features, order[kind[order] == "core"]),
+        unstable=_frequency_group(features, order[kind[order] == "unstable"]),
+        rare=_frequency_group(features, order[kind[order] == "rare"]),
         threshold=float(threshold),
         negligible=float(negligible),
         expected_false=_expected_false(free, threshold),
         support=result.support,
-        result=replace(result, seconds=monitor.seconds),
+        result=result,
         full=full,
-        table=_table(features, order, frequencies, parts, len(supports), level, full, result),
+        table=_table(features, order, frequencies, kind, len(supports), level, full, result),
         n_subsamples=len(supports),
         status=gathered.status,
         message=_message(gathered, search.n_truncated, n_subsamples),
         method=search.name,
         seconds=monitor.seconds,
+        by_size=_by_size(features, [s[1:] for s in gathered.supports if len(s) > 1]),
     )
 
 
-def numbered_groups(problem: Problem, groups: Any) -> Indices:
-    """Return the number of the group of each row, of which there must be enough to be halved."""
+class _Search:
+    """A method with its parameters, as it selects in each half-sample.
+
+    Attributes
+    ----------
+    options : dict
+        Parameters of the method at one size.
+    n_truncated : int
+        Half-samples in which fewer than k columns were selected.
+    """
+
+    def __init__(
+        self, problem: Problem, method: str | Method, effort: float | None, random_state: Any
+    ) -> None:
+        by_name = isinstance(method, str)
+        kind = registry.method_class(method) if by_name else type(method)
+        self.method = method
+        self.name = method if isinstance(method, str) else kind.__name__.lower()
+        self.needs_rows, names = kind.needs_rows, kind.option_names()
+        self.options: dict[str, Any] = {} if effort is None else {"effort": effort}
+        if isinstance(random_state, (int, np.integer)) and "random_state" in names:
+            self.options["random_state"] = random_state
+        self._path_options = dict(self.options)
+        if by_name and "effort" in names:
+            simple = problem.rules is None or problem.rules.is_simple
+            is_cheap = self.name == "exchange" and simple and problem.loss.by_moments
+            self.options.setdefault("effort", EFFORT if is_cheap else NO_EFFORT)
+            self._path_options.setdefault("effort", NO_EFFORT)
+        self.n_truncated = 0
+        self._path_clock = 0.0
+
+    def select(self, half: Problem, k: int, k_max: int | None) -> list[Indices] | None:
+        """Return the columns selected at k, then those of every size up to k_max if requested.
+
+        None means that the user stopped the search.
+        """
+        with warnings.catch_warnings():
+            # The message counts what would be one warning for each half-sample.
+            warnings.simplefilter("ignore")
+            support = self._at(half, k)
+            if support is None or k_max is None or self._path_clock > PATH_SECONDS:
+                return None if support is None else [support]
+            clock = Monitor()
+            path = self._path(half, k_max)
+            self._path_clock += clock.seconds
+        if path is not None and k <= k_max:
+            path[k - 1] = support
+        return None if path is None else [support, *path]
+
+    def _at(self, half: Problem, k: int) -> Indices | None:
+        size = size_in(half, k)
+        if size == 0:
+            self.n_truncated += 1
+            return np.zeros(0, dtype=np.intp)
+        result = solve(half, size, self.method, **self.options)
+        if result.status == Status.INTERRUPTED:
+            return None
+        support = _independent(half, result)
+        self.n_truncated += len(support) < len(result.support) or size < k
+        return support
+
+    def _path(self, half: Problem, k_max: int) -> list[Indices] | None:
+        """Return the columns of each size; none of a size that is impossible in this half."""
+        found = [np.zeros(0, dtype=np.intp) for _ in range(k_max)]
+        most = size_in(half, k_max)
+        for result in solve_path(half, most, self.method, **self._path_options) if most else ():
+            if result.status == Status.INTERRUPTED:
+                return None
+            found[result.k - 1] = _independent(half, result)
+        return found
+
+
+def _independent(half: Problem, result: Result) -> Indices:
+    """Return the selected columns without those at the end that only complete the number."""
+    rules = half.rules or Rules()
+    if result.status != Status.RANK_DEFICIENT or not rules.is_simple:
+        return result.support
+    rank = half.with_ridge(0.0).refit(result.support).rank
+    return np.union1d(result.order[:rank], np.array(rules.include, dtype=np.intp))
+
+
+def _numbered_groups(problem: Problem, groups: Any) -> Indices:
+    """Return the number of the group of each row; there must be enough groups for halves."""
     if problem.rows is None:
         raise InputError(
-            "groups needs the rows in memory, and this table is passed over; call "
-            "problem.in_memory() first"
-        )
+            "groups needs the rows in memory, and this table is streamed", parameter="groups",
+            hint="call problem.in_memory() first",
+        )  # fmt: skip
     numbers = number_groups(problem, row_groups(groups, problem.rows.n_rows))
-    there = int(numbers.max()) + 1
-    if there < LEAST_GROUPS:
+    n_groups = int(numbers.max()) + 1
+    if n_groups < LEAST_GROUPS:
         raise InputError(
-            f"groups has {there} group{'s' * (there != 1)} of rows of weight above zero, and half "
-            f"of the groups can be drawn of {LEAST_GROUPS} or more"
+            f"groups has {n_groups} group{'s' * (n_groups != 1)} of rows with weight above zero, "
+            f"and half-samples of groups need at least {LEAST_GROUPS}",
+            parameter="groups",
         )
     return numbers
 
 
-def check_enough(gathered: HalfSampleSupports) -> None:
-    """Raise where fewer than two half-samples gave a choice."""
-    if len(gathered.supports) >= 2:
+def _check_enough(gathered: HalfSampleSupports) -> None:
+    """Raise unless at least two half-samples gave a selection."""
+    done = len(gathered.supports)
+    if done >= 2:
         return
     if gathered.status == Status.INTERRUPTED:
         raise KeyboardInterrupt
     raise InputError(
-        f"of {gathered.unfit + len(gathered.supports)} half-samples {gathered.unfit} have a "
-        f"constant target, or no columns that keep the constraints: there are too few rows to "
-        f"be halved"
-    )
+        f"{gathered.unfit} of {gathered.unfit + done} half-samples have a constant target, or no "
+        f"columns that keep the constraints: there are too few rows for half-samples",
+        parameter="X", hint="use more rows",
+    )  # fmt: skip
 
 
 def _message(gathered: HalfSampleSupports, n_truncated: int, n_subsamples: int) -> str:
     done = len(gathered.supports)
-    words = []
+    said = []
     if gathered.status == Status.TIME_LIMIT:
-        words.append(f"the time limit ended it after {done} of {n_subsamples} half-samples")
+        said.append(f"stopped at the time limit after {done} of {n_subsamples} half-samples")
     elif gathered.status == Status.INTERRUPTED:
-        words.append(f"stopped by the user after {done} of {n_subsamples} half-samples")
+        said.append(f"stopped by the user after {done} of {n_subsamples} half-samples")
     if gathered.unfit:
-        words.append(
+        said.append(
             f"{gathered.unfit} half-samples were left out: their target is constant, or no columns "
             f"keep the constraints"
         )
     if n_truncated:
-        words.append(
-            f"in {n_truncated} of {done} half-samples fewer than k columns could be told apart"
+        said.append(
+            f"in {n_truncated} of {done} half-samples fewer than k columns were selected: their "
+            f"rows do not suffice for k independent columns"
         )
-    return "; ".join(words)
+    return "; ".join(said)
 
 
-def _part(features: Features, which: Indices) -> FrequencyGroup:
+def _frequency_group(features: Features, which: Indices) -> FrequencyGroup:
     indices = tuple(int(features.problem.input_columns[features.first[f]]) for f in which)
     return FrequencyGroup(tuple(features.name(int(f)) for f in which), indices)
 
@@ -373,15 +546,15 @@ def _part(features: Features, which: Indices) -> FrequencyGroup:
 def _expected_false(free: Floats, threshold: float) -> float:
     if free.size == 0:
         return 0.0
-    chosen = float(free.sum(axis=1).mean())
-    return chosen**2 / ((2.0 * threshold - 1.0) * free.shape[1])
+    selected = float(free.sum(axis=1).mean())
+    return selected**2 / ((2.0 * threshold - 1.0) * free.shape[1])
 
 
 def _table(
     features: Features,
     order: Indices,
     frequencies: Floats,
-    parts: npt.NDArray[np.str_],
+    kind: npt.NDArray[np.str_],
     n: int,
     level: float,
     full: Result,
@@ -391,13 +564,33 @@ def _table(
     low, high = wilson(frequencies, n, level)
     in_full, selected = features.members([full.support, result.support]) > 0
     origins = features.problem.input_columns
-    return RecordsTable(
-        COLUMNS,
-        [
-            (
-                features.name(int(f)), origins[features.first[f]], frequencies[f], errors[f],
-                low[f], high[f], str(parts[f]), in_full[f], selected[f],
-            )
-            for f in order
-        ],
-    )  # fmt: skip
+    rows = [
+        (
+            features.name(int(f)), origins[features.first[f]], frequencies[f], errors[f],
+            low[f], high[f], str(kind[f]), in_full[f], selected[f],
+        )
+        for f in order
+    ]  # fmt: skip
+    return RecordsTable(COLUMNS, rows)
+
+
+def _by_size(features: Features, paths: Sequence[Sequence[Indices]]) -> SizeFrequencies | None:
+    if not paths:
+        return None
+    # Under constraints some sizes may be impossible in every half.
+    sizes = [k for k in range(1, len(paths[0]) + 1) if any(path[k - 1].size for path in paths)]
+    members = [features.members([path[k - 1] for path in paths]) for k in sizes]
+    values = np.array([member.mean(axis=0) for member in members]).reshape(len(sizes), -1)
+    order = np.lexsort((-features.gains, -values.sum(axis=0)))
+    return SizeFrequencies(
+        sizes=sizes,
+        names=tuple(features.name(int(f)) for f in order),
+        values=values[:, order],
+        indices=np.array([_index(member[:, ~features.is_included]) for member in members]),
+        n_subsamples=len(paths),
+    )
+
+
+def _index(free: Floats) -> float:
+    """Return the stability index, or nan if every set holds every feature."""
+    return nogueira_index(free) if free.size and not free.all() else np.nan

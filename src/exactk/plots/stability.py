@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["StabilityDisplay"]
 
 MOST_BARS = 25
-PARTS = {"core": COLOURS[0], "unstable": COLOURS[4], "rare": SOFT}
+GROUPS = {"core": COLOURS[0], "unstable": COLOURS[4], "rare": SOFT}
 
 
 class StabilityDisplay(Display):
@@ -30,9 +30,8 @@ class StabilityDisplay(Display):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from exactk import Problem
-    >>> from exactk.model_selection.stability import stability
-    >>> found = stability(Problem.from_arrays(*load_wine(return_X_y=True)), 3, n_subsamples=10)
+    >>> import exactk
+    >>> found = exactk.stability(*load_wine(return_X_y=True), k=3, n_subsamples=10)
     >>> display = StabilityDisplay.from_stability(found)
     >>> display.ax_.get_xlabel()
     'share of 10 half-samples'
@@ -74,11 +73,11 @@ class StabilityDisplay(Display):
         found = self.stability
         rows = found.table[: self.n_features].to_dicts()
         places = np.arange(len(rows))
-        for part, colour in PARTS.items():
-            those = [i for i, row in enumerate(rows) if row["part"] == part]
+        for group, colour in GROUPS.items():
+            those = [i for i, row in enumerate(rows) if row["frequency_group"] == group]
             if those:
                 lengths = [rows[i]["frequency"] for i in those]
-                ax.barh(places[those], lengths, color=colour, label=part, height=0.7)
+                ax.barh(places[those], lengths, color=colour, label=group, height=0.7)
         middle = [row["frequency"] for row in rows]
         reach = [
             [row["frequency"] - row["low"] for row in rows],
