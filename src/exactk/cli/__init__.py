@@ -1,37 +1,118 @@
-"""The command line: ``exactk select``, ``stats``, ``methods``, ``datasets`` and ``bench``."""
+"""The command line ``exactk``. This module imports little, so that Ctrl-C is handled early."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import NoReturn
+from types import FrameType
+from typing import Any, NoReturn
 
-__all__ = ["main"]
+__all__ = ["interrupted", "main", "start_work"]
 
 NEEDED = ("click", "rich", "pyarrow")
+BAD_INPUT = 2
+INTERRUPTED = 130
+NOTHING = "Error: interrupted; nothing was written.\n"
+# Seconds until Ctrl-C is tried again while a module is being imported.
+RETRY = 0.02
+
+
+class _Ctrl:
+    """What Ctrl-C did and does: before the work starts, it ends the process at once."""
+
+    pressed = False
+    working = False
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run one command and exit: 0 done, 2 bad usage or input, 130 interrupted.
+    """Run one command and exit: 0 done, 2 wrong usage or input, 130 interrupted.
 
     Parameters
     ----------
     args : sequence of str, optional
         Words of the command line; those of the process by default.
     """
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        sys.stderr.write(
-            f"exactk: the command line needs {', '.join(missing)}; "
-            'install with: pip install "exactk[cli]"\n'
-        )
-        sys.exit(2)
-    try:
-        from exactk.cli.app import run
+    with _Handlers():
+        missing = [name for name in NEEDED if find_spec(name) is None]
+        if missing:
+            sys.stderr.write(
+                f"Error: the command line needs {', '.join(missing)}; "
+                'install with: pip install "exactk[cli]"\n'
+            )
+            sys.exit(BAD_INPUT)
+        try:
+            from exactk.cli.app import run
 
-        sys.exit(run(args))
-    except KeyboardInterrupt:
-        # Before the command has begun, while libraries load.
-        sys.stderr.write("exactk: interrupted; nothing was written.\n")
-        sys.exit(130)
+            code = run(args)
+        except KeyboardInterrupt:
+            sys.stderr.write(NOTHING)
+            code = INTERRUPTED
+        if args is None:
+            # The command is done: Ctrl-C has nothing left to stop while the process ends.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.exit(code)
+
+
+def start_work() -> None:
+    """Make Ctrl-C raise KeyboardInterrupt from now on, so that a result can be returned."""
+    _Ctrl.working = True
+
+
+def interrupted() -> bool:
+    """Return whether Ctrl-C was pressed."""
+    return _Ctrl.pressed
+
+
+class _Handlers:
+    """Handles Ctrl-C inside a block of the main thread, and restores the handlers after it."""
+
+    def __enter__(self) -> None:
+        _Ctrl.pressed = _Ctrl.working = False
+        self.before: Any = None
+        if threading.current_thread() is threading.main_thread():
+            self.hook = sys.unraisablehook
+            sys.unraisablehook = self._unraisable
+            self.before = signal.signal(signal.SIGINT, _on_interrupt)
+            if hasattr(signal, "setitimer"):
+                self.alarm = signal.signal(signal.SIGALRM, _on_interrupt)
+
+    def __exit__(self, *error: object) -> None:
+        if self.before is None:
+            return
+        sys.unraisablehook = self.hook
+        if signal.getsignal(signal.SIGINT) is _on_interrupt:
+            signal.signal(signal.SIGINT, self.before)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self.alarm)
+
+    def _unraisable(self, problem: Any) -> None:
+        """Raise an interrupt again that came where Python cannot raise, such as a destructor."""
+        if isinstance(problem.exc_value, KeyboardInterrupt) and hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, RETRY)
+        else:
+            self.hook(problem)
+
+
+def _on_interrupt(number: int, frame: FrameType | None) -> None:
+    _Ctrl.pressed = True
+    if not _Ctrl.working:
+        os.write(2, NOTHING.encode())
+        os._exit(INTERRUPTED)
+    if hasattr(signal, "setitimer") and _is_importing(frame):
+        # Libraries turn an interrupt during their import into other errors, or lose it.
+        signal.setitimer(signal.ITIMER_REAL, RETRY)
+        return
+    raise KeyboardInterrupt
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False

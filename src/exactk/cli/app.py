@@ -1,59 +1,56 @@
-"""The group of commands, and the one place where an error becomes a sentence and a code."""
+"""The group of commands, and the one place where an error becomes a sentence and an exit code."""
 
 from __future__ import annotations
 
-import sys
+import traceback
 from collections.abc import Sequence
 
 import click
 
 from exactk._version import __version__
-from exactk.cli.apply import apply
-from exactk.cli.bench import bench
-from exactk.cli.certify import certify
-from exactk.cli.compare import compare
-from exactk.cli.datasets import datasets
-from exactk.cli.explain import explain
-from exactk.cli.losses import losses
-from exactk.cli.methods import methods
-from exactk.cli.path import path
-from exactk.cli.report import report
-from exactk.cli.score import score
-from exactk.cli.select import select
-from exactk.cli.stability import stability
-from exactk.cli.stats import stats
-from exactk.cli.wording import as_options, as_sentence
+from exactk.cli import BAD_INPUT, INTERRUPTED, interrupted
+from exactk.cli.framework.options import LazyGroup, Session, shared_options
+from exactk.cli.framework.output import to_sentence
 from exactk.errors import ExactkError
 
 __all__ = ["app", "run"]
 
-BAD_INPUT = 2
-INTERRUPTED = 130
+COMMANDS = {
+    "select": ("exactk.cli.select:select", "Select the best K features of a table."),
+    "certify": ("exactk.cli.certify:certify", "Prove that no other K features are better."),
+    "explain": ("exactk.cli.explain:explain", "Explain a selection and list alternatives."),
+    "stability": ("exactk.cli.stability:stability", "Select on many half-samples of the rows."),
+    "evaluate": ("exactk.cli.evaluate:evaluate", "Score selections on held-out rows."),
+    "report": ("exactk.cli.report:report", "Write an HTML report on the best K features."),
+    "apply": ("exactk.cli.apply:apply", "Apply an exported selection to a table."),
+    "moments": ("exactk.cli.moments:moments", "Build, merge and show moments of tables."),
+    "list": ("exactk.cli.list:list_", "List methods and losses."),
+    "papers": ("exactk.cli.papers:papers", "Run the experiments of the papers; fetch data."),
+}
+
+EPILOG = """\b
+Completion of commands and options by the Tab key; put one line in the
+start file of your shell:
+  bash  eval "$(_EXACTK_COMPLETE=bash_source exactk)"
+  zsh   eval "$(_EXACTK_COMPLETE=zsh_source exactk)"
+  fish  _EXACTK_COMPLETE=fish_source exactk | source
+"""
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    epilog=EPILOG,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@shared_options(hidden=False)
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
-    """Pick exactly k features of a table."""
+    """Select exactly k features of a table: exactk COMMAND TABLE TARGET."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-app.add_command(select)
-app.add_command(path)
-app.add_command(stability)
-app.add_command(score)
-app.add_command(compare)
-app.add_command(explain)
-app.add_command(certify)
-app.add_command(report)
-app.add_command(apply)
-app.add_command(stats)
-app.add_command(methods)
-app.add_command(losses)
-app.add_command(datasets)
-app.add_command(bench)
 
 
 def run(args: Sequence[str] | None = None) -> int:
@@ -65,28 +62,30 @@ def run(args: Sequence[str] | None = None) -> int:
     exactk ...
     0
     """
+    session = Session()
     try:
-        # Commands that say how they were called find the words in the object of the context.
-        typed = sys.argv[1:] if args is None else list(args)
-        code = app.main(args=typed, prog_name="exactk", standalone_mode=False, obj=typed)
-    except click.exceptions.Abort:
-        return _fail("interrupted; nothing was written", INTERRUPTED)
-    except click.UsageError as error:
-        words = error.format_message()
-        if words.startswith("Got unexpected extra argument"):
-            # A shell makes many words of a pattern that is not in quotes.
-            words += " Several files? Put the pattern in quotes, or give their folder."
-        return _fail(words, BAD_INPUT)
-    except click.ClickException as error:
-        return _fail(error.format_message(), BAD_INPUT)
-    except OSError as error:
-        what = "write the result" if error.filename is None else f"use {str(error.filename)!r}"
-        return _fail(f"cannot {what}: {error.strerror or error}", BAD_INPUT)
-    except ExactkError as error:
-        return _fail(as_options(str(error)), BAD_INPUT)
+        code = app.main(
+            args=None if args is None else list(args), prog_name="exactk", standalone_mode=False,
+            obj=session,
+        )  # fmt: skip
+    except (Exception, KeyboardInterrupt) as error:
+        message, code = _explain(error, session)
+        if session.debug:
+            traceback.print_exception(error)
+        click.echo(f"Error: {to_sentence(message)}", err=True)
     return code if isinstance(code, int) else 0
 
 
-def _fail(message: str, code: int) -> int:
-    click.echo(f"exactk: {as_sentence(message)}", err=True)
-    return code
+def _explain(error: BaseException, session: Session) -> tuple[str, int]:
+    """Return the message and the exit code of an error; one of our own mistakes is raised again."""
+    # A library may turn an interrupt into an error of its own.
+    if isinstance(error, (click.exceptions.Abort, KeyboardInterrupt)) or interrupted():
+        return "interrupted; nothing was written", INTERRUPTED
+    if isinstance(error, click.ClickException):
+        return error.format_message(), BAD_INPUT
+    if isinstance(error, ExactkError):
+        return error.text(session.show), BAD_INPUT
+    if isinstance(error, OSError):
+        what = "write the result" if error.filename is None else f"use {str(error.filename)!r}"
+        return f"cannot {what}: {error.strerror or error}", BAD_INPUT
+    raise error

@@ -1,0 +1,60 @@
+"""How commands are written: options from `exactk.params`, one way to read and one to write.
+
+A command is a function of a `Call` and of the options that only it has::
+
+    @command(
+        "stability",
+        parameters=(*TABLE, "groups", "k", *RULES, "n_subsamples", "method", "random_state"),
+        config=(*CONFIG, "negligible", "level"),
+        of="stability",
+        table=True,
+    )
+    def stability(call: Call) -> int:
+        \"\"\"Select K features of TABLE on many half-samples of its rows.\"\"\"
+        from exactk import stability
+
+        data = call.read()
+        result = stability(data.problem, **call.arguments(data))
+        return call.emit(result)
+
+* ``parameters`` are names of `PARAMS`, or `param("k", help="...")` for one that differs here.
+  The option, its check, its help and its heading come from there. ``config`` are parameters that
+  stand in ``--config FILE`` only. ``of`` names the entry of `DEFAULTS` that the help shows.
+* ``table=True`` adds the arguments TABLE and TARGET and the option ``--config``.
+* ``formats=("text", "json")`` limits ``--format``; an empty tuple leaves out it and ``--output``.
+* Options that are no parameter of the library are added by `option("--export", section="Output",
+  ...)` and arguments by `argument("FILE")`, below the decorator; they are passed to the function.
+* `Call.values` has the parameters that were given, and only those: defaults stay in the library.
+  `Call.read` reads the table, `Call.arguments` has the rest for the public function.
+* `Call.emit` writes text, JSON or CSV, says what was assumed, and returns the exit code. A result
+  without a class of its own is a `RecordsTable`-like object with ``table`` and ``to_dict``, or
+  use `Call.envelope` and `write_text`.
+* An error is an `InputError` with `Setting` parts, which become options. Exit code 2.
+* Imports of numpy, scikit-learn and the library stand inside the function: ``exactk --help``
+  loads none of them. A group is a `LazyGroup` with the place and short help of its commands.
+* ``--quiet`` and ``--debug`` work in every command; read `Call.verbose`.
+"""
+
+from __future__ import annotations
+
+from exactk.cli.framework.call import CONFIG, RULES, TABLE, Call, command
+from exactk.cli.framework.options import Command, LazyGroup, argument, option, param, parse_bytes
+from exactk.cli.framework.output import check_place, note, to_json, write_text
+
+__all__ = [
+    "CONFIG",
+    "RULES",
+    "TABLE",
+    "Call",
+    "Command",
+    "LazyGroup",
+    "argument",
+    "check_place",
+    "command",
+    "note",
+    "option",
+    "param",
+    "parse_bytes",
+    "to_json",
+    "write_text",
+]

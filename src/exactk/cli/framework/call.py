@@ -1,0 +1,306 @@
+"""What a command was asked, the table that it reads, and the result that it writes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exactk._version import __version__
+from exactk.cli import INTERRUPTED
+from exactk.cli.framework.options import (
+    FORMATS,
+    HELP,
+    Command,
+    Session,
+    argument,
+    option,
+    parse_bytes,
+    shared_options,
+)
+from exactk.cli.framework.output import check_place, note, plain, to_json, write_text
+from exactk.cli.framework.settings import CONSTRAINTS, read_config, read_spec
+from exactk.errors import ExactkError, InputError, Setting
+from exactk.params import Param
+
+if TYPE_CHECKING:
+    from exactk.problem.read_table import TableData
+
+__all__ = ["CONFIG", "RULES", "TABLE", "Call", "command"]
+
+# Parameters of most commands that read a table: those with an option, and those without.
+TABLE = ("drop", "weights", "task")
+CONFIG = ("columns", "classes", "layer", "gene_names", "memory_limit", "class_weight")
+RULES = ("include", "exclude", "max_correlation")
+# Parameters of `read_table`; the others go to the function that answers.
+READ = (
+    "columns", "drop", "weights", "groups", "task", "classes", "layer", "gene_names",
+    "memory_limit",
+)  # fmt: skip
+
+
+@dataclass
+class Call:
+    """One call of a command.
+
+    Attributes
+    ----------
+    name : str
+        The command, such as "select" or "papers run".
+    values : dict
+        The parameters that were given, by name: an option goes before the configuration file.
+        `constraints` is a dict, and `k` a dict if it has parameters of `AutoK`.
+    table, target : str or None
+    style : {"text", "json", "csv"}
+    output : str or None
+    session : Session
+    """
+
+    name: str
+    values: dict[str, Any]
+    table: str | None = None
+    target: str | None = None
+    config_file: str | None = None
+    style: str = "text"
+    output: str | None = None
+    session: Session = field(default_factory=Session)
+
+    @property
+    def verbose(self) -> int:
+        """1 unless ``--quiet`` was given."""
+        return 0 if self.session.quiet else 1
+
+    @property
+    def inputs(self) -> list[str]:
+        """Files that no output may replace."""
+        return [one for one in (self.table, self.config_file) if one is not None]
+
+    def read(self) -> TableData:
+        """Read the table by `exactk.read_table`."""
+        from exactk.losses.registry import task_of
+        from exactk.problem.read_table import read_table
+
+        self._make_objects()
+        given = {name: self.values[name] for name in READ if name in self.values}
+        if "loss" in self.values:
+            given["task"] = task_of(self.values["loss"], given.get("task", "auto"))
+        assert self.table is not None
+        return read_table(self.table, self.target, **given, verbose=self.verbose)
+
+    def arguments(self, data: TableData) -> dict[str, Any]:
+        """Return the other parameters that were given, for the function that answers."""
+        found = {name: value for name, value in self.values.items() if name not in READ}
+        if isinstance(found.get("k"), dict):
+            from exactk.model_selection.choose_k import AutoK
+
+            found["k"] = AutoK(**found["k"])
+        if data.groups is not None:
+            found["groups"] = data.groups
+        # A problem that was just read has no ridge yet.
+        found.setdefault("ridge", "auto")
+        return {**found, "verbose": self.verbose}
+
+    def _make_objects(self) -> None:
+        """Make methods and losses with parameters, so that an error comes before any work."""
+        for name in ("method", "loss", "compare_with"):
+            value = self.values.get(name)
+            if isinstance(value, str):
+                self.values[name] = _made(name, value)
+            elif value is not None and name == "compare_with":
+                self.values[name] = [_made(name, one) for one in value]
+
+    def emit(self, result: Any, text: Callable[[], str] | str | None = None) -> int:
+        """Write a result in the format that was asked for, and return the exit code.
+
+        Parameters
+        ----------
+        result : object
+            With `to_dict` for JSON and `table` for CSV; its `message`, `assumptions` and `status`
+            are said where it has them.
+        text : str, callable or None
+            What ``--format text`` shows; None is the repr of the result.
+        """
+        if self.style == "json":
+            shown = to_json(self.envelope(result.to_dict()))
+        elif self.style == "csv":
+            shown = result.table.to_csv()
+        else:
+            shown = (text() if callable(text) else text) or repr(result)
+        write_text(shown if shown.endswith("\n") else f"{shown}\n", self.output)
+        self.say(*self.assumptions(result), kind="Assumed")
+        if is_interrupted(result):
+            note(getattr(result, "message", "") or "this was found until then", "Interrupted")
+            return INTERRUPTED
+        self.say(getattr(result, "message", ""))
+        return 0
+
+    def envelope(self, result: Any) -> dict[str, Any]:
+        """Return what ``--format json`` writes, with any plain value as the result."""
+        given = {"table": self.table, "target": self.target, **self.values}
+        return {
+            "format": "exactk-result",
+            "version": 1,
+            "command": self.name,
+            "exactk": __version__,
+            "call": plain({name: value for name, value in given.items() if value is not None}),
+            "result": plain(result),
+        }
+
+    def assumptions(self, result: Any) -> list[str]:
+        """Return what the result says was assumed, with options in place of parameters."""
+        found = getattr(getattr(result, "result", result), "assumptions", ())
+        return [ExactkError(one).text(self.session.show) for one in found]
+
+    def say(self, *messages: Any, kind: str = "Note") -> None:
+        """Write notes to stderr, each once, unless ``--quiet`` was given."""
+        for message in messages:
+            text = ExactkError(message).text(self.session.show)
+            if text and not self.session.quiet and text not in self._said:
+                self._said.add(text)
+                note(text, kind)
+
+    _said: set[str] = field(default_factory=set)
+
+    @contextmanager
+    def warnings_as_notes(self) -> Iterator[None]:
+        """Write each warning of the library once, as a sentence."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                yield
+            finally:
+                self.say(*(str(one.message) for one in caught), kind="Warning")
+
+
+def is_interrupted(result: Any) -> bool:
+    """Return whether Ctrl-C ended the work."""
+    return getattr(result, "status", None) == "interrupted" or bool(
+        getattr(result, "interrupted", False)
+    )
+
+
+def _made(name: str, text: str) -> Any:
+    """Return a name as it is, and one with parameters as an object."""
+    if ":" not in text:
+        return text
+    from exactk.losses.registry import create as create_loss
+    from exactk.methods.registry import create
+
+    try:
+        kind, values = read_spec(text, "l2r:r=0.7" if name == "loss" else "gsrfs:lam=0.1")
+        return (create_loss if name == "loss" else create)(kind, **values)
+    except ExactkError as error:
+        # Parameters of a method are written as in Python; none of them is an option.
+        raise InputError((Setting(name, text), f": {error}"), parameter=name) from error
+
+
+def command(
+    name: str,
+    *,
+    parameters: Sequence[str | Param] = (),
+    config: Sequence[str] = (),
+    of: str = "",
+    auto: Sequence[str] = (),
+    table: bool = False,
+    formats: Sequence[str] = FORMATS,
+    **settings: Any,
+) -> Callable[[Callable[..., Any]], Command]:
+    """Make a command of a function ``f(call, **own)``; see `exactk.cli.framework`.
+
+    Parameters
+    ----------
+    name : str
+        With the name of its group, such as "papers run".
+    parameters : sequence of str or Param
+        Parameters that have an option, in the order of the help under each heading.
+    config : sequence of str
+        Parameters that only ``--config FILE`` has.
+    of : str
+        Function whose defaults the help shows, if they differ from `PARAMS`.
+    auto : sequence of str
+        Those of `parameters` that belong to `AutoK`.
+    table : bool
+        Whether the command reads TABLE TARGET and has ``--config``.
+    formats : sequence of str
+        Formats of the result; empty if the command has no ``--format`` and ``--output``.
+    **settings
+        Of `click.Command`.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Command:
+        def run(**values: Any) -> Any:
+            call, own = _read_call(name, values)
+            if call.output is not None:
+                check_place(call.output, call.inputs)
+            with call.warnings_as_notes():
+                return function(call, **own)
+
+        run.__doc__ = function.__doc__
+        run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
+        wrapped: Any = shared_options(hidden=True)(run)
+        if formats:
+            wrapped = option("-o", "--output", type=click.Path(), metavar="FILE",
+                             help="Write to FILE in place of stdout.")(wrapped)  # fmt: skip
+            wrapped = option("--format", "style", type=click.Choice(list(formats)),
+                             default=formats[0], metavar="|".join(formats),
+                             help="Format of the result.")(wrapped)  # fmt: skip
+        if table:
+            wrapped = option("--config", "config_file", type=click.Path(), metavar="FILE",
+                             section="Input",
+                             help="TOML file with further parameters.")(wrapped)  # fmt: skip
+            wrapped = argument("target", required=False)(wrapped)
+            wrapped = argument("table", type=click.Path())(wrapped)
+        made: Command = click.command(
+            name.rpartition(" ")[2], cls=Command, parameters=parameters, config=config, of=of,
+            auto=auto, context_settings=HELP, **settings,
+        )(wrapped)  # fmt: skip
+        return made
+
+    return decorate
+
+
+def _read_call(name: str, values: dict[str, Any]) -> tuple[Call, dict[str, Any]]:
+    """Split the values of click into the call and the command's own options."""
+    context = click.get_current_context()
+    spec: Any = context.command
+    options = {one: values.pop(one) for one in spec.parameters}
+    known = {one: values.pop(one, None) for one in ("table", "target", "config_file", "output")}
+    style = values.pop("style", "text")
+    found: dict[str, Any] = {}
+    if known["config_file"] is not None:
+        # What stands in the tables [k] and [constraints] does not stand beside them.
+        own = [one for one in (*spec.parameters, *spec.config_names) if one not in CONSTRAINTS]
+        names = [one for one in own if one not in spec.auto_names]
+        rules = ["constraints"] if "include" in spec.parameters else []
+        found = read_config(known["config_file"], [*names, *rules], f"exactk {name}")
+        if isinstance(found.get("memory_limit"), str):
+            found["memory_limit"] = parse_bytes(found["memory_limit"])
+    given = {one: value for one, value in options.items() if value not in (None, False)}
+    _merge(found, given, spec.auto_names)
+    call = Call(name, found, style=style, session=context.ensure_object(Session), **known)
+    return call, values
+
+
+def _merge(found: dict[str, Any], given: dict[str, Any], auto_names: Sequence[str]) -> None:
+    """Put options over the values of the configuration file."""
+    rules = {one: given.pop(one) for one in CONSTRAINTS if one in given}
+    if rules:
+        found["constraints"] = {**found.get("constraints", {}), **rules}
+    auto = {one: given.pop(one) for one in auto_names if one in given}
+    if "k" in given and not (given["k"] == "auto" and isinstance(found.get("k"), dict)):
+        found["k"] = given["k"]
+    given.pop("k", None)
+    if auto:
+        base = found.get("k", "auto" if "k" not in found else None)
+        if isinstance(base, int):
+            name = next(iter(auto))
+            raise InputError(
+                (Setting(name), f" chooses the number of features, and k is {base}"),
+                parameter=name, hint=("use ", Setting("k", "auto")),
+            )  # fmt: skip
+        found["k"] = {**(base if isinstance(base, dict) else {}), **auto}
+    found.update(given)

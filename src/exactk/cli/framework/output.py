@@ -1,0 +1,115 @@
+"""Where a command may write, and how: the whole text, or nothing."""
+
+from __future__ import annotations
+
+import glob
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from exactk.errors import InputError
+from exactk.utils.formatting import escape_controls
+
+__all__ = ["check_place", "note", "plain", "to_json", "to_sentence", "write_text"]
+
+
+def to_sentence(message: str) -> str:
+    r"""Return a message on one line with its end; control characters are shown as escapes.
+
+    Examples
+    --------
+    >>> print(to_sentence("there is no\n column \x1b[31m"))
+    there is no column \x1b[31m.
+    """
+    sentence = escape_controls(" ".join(message.split()))
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
+
+
+def note(message: str, kind: str = "Note") -> None:
+    """Write a sentence to stderr."""
+    click.echo(f"{kind}: {to_sentence(message)}", err=True)
+
+
+def check_place(path: str, inputs: Sequence[str], option: str = "--output") -> None:
+    """Raise before the work if a file cannot be written or is an input.
+
+    Parameters
+    ----------
+    path : str
+    inputs : sequence of str
+        Files, folders or patterns that are read.
+    option : str
+        The option that gave the path.
+    """
+    place = Path(path)
+    if place.is_dir():
+        raise InputError(f"{option} {path!r} is a folder", hint="give a file name")
+    if place.exists():
+        if any(place.samefile(file) for file in _files(inputs)):
+            raise InputError(f"{option} {path!r} is also an input", hint="give another name")
+        if not os.access(place, os.W_OK):
+            raise InputError(f"{option} {path!r} cannot be written: no permission")
+        if not place.is_file():
+            # Pipes and devices are written to and not replaced.
+            return
+    folder = Path(os.path.realpath(place)).parent
+    for name in inputs:
+        if Path(name).is_dir() and Path(os.path.realpath(name)) in (folder, *folder.parents):
+            raise InputError(
+                f"{option} {path!r} is in the folder {name!r}, which is read as a table",
+                hint="give another folder",
+            )
+    if not folder.is_dir():
+        raise InputError(f"{option} {path!r} cannot be written: its folder does not exist")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{option} {path!r} cannot be written: no permission in its folder")
+
+
+def _files(inputs: Sequence[str]) -> list[str]:
+    """Return the files that exist; a pattern stands for those that it matches."""
+    found: list[str] = []
+    for name in inputs:
+        found += [name] if Path(name).exists() else glob.glob(name, recursive=True)
+    return found
+
+
+def write_text(text: str, path: str | None = None, option: str = "--output") -> None:
+    """Print a text, or write it to a file as a whole."""
+    if path is None:
+        # Without a colour of its own click takes escapes out of what goes to a file or a pipe,
+        # and names of columns with them.
+        click.echo(text, nl=False, color=True)
+        return
+    from exactk.utils.atomic_write import replace_text
+
+    try:
+        replace_text(path, text)
+    except OSError as error:
+        raise InputError(f"{option} {path!r} cannot be written: {error.strerror}") from error
+
+
+def plain(value: Any) -> Any:
+    """Return a value for JSON: objects as text, NaN and infinity as None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (str, int)) else repr(value)
+
+
+def to_json(value: Any) -> str:
+    """Return JSON text that can be written as UTF-8, with a line feed at the end."""
+    text = json.dumps(plain(value), indent=2, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # A file name that is no text.
+        text = json.dumps(plain(value), indent=2)
+    return text + "\n"

@@ -1,0 +1,184 @@
+"""Parameters as text: in options, in the configuration file and in messages."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from exactk.errors import NO_VALUE, InputError, Setting, suggest
+from exactk.params import PARAMS, AnyOf, Anything, Boolean, Check, Dictionary, Instance, Number
+
+__all__ = ["AUTO_K", "CONSTRAINTS", "Show", "read_config", "read_spec", "textual"]
+
+# Keys of the tables [k] and [constraints] of a configuration file.
+AUTO_K = ("k_max", "criterion", "cv", "rule", "scoring", "estimator")
+CONSTRAINTS = tuple(
+    name for name, one in PARAMS.items() if one.section == "Constraints" and name != "constraints"
+)
+TABLES = {"k": AUTO_K, "constraints": CONSTRAINTS}
+# Parameters of Python that have another name on the command line.
+NAMES = {"sample_weight": "weights", "X": "table", "path": "table", "y": "target"}
+
+
+def textual(check: Check) -> Check:
+    """Return the part of a check that a text can meet: no objects and no None.
+
+    Examples
+    --------
+    >>> print(textual(PARAMS["k"].check))
+    a whole number of at least 1 or 'auto'
+    """
+    check = replace(check, none="")
+    if not isinstance(check, AnyOf):
+        return check
+    parts = [textual(one) for one in check.checks if not isinstance(one, (Instance, Dictionary))]
+    if any(isinstance(one, Number) for one in parts):
+        parts = [one for one in parts if not isinstance(one, Boolean)]
+    return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
+
+
+class Show:
+    """Writes a parameter of a message as an option, or as a key of ``--config FILE``.
+
+    Examples
+    --------
+    >>> show = Show({"criterion": "--criterion"})
+    >>> show(Setting("criterion", "ebic")), show(Setting("gap", 0.1))
+    ('--criterion ebic', 'gap = 0.1 in --config FILE')
+    >>> show(Setting("budget", 3))
+    'budget = 3 under [constraints] in --config FILE'
+    """
+
+    def __init__(self, options: Mapping[str, str], has_config: bool = True) -> None:
+        self.options = options
+        self.has_config = has_config
+
+    def __call__(self, setting: Setting) -> str:  # noqa: D102
+        name, value = NAMES.get(setting.name, setting.name), setting.value
+        if name in self.options:
+            option = self.options[name]
+            if value is NO_VALUE or value is True:
+                return option
+            if value is None or value is False:
+                return f"no {option}"
+            return f"{option} {_word(value)}"
+        if name not in PARAMS or not self.has_config:
+            return str(setting)
+        key = name if value is NO_VALUE else f"{name} = {_toml(value)}"
+        under = next((f" under [{table}]" for table, names in TABLES.items() if name in names), "")
+        return f"{key}{under} in --config FILE"
+
+
+def _word(value: Any) -> str:
+    items = value if isinstance(value, (list, tuple)) else [value]
+    return shlex.quote(",".join(str(item) for item in items))
+
+
+def _toml(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except TypeError:
+        return repr(value)
+
+
+def read_config(path: str, known: Sequence[str], command: str) -> dict[str, Any]:
+    """Read the parameters of a command from a TOML file.
+
+    Parameters
+    ----------
+    path : str
+    known : sequence of str
+        Parameters that the command has; "k" and "constraints" may be tables.
+    command : str
+        Its name, for errors.
+
+    Returns
+    -------
+    dict
+        Checked values by name; `k` and `constraints` are dicts if they are tables.
+    """
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            values = tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"--config {path!r} is no TOML file: {error}") from error
+    for name, value in values.items():
+        _check_key(name, known, path, command)
+        table = TABLES.get(name)
+        if table is not None and isinstance(value, dict):
+            for key, item in value.items():
+                _check_key(key, table, path, f"[{name}]")
+                _check_value(key, item, path)
+        else:
+            _check_value(name, value, path)
+    if values.get("k") == {}:
+        values["k"] = "auto"
+    return values
+
+
+def _check_key(name: str, known: Sequence[str], path: str, owner: str) -> None:
+    if name in known:
+        return
+    table = next((f"[{table}]" for table, names in TABLES.items()
+                  if table in known and name in names), "")  # fmt: skip
+    hint = f"write it under {table}" if table else suggest(name, known)
+    raise InputError(
+        f"--config {path!r}: {owner} has no parameter {name!r}",
+        parameter=name, hint=hint or f"it has {', '.join(known)}",
+    )  # fmt: skip
+
+
+def _check_value(name: str, value: Any, path: str) -> None:
+    check = textual(PARAMS[name].check)
+    listed = PARAMS[name].metavar.endswith(",...") and name not in ("method", "loss")
+    if listed and not isinstance(value, list):
+        expected = "a list"
+    elif isinstance(check, Anything) or check.allows(value):
+        return
+    else:
+        expected = str(check)
+    raise InputError(
+        f"--config {path!r}: {name} must be {expected}, not {value!r}", parameter=name, value=value
+    )
+
+
+def read_spec(text: str, example: str = "gsrfs:lam=0.1") -> tuple[str, dict[str, Any]]:
+    """Read ``NAME:PARAMETER=VALUE,...``; a value is a number, true, false, none, or a word.
+
+    Examples
+    --------
+    >>> read_spec("gsrfs:lam=0.1,max-iter=1e4,labels=centred")
+    ('gsrfs', {'lam': 0.1, 'max_iter': 10000, 'labels': 'centred'})
+    """
+    name, colon, rest = text.partition(":")
+    values: dict[str, Any] = {}
+    for pair in rest.split(",") if colon else ():
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not (key and equals and value):
+            raise InputError(f"{pair!r} is not PARAMETER=VALUE", hint=f"write it as in {example}")
+        key = key.replace("-", "_")
+        if key in values:
+            raise InputError(f"{text!r} has {key!r} twice", hint="give it once")
+        values[key] = _value(value)
+    return name.strip(), values
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    # 1e4 is how one writes a whole number of iterations.
+    return int(number) if "." not in text and number.is_integer() else number
