@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from exactk.errors import InputError
+from exactk.errors import InputError, Setting
 from exactk.methods.base import Method, generator, initial_supports
 from exactk.params import Anything, Check, Number, Seed
 from exactk.problem.problem import Problem
@@ -39,7 +39,7 @@ class Exchange(Method):
     ----------
     effort : float or None
         How long to go on without a gain, in multiples of the measured default; 0 is greedy and
-        swaps alone. None means 1, or "until the time limit" where one is given.
+        swaps alone, infinity searches until the time limit. None means 1.
     init : array-like of int, or sequence of such, or None
         Supports to start from besides the method's own, for example an earlier result's: a
         search that was stopped goes on from there.
@@ -81,7 +81,7 @@ class Exchange(Method):
     """
 
     checks: ClassVar[Mapping[str, Check]] = {
-        "effort": Number("[0, inf]", none="1, or until the time limit"),
+        "effort": Number("[0, inf]", none="1"),
         "init": Anything("a list of k columns, or several such lists, or None"),
         "random_state": Seed(),
     }
@@ -113,17 +113,23 @@ class Exchange(Method):
         of k + 1 less its cheapest member, each swapped down, so the objective never rises with k.
         The rounds of random search are shared out among the sizes.
         """
-        effort = 1.0 if self.effort is None else _check_effort(self.effort, monitor)
+        effort = _check_effort(self.effort, monitor)
         if self.init is not None:
-            raise InputError("init is a support of one size; a path has many: leave it out")
+            raise InputError(
+                "init has supports of one size, and a path has many sizes", parameter="init",
+                hint="leave it out",
+            )  # fmt: skip
         search = best_path_by_loss if requires_rows(problem) else best_path
         return search(problem, k_max, effort, generator(self.random_state), monitor)
 
 
 def _check_effort(effort: float | None, monitor: Monitor) -> float:
     if effort is None:
-        return 1.0 if monitor.time_limit is None else inf
+        return 1.0
     value = float(min(effort, inf))
     if np.isinf(value) and monitor.time_limit is None:
-        raise InputError("effort=inf never ends by itself: give a time_limit as well")
+        raise InputError(
+            (Setting("effort", inf), " never ends by itself"), parameter="effort", value=effort,
+            hint=("give ", Setting("time_limit"), " as well"),
+        )  # fmt: skip
     return value
