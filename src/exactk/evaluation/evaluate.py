@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isfinite, nan, sqrt
 from typing import Any
@@ -21,6 +21,7 @@ from exactk.evaluation.fold_methods import (
     SolverMethod,
     configured_method,
     named_methods,
+    selection_of,
 )
 from exactk.evaluation.holdout import FoldScores
 from exactk.evaluation.permutation_test import permutation_test
@@ -36,7 +37,7 @@ from exactk.types import Floats, Indices
 from exactk.utils.progress import show_count
 from exactk.utils.records_table import RecordsTable, TableResult
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["Evaluation", "evaluate", "measure_evaluation"]
 
 COLUMNS = (
     "method", "test_score", "standard_error", "difference", "difference_error", "naive_score",
@@ -370,14 +371,25 @@ def evaluate(
     0.399 without features, 0.983 with all features
     0 of 19 shuffled targets did as well (p = 0.05)
     """
+    return measure_evaluation(**locals())
+
+
+def measure_evaluation(
+    X: Any, y: Any, *, k: Any, features: Any, method: Any, compare_with: Any, estimator: Any,
+    scoring: Any, cv: Any, groups: Any, n_permutations: int, ridge: Any, effort: Any,
+    time_limit: Any, random_state: Any, verbose: int, known: Result | None = None, **table: Any,
+) -> Evaluation:  # fmt: skip
+    """Return the evaluation of a question; the other parameters are those of `evaluate`.
+
+    Parameters
+    ----------
+    known : Result or None
+        What the method has selected on all rows, so that it need not search again.
+    """
     seed = _seed(random_state)
     named = named_methods(method, () if features is not None else compare_with)
     others = named_methods(None, compare_with) if features is not None else dict(named)
     limit = check_time_limit(time_limit)
-    table = {
-        "sample_weight": sample_weight, "task": task, "loss": loss, "class_weight": class_weight,
-        "constraints": constraints,
-    }  # fmt: skip
     given: Result | None = None
     wanted: int | AutoK
     if k is not None and features is None and is_auto(k):
@@ -407,7 +419,7 @@ def evaluate(
     shuffled = made(first, reference_method, ridge=None, is_reference=True)
     splits = make_splits(problem, cv, groups, random_state)
     scores = FoldScores(X, problem, splits, estimator, scoring)
-    run = _Run(problem, splits, scores, methods, wanted, verbose)
+    run = _Run(problem, splits, scores, methods, wanted, verbose, known)
     whole = run.reference.whole
     assert whole is not None
     observed, null, message = whole.explained, np.empty(0), run.message
@@ -497,9 +509,10 @@ class _Run:
 
     def __init__(
         self, problem: Problem, splits: list[Split], scores: FoldScores,
-        methods: Sequence[FoldMethod], k: int | AutoK, verbose: int,
+        methods: Sequence[FoldMethod], k: int | AutoK, verbose: int, known: Result | None = None,
     ) -> None:  # fmt: skip
         self._problem, self._splits, self._scores, self._k = problem, splits, scores, k
+        self._known = known
         self.outcomes: list[_Outcome] = []
         self.all_features_score, self.message = nan, ""
         each = len(splits) + 1
@@ -568,7 +581,11 @@ class _Run:
         assert self._problem.rows is not None
         n_rows = self._problem.rows.n_rows
         every = np.arange(n_rows) if weights is None else np.flatnonzero(weights)
-        whole = outcome.whole = outcome.method.select(every, k)
+        if outcome is self.reference and self._known is not None:
+            whole = replace(selection_of(self._known), seconds=self._known.seconds)
+        else:
+            whole = outcome.method.select(every, k)
+        outcome.whole = whole
         show(1)
         for fold, (train, _) in enumerate(self._splits):
             try:
