@@ -1,24 +1,24 @@
-"""Why these columns: what each is worth, what could stand in for it, and what else would do."""
+"""Why these features: what each is worth, its substitutes, and other sets that are as good."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from exactk.errors import InputError, join_items
-from exactk.methods.base import generator
-from exactk.model_selection.near_optimal import NearSets, near_sets
-from exactk.params import Integer, Number
+from exactk.params import validated
 from exactk.problem.constraints import Rules
 from exactk.problem.fit import check_squared
 from exactk.problem.problem import Problem
+from exactk.proof.best_first import BestFirstSearch, Tree
 from exactk.proof.incumbent import count_scope, units_of
-from exactk.question import columns_of
-from exactk.result import Result, Status
+from exactk.proof.make_tree import make_tree
+from exactk.proof.unit_tree import UnitTree
+from exactk.question import Question, read_question
+from exactk.result import Status
 from exactk.search.feasibility import Feasible, InfeasibleError
 from exactk.search.unit_pricing import UnitPricing
 from exactk.search.units import Units
@@ -26,52 +26,69 @@ from exactk.solver import solve
 from exactk.types import Indices
 from exactk.utils.formatting import escape_controls
 from exactk.utils.monitor import Monitor
-from exactk.utils.records_table import RecordsTable
+from exactk.utils.records_table import RecordsTable, TableResult
 
-__all__ = [
-    "Explanation",
-    "explain",
-]
-
+__all__ = ["Explanation", "explain"]
 
 TABLES = ("selected_features", "runners_up", "why_not", "alternatives", "pairs")
-# Columns outside that a reader is shown.
-NEAREST = 5
+SELECTED = (
+    "feature", "columns", "loss", "loss_fraction", "substitute", "substitution_cost",
+    "substitution_fraction", "included",
+)  # fmt: skip
+RUNNERS_UP = ("feature", "substitution_cost", "loss_fraction", "instead_of")
+WHY_NOT = (
+    "feature", "columns", "regret", "loss_fraction", "added", "removed", "features", "note",
+)  # fmt: skip
+ALTERNATIVES = ("rank", "objective", "excess", "added", "removed", "features", "support")
+PAIRS = ("first", "second", "correlation", "loss_first", "loss_second", "loss_both", "overlap")
+# Runners-up that are listed, and how many of them the text shows.
+MOST_RUNNERS_UP, SHOWN_RUNNERS_UP = 20, 5
+# Two features are a pair if dropping both loses this share more than dropping one and the other.
+OVERLAP = 0.5
+# The enumeration of all sets: columns up to which it is tried, and nodes and seconds after which
+# it is given up (nodes take long where columns depend on each other).
+MOST_COLUMNS, MOST_NODES, MOST_SECONDS = 80, 20_000, 5.0
+# Sets are sought up to this share of the total above the bound: bounds are rounded.
+SLACK = 1e-7
+EXCLUDED = "excluded by a constraint; this answer ignores that constraint"
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
-    """Why these columns were chosen, and not others.
+class Explanation(TableResult):
+    """Why these features were selected, and not others.
 
-    Prices are rises of the objective, which is the squared error and the ridge term; as
-    `loss_fraction` they are parts of ‖HY‖², the objective of the empty set.
+    Costs are increases of the objective, which is the squared error plus the ridge term. A
+    fraction is a share of ‖HY‖², the objective without features.
 
     Attributes
     ----------
     selected : tuple of str
-        The columns (or groups, or categories) that are explained.
+        The features (columns, groups or categories) that are explained.
     support : ndarray of int
-        Columns of the user's table, as wherever numbers of columns stand here.
+        Their columns in the user's table, as wherever this class has numbers of columns.
     objective, total : float
     selected_features : RecordsTable
-        One row for each that was chosen: the loss when it is dropped, its best substitute, and
-        what the objective rises by with the substitute in its place (below zero, it would fall).
+        One row for each selected feature: the loss increase when it is dropped and the others are
+        refitted, its best substitute, and the loss increase with the substitute in its place
+        (below zero, the substitute is better).
     runners_up : RecordsTable
-        Those not chosen that come nearest: what the cheapest swap that brings each in costs, and
-        for whom it comes in. At most so much is its regret.
+        The best features that were not selected: the cost of the cheapest swap that selects each,
+        and the feature that it replaces. The regret of a feature is at most this cost.
     why_not : RecordsTable
-        For each that was asked about: its regret, that is how much worse the best set found is
-        that contains it, and that set.
+        One row for each feature of `why_not`: its regret, which is the loss increase of the best
+        set found that contains it, and that set.
     alternatives : RecordsTable
-        Sets within the tolerance, the best first, by what they add and remove.
+        Sets within the tolerance, the best first, by the features that they add and remove.
     is_complete : bool
         Whether there is no other set within the tolerance.
     tolerance : float
     pairs : RecordsTable
-        Pairs of members that stand in for each other: most of what they are worth together is
-        lost only if both go.
+        Pairs of selected features that can replace each other: most of what the two are worth
+        together is lost only if both are dropped.
     message : str
-        A sentence where one is needed: a better set was found, or the time ran out.
+        A sentence where one is needed: a better set was found, or the list is incomplete.
+    status : Status
+        ``converged``, or ``time_limit`` or ``interrupted`` if it was stopped early.
     """
 
     selected: tuple[str, ...]
@@ -86,68 +103,66 @@ class Explanation:
     tolerance: float
     pairs: RecordsTable
     message: str = ""
+    status: Status = Status.CONVERGED
 
-    def to_frame(self, library: str = "pandas", *, table: str = "selected_features") -> Any:
-        """Return one of the tables as a frame of pandas, or of ``library="polars"``.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars"}
-        table : {"selected_features", "runners_up", "why_not", "alternatives", "pairs"}
-        """
-        if table not in TABLES:
-            raise InputError(f"table must be one of {join_items(TABLES)}, not {table!r}")
-        chosen: RecordsTable = getattr(self, table)
-        return chosen.to_frame(library)
+    @property
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed when asked for
+        """The selected features: `selected_features`."""
+        return self.selected_features
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON."""
+        named = ("objective", "total", "tolerance", "is_complete", "message")
         return {
             "selected": list(self.selected),
             "support": self.support.tolist(),
-            "objective": self.objective,
-            "total": self.total,
-            "tolerance": self.tolerance,
-            "is_complete": self.is_complete,
-            "message": self.message,
-            **{name: json.loads(getattr(self, name).to_json()) for name in TABLES},
+            **{name: getattr(self, name) for name in named},
+            "status": str(self.status),
+            **{name: getattr(self, name).to_plain() for name in TABLES},
         }
 
-    def to_json(self, **options: Any) -> str:
-        """Return the explanation as JSON; options go to ``json.dumps``."""
-        return json.dumps(self.to_dict(), **options)
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the loss increases as bars and return the matplotlib Axes."""
+        from exactk.plots.explain import ExplainDisplay
+
+        return ExplainDisplay(self).plot(ax)
 
     def __repr__(self) -> str:
-        """Return what `to_text` does."""
-        return self.to_text()
-
-    def to_text(self) -> str:
-        """Return the tables for a reader, most important first."""
-        near = "these are all" if self.is_complete else "there may be others"
-        within = f"sets within {self.tolerance:.3g} of the objective"
+        """Return the tables as text, the most important first."""
+        more = "all such sets" if self.is_complete else "there may be more"
+        within = f"Sets within {100 * self.tolerance:.3g} % of the objective"
+        notes = [
+            f"{escape_controls(row['feature'])}: {row['note']}"
+            for row in self.why_not
+            if row["note"]
+        ]
         lines = [
-            *_part("chosen, and how much worse the fit is without them", self.selected_features, {
-                "feature": "feature", "loss_fraction": "dropped", "substitute": "best substitute",
-                "substitution_fraction": "substituted"}),
-            *_part("asked about", self.why_not, {
-                "feature": "feature", "loss_fraction": "regret", "added": "brings",
-                "removed": "for"}),
-            *(f"{escape_controls(row['feature'])}: {row['note']}" for row in self.why_not if
-            row["note"]), *_part("nearest of the others", self.runners_up[:NEAREST], {
-                "feature": "feature", "loss_fraction": "price", "instead_of": "for"}),
-            *_part(f"{within} ({len(self.alternatives)}; {near})", self.alternatives, {
+            *_text("Selected features", self.selected_features, {
+                "feature": "feature", "loss_fraction": "loss increase when dropped",
+                "substitute": "best substitute",
+                "substitution_fraction": "loss increase with it"}),
+            *_text("Why not", self.why_not, {
+                "feature": "feature", "loss_fraction": "loss increase", "added": "added",
+                "removed": "removed"}),
+            *notes,
+            *_text("Runners-up", self.runners_up[:SHOWN_RUNNERS_UP], {
+                "feature": "feature", "loss_fraction": "loss increase",
+                "instead_of": "instead of"}),
+            *_text(f"{within} ({len(self.alternatives)}, {more})", self.alternatives, {
                 "rank": "rank", "excess": "excess", "added": "added", "removed": "removed"}),
-            *_part("pairs that stand in for each other", self.pairs, {
+            *_text("Pairs that can replace each other", self.pairs, {
                 "first": "first", "second": "second", "correlation": "correlation",
                 "overlap": "overlap"}),
             "",
-            "Shares are of the squared error without any feature; the excess is of the objective.",
+            "Loss increases are shares of the loss without features, after a refit; the excess is "
+            "a share of the objective.",
+            *([f"{self.message[0].upper()}{self.message[1:]}."] if self.message else []),
         ]  # fmt: skip
         return "\n".join(lines[1:])
 
 
-def _part(title: str, table: RecordsTable, columns: dict[str, str]) -> list[str]:
-    """A table with some of its columns, under other names, or nothing if it is empty."""
+def _text(title: str, table: RecordsTable, columns: dict[str, str]) -> list[str]:
+    """Return the lines of a table with some of its columns, or none if it is empty."""
     if not len(table):
         return []
     rows = [tuple(_shown(name, row[name]) for name in columns) for row in table]
@@ -155,328 +170,419 @@ def _part(title: str, table: RecordsTable, columns: dict[str, str]) -> list[str]
 
 
 def _shown(name: str, value: Any) -> Any:
-    """Shares as percent."""
-    if name in ("loss_fraction", "substitution_fraction", "excess") and value == value:
-        return f"{value:.2%}"
-    return f"{value:.2f}" if isinstance(value, float) and value == value else value
+    """Return a share as percent, another number with two digits, anything else as it is."""
+    if not isinstance(value, float) or value != value:
+        return value
+    is_share = name in ("loss_fraction", "substitution_fraction", "excess")
+    return f"{value:.2%}" if is_share else f"{value:.2f}"
 
 
-# Of what two members are worth together, this share is lost only if both go: they stand in for
-# each other.
-INTERCHANGEABLE = 0.5
-# Columns outside that are listed, those nearest to being chosen.
-MOST_OUTSIDE = 20
-
-
+@validated
 def explain(
-    problem: Problem,
-    chosen: Result | Sequence[str | int] | int,
+    X: Any,
+    y: Any = None,
     *,
-    why_not: str | int | Sequence[str | int] | None = (),
-    tolerance: float = 0.01,
+    k: Any = None,
+    features: Any = None,
+    why_not: Any = None,
+    tolerance: float = 0.02,
     max_sets: int = 100,
+    ridge: Any = None,
     effort: float | None = None,
-    random_state: object = None,
     time_limit: float | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    sample_weight: Any = None,
+    task: Any = "auto",
+    loss: Any = None,
+    class_weight: Any = None,
+    constraints: Any = None,
 ) -> Explanation:
-    """Explain a choice: what each column is worth, its substitutes, and the sets that are near.
+    """Explain a selection: what each feature is worth, its substitutes, and similar sets.
 
-    All of it comes from the moments of the table: no rows are read.
+    Everything is computed from the moments of the table; no rows are read.
 
     Parameters
     ----------
-    problem : Problem
-        The one that was solved, with its ridge and its constraints; substitutes and other sets
-        keep them as well.
-    chosen : Result, list of str or int, or int
-        What to explain: a result, columns by name or number, or a k to solve for first.
-    why_not : str, int, list of such, or None
-        Columns, groups or categories that were not chosen and are asked about.
+    X : array-like, sparse matrix, frame, Dask collection or Problem
+        Substitutes and other sets keep the constraints of a Problem.
+    y : array-like or None
+    k : int, "auto", AutoK or None
+        Number of features to select first.
+    features : list of str or int, Result, fitted selector or None
+        An existing selection to explain, in place of k.
+    why_not : str, int, list of both, or None
+        Columns, groups or categories that were not selected.
     tolerance : float
-        Sets count as near whose objective is at most ``1 + tolerance`` times that of this one.
+        Sets are listed whose objective is at most ``1 + tolerance`` times that of this one.
     max_sets : int
-        Most near sets to list.
-    effort, random_state
-        As of ``exchange``, for the sets with a column that is asked about.
+        Largest number of sets to list.
+    ridge : "auto", "cv", float or None
+        None is the ridge of a Problem, or "auto" for a table.
+    effort : float or None
+        Search effort for k and for the sets that contain a feature of `why_not`.
     time_limit : float or None
-        Seconds after which the list of near sets is cut short.
+        Maximum time in seconds.
+    random_state : int, Generator, RandomState or None
+        Seed of the searches. None is a fixed seed.
+    verbose : int
+        1 shows a progress bar on a terminal.
+    sample_weight, task, loss, class_weight, constraints
+        As in `TopKSelector`; loss, class weights and constraints of a Problem are kept unless
+        others are given.
 
     Returns
     -------
     Explanation
+        After Ctrl-C: with what was found until then.
 
     Examples
     --------
     >>> import exactk
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> problem = exactk.Problem.from_arrays(X, y, ridge=0.1)
-    >>> why = exactk.explain(problem, 3, why_not=["mean radius"])
+    >>> why = exactk.explain(X, y, k=3, why_not=["mean radius"])
     >>> why.selected_features["feature"], why.selected_features["substitute"]
     (['worst concave points', 'worst radius', 'worst texture'],
      ['mean concave points', 'worst perimeter', 'mean texture'])
     >>> why.why_not["removed"], why.is_complete
     ([['worst radius']], True)
     """
-    if not isinstance(problem, Problem):
-        raise InputError(
-            f"problem must be an exactk.Problem, not {type(problem).__name__}; make one with "
-            f"Problem.from_arrays(X, y) or TopKSelector.problem(X, y)"
-        )
-    check_squared(problem, "explain")
-    Number("[0, inf)")("tolerance", tolerance)
-    Integer(1)("max_sets", max_sets)
-    Number("(0, inf]", none="no limit")("time_limit", time_limit)
-    Number("[0, inf)", none="1")("effort", effort)
-    generator(random_state)
-    monitor = Monitor(time_limit, None)
-    units = Units(problem)
-    members = _members(problem, units, chosen, effort, random_state)
-    blocks = UnitPricing(units)
-    blocks.load(members)
-    feasible = count_scope(units, members)
-    assert feasible is not None  # looked at when the members were found
+    monitor = Monitor(time_limit)
+    question = read_question(
+        X, y, k=k, features=features, ridge=ridge, random_state=random_state,
+        time_limit=time_limit, verbose=verbose, sample_weight=sample_weight, task=task, loss=loss,
+        class_weight=class_weight, constraints=constraints,
+    )  # fmt: skip
+    check_squared(question.problem, "explain")
+    options = {"effort": effort, "random_state": random_state}
+    explainer = _Explainer(question, monitor, options, verbose)
     if why_not is None or isinstance(why_not, (str, int, np.integer)):
         why_not = [] if why_not is None else [why_not]
-    questions = [_make_question(problem, column) for column in why_not]
-    # A perfect fit may come out a rounding below zero.
-    objective, total = max(blocks.objective, 0.0), problem.total
-    own, outside = _swaps(blocks, feasible)
-    pairs = _pairs(blocks)
-    rows = [
-        _regret(problem, units, blocks, feasible, one, objective, effort, random_state)
-        for one in questions
-    ]
-    blocks.load(members)
-    bound = objective * (1.0 + tolerance) + blocks.tie_tolerance
-    near = near_sets(blocks, feasible, members, bound, max_sets, monitor)
-    return Explanation(
-        selected=tuple(units.names[u] for u in members),
-        support=np.array(problem.table_columns(units.columns_of(members)), dtype=np.intp),
-        objective=objective,
-        total=total,
-        selected_features=own,
-        runners_up=outside,
-        why_not=RecordsTable(
-            [
-                "feature",
-                "columns",
-                "regret",
-                "loss_fraction",
-                "added",
-                "removed",
-                "features",
-                "note",
-            ],
-            rows,
-        ),
-        alternatives=_alternatives(units, members, near, objective, blocks.tie_tolerance),
-        is_complete=near.is_complete,
-        tolerance=float(tolerance),
-        pairs=pairs,
-        message=_message(near, rows, objective, blocks.tie_tolerance, monitor.expired, max_sets),
-    )
-
-
-def _members(
-    problem: Problem, units: Units, chosen: Any, effort: float | None, random_state: object
-) -> list[int]:
-    """Units of what is explained, in order of entry."""
-    if isinstance(chosen, (int, np.integer)) and not isinstance(chosen, bool):
-        chosen = _solved(problem, int(chosen), effort, random_state)
-    columns = columns_of(problem, chosen)
-    if columns.size == 0:
-        raise InputError("there is nothing to explain: the support is empty")
-    found = units_of(problem, units, columns)
-    place = {int(p): n for n, p in enumerate(columns)}
-    if isinstance(chosen, Result):
-        return sorted(found, key=lambda u: min(place[int(p)] for p in units.columns(u)))
-    return found
-
-
-def _solved(problem: Problem, k: int, effort: float | None, random_state: object) -> Result:
-    result = solve(problem, k, effort=effort, random_state=random_state)
-    if result.status == Status.INTERRUPTED:
-        # An explanation of half of what was asked for is none.
-        raise KeyboardInterrupt
-    return result
-
-
-def _swaps(blocks: UnitPricing, feasible: Feasible) -> tuple[RecordsTable, RecordsTable]:
-    """The tables of members and of those outside that come nearest."""
-    units, total = blocks.units, blocks.problem.total
-    members, fixed = list(blocks.members), set(units.included)
-    at, losses = feasible.totals(members), blocks.losses()
-    best = np.full(len(units), -np.inf)
-    instead_of = np.full(len(units), -1)
-    rows = []
-    for i, unit in enumerate(members):
-        substitute, price = None, np.nan
-        if unit not in fixed:
-            falls = blocks.swap_gains(i, feasible.swaps(members, at, unit))
-            better = falls > best
-            best[better], instead_of[better] = falls[better], unit
-            top = float(falls.max())
-            if np.isfinite(top):
-                other = int(np.argmax(falls >= top - blocks.tie_tolerance))
-                substitute, price = units.names[other], -float(falls[other])
-        columns = blocks.problem.table_columns(units.columns(unit))
-        rows.append((
-            units.names[unit], columns, losses[i], losses[i] / total, substitute, price,
-            price / total, unit in fixed,
-        ))  # fmt: skip
-    own = RecordsTable(
-        [
-            "feature",
-            "columns",
-            "loss",
-            "loss_fraction",
-            "substitute",
-            "substitution_cost",
-            "substitution_fraction",
-            "included",
-        ],
-        rows,
-    )
-    nearest_first = np.argsort(-best, kind="stable")[:MOST_OUTSIDE]
-    outside = RecordsTable(
-        ["feature", "substitution_cost", "loss_fraction", "instead_of"],
-        [
-            (units.names[u], -best[u], -best[u] / total, units.names[instead_of[u]])
-            for u in nearest_first.tolist()
-            if np.isfinite(best[u])
-        ],
-    )
-    return own, outside
-
-
-def _pairs(blocks: UnitPricing) -> RecordsTable:
-    units, problem, members = blocks.units, blocks.problem, blocks.members
-    losses = blocks.losses()
-    rows = []
-    for i, first in enumerate(members):
-        for j in range(i + 1, len(members)):
-            both = blocks.loss_together([i, j])
-            overlap = 1.0 - (losses[i] + losses[j]) / both if both > blocks.tie_tolerance else 0.0
-            if overlap >= INTERCHANGEABLE:
-                names = units.names[first], units.names[members[j]]
-                correlation = _correlation(problem, units, first, members[j])
-                rows.append((*names, correlation, losses[i], losses[j], both, overlap))
-    columns = ["first", "second", "correlation", "loss_first", "loss_second", "loss_both",
-               "overlap"]  # fmt: skip
-    return RecordsTable(columns, sorted(rows, key=lambda row: -row[-1]))
-
-
-def _correlation(problem: Problem, units: Units, first: int, second: int) -> float:
-    """The largest absolute correlation of a column of the one with one of the other, signed."""
-    one, other = units.columns(first), units.columns(second)
-    block = problem.gram.block(np.concatenate([one, other]))
-    size = np.sqrt(np.maximum(np.diagonal(block), np.finfo(float).tiny))
-    across = (block / np.outer(size, size))[: len(one), len(one) :].ravel()
-    return float(across[np.argmax(np.abs(across))])
+    candidates = [_candidate(question.problem, column) for column in why_not]
+    return explainer.explanation(candidates, float(tolerance), max_sets)
 
 
 @dataclass(frozen=True)
-class _Question:
-    """A feature that was asked about, its columns, and what kept it from being chosen, if any."""
+class _Candidate:
+    """A feature of `why_not`: its columns, and what keeps it from being selected, if known."""
 
     name: str
     columns: tuple[int, ...]
     note: str = ""
+    is_constant: bool = False
 
 
-def _make_question(problem: Problem, column: Any) -> _Question:
-    """Find what is asked about among the groups and columns as the user knows them."""
+def _candidate(problem: Problem, column: Any) -> _Candidate:
+    """Return a feature by its name in the user's table: a group, a column or a category."""
     rules, originals = problem.rules or Rules(), problem.original_names
     columns = problem.find_columns([column], "why_not")
-    whole = rules.group_of.get(columns[0])
-    if whole is not None:
-        columns = whole.columns
-    name = whole.name if whole is not None else originals[problem.input_columns[columns[0]]]
+    group = rules.group_of.get(columns[0])
+    if group is not None:
+        columns = group.columns
+    name = group.name if group is not None else originals[problem.input_columns[columns[0]]]
     if not np.isin(columns, problem.usable).any():
-        return _Question(name, columns, "constant")
+        return _Candidate(name, columns, "constant: it cannot be selected", is_constant=True)
     if set(columns) & set(rules.exclude):
-        return _Question(name, columns, "excluded by a constraint, which is lifted for this answer")
-    copied = np.flatnonzero(np.isin(problem.duplicates, columns))
-    if len(columns) == 1 and copied.size:
-        return _Question(name, columns, f"a copy of {problem.name(problem.originals[copied[0]])!r}")
-    return _Question(name, columns)
+        return _Candidate(name, columns, EXCLUDED)
+    duplicate = np.flatnonzero(np.isin(problem.duplicates, columns))
+    if len(columns) == 1 and duplicate.size:
+        original = problem.name(problem.originals[duplicate[0]])
+        return _Candidate(name, columns, f"a duplicate of {original!r}")
+    return _Candidate(name, columns)
 
 
-def _regret(
-    problem: Problem,
-    units: Units,
-    blocks: UnitPricing,
-    feasible: Feasible,
-    question: _Question,
-    objective: float,
-    effort: float | None,
-    random_state: object,
-) -> tuple[Any, ...]:
-    """The row of a feature that was asked about."""
-    columns = list(question.columns)
-    of_table = problem.table_columns(columns)
-    chosen = set(units.columns_of(blocks.members))
-    if question.note == "constant":
-        note = "constant: it cannot be chosen"
-        return (question.name, of_table, np.nan, np.nan, [], [], [], note)
-    if chosen.issuperset(columns):
-        return (question.name, of_table, 0.0, 0.0, [], [], [], "it is among the chosen")
-    rules = problem.rules or Rules()
-    with_it = replace(
-        rules,
-        include=tuple(sorted({*rules.include, *columns})),
-        exclude=tuple(p for p in rules.exclude if p not in columns),
-    )
-    try:
-        found = _solved(problem.with_rules(with_it), feasible.k, effort, random_state)
-    except InfeasibleError as error:
-        return (question.name, of_table, np.nan, np.nan, [], [], [], str(error))
-    names = {int(p): units.names[u] for u in blocks.members for p in units.columns(u)}
-    before = list(dict.fromkeys(names.values()))
-    regret = found.objective - objective
-    return (
-        question.name, of_table, regret, regret / problem.total,
-        [name for name in found.selected if name not in before],
-        [name for name in before if name not in found.selected],
-        list(found.selected), question.note,
-    )  # fmt: skip
+@dataclass(eq=False)
+class _NearSets:
+    """Sets of units whose objective is not above a bound.
+
+    Attributes
+    ----------
+    found : dict of tuple of int to float
+        Objective of each set of units.
+    is_complete : bool
+        Whether no other set has such an objective.
+    """
+
+    found: dict[tuple[int, ...], float] = field(default_factory=dict)
+    is_complete: bool = False
+
+    def best(self, most: int) -> list[tuple[tuple[int, ...], float]]:
+        """Return the best sets, the best first."""
+        return sorted(self.found.items(), key=lambda item: (item[1], item[0]))[:most]
 
 
-def _alternatives(
-    units: Units, members: Sequence[int], near: NearSets, objective: float, slack: float
-) -> RecordsTable:
-    own = set(members)
-    rows = []
-    for rank, (key, value) in enumerate(zip(near.sets, near.objectives, strict=True), start=1):
-        # Below the slack a fit is perfect, and what differs is rounding.
-        excess = value / objective - 1.0 if objective > slack else 0.0
-        rows.append((
-            rank, value, 0.0 if set(key) == own else excess,
-            [units.names[u] for u in key if u not in own],
-            [units.names[u] for u in members if u not in key],
-            [units.names[u] for u in key],
-            units.problem.table_columns(units.columns_of(key)),
-        ))  # fmt: skip
-    return RecordsTable(
-        ["rank", "objective", "excess", "added", "removed", "features", "support"], rows
-    )
+class _Explainer:
+    """A selection as units, and the prices of what else could be selected."""
+
+    def __init__(
+        self, question: Question, monitor: Monitor, options: dict[str, Any], verbose: int
+    ) -> None:
+        self.problem, self.monitor, self.verbose = question.problem, monitor, verbose
+        self.options, self.units = options, Units(question.problem)
+        columns = question.columns
+        in_order = columns is None or question.result is not None
+        if columns is None:
+            result = question.solved(time_limit=self._left, verbose=verbose, **options)
+            columns = result.order
+        members = units_of(self.problem, self.units, columns)
+        if in_order:
+            place = {int(p): n for n, p in enumerate(columns)}
+            members.sort(key=lambda u: min(place[int(p)] for p in self.units.columns(u)))
+        self.members, self.fixed = members, set(self.units.included)
+        self.pricing = UnitPricing(self.units)
+        self.pricing.load(members)
+        feasible = count_scope(self.units, members)
+        assert feasible is not None  # looked at when the members were found
+        self.feasible: Feasible = feasible
+        # A perfect fit may come out a rounding below zero.
+        self.objective = max(self.pricing.objective, 0.0)
+        self.slack = self.pricing.tie_tolerance
+
+    @property
+    def _left(self) -> float | None:
+        """Seconds that are left; a little if the time is up."""
+        limit = self.monitor.time_limit
+        return None if limit is None else max(limit - self.monitor.seconds, 1e-9)
+
+    def explanation(
+        self, candidates: Sequence[_Candidate], tolerance: float, max_sets: int
+    ) -> Explanation:
+        """Return all tables; after Ctrl-C those of the searches are incomplete."""
+        selected_features, runners_up = self._swaps()
+        pairs = self._pairs()
+        near = _NearSets({tuple(sorted(self.members)): self.pricing.objective})
+        bound = self.objective * (1.0 + tolerance) + self.slack
+        asked: list[tuple[Any, ...]] = []
+        status = Status.CONVERGED
+        try:
+            asked.extend(self._regrets(candidates))
+            self.pricing.load(self.members)
+            self._find_near(near, bound, max_sets)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        if status != Status.INTERRUPTED and self.monitor.expired and not near.is_complete:
+            status = Status.TIME_LIMIT
+        best = near.best(max_sets)
+        is_better = any(row[2] < -self.slack and row[-1] != EXCLUDED for row in asked)
+        return Explanation(
+            selected=tuple(self.units.names[u] for u in self.members),
+            support=np.array(self._table_columns(self.members), dtype=np.intp),
+            objective=self.objective,
+            total=self.problem.total,
+            selected_features=selected_features,
+            runners_up=runners_up,
+            why_not=RecordsTable(WHY_NOT, asked),
+            alternatives=RecordsTable(ALTERNATIVES, list(self._alternatives(best))),
+            is_complete=near.is_complete,
+            tolerance=tolerance,
+            pairs=pairs,
+            message=self._message(best, is_better, status, near.is_complete, max_sets),
+            status=status,
+        )
+
+    def _table_columns(self, members: Iterable[int]) -> list[int]:
+        return list(self.problem.table_columns(self.units.columns_of(list(members))))
+
+    def _swaps(self) -> tuple[RecordsTable, RecordsTable]:
+        """Return the tables of the selected features and of the runners-up."""
+        names, total, members = self.units.names, self.problem.total, self.members
+        at, losses = self.feasible.totals(members), self.pricing.losses()
+        best = np.full(len(self.units), -np.inf)
+        instead_of = np.full(len(self.units), -1)
+        rows = []
+        for i, unit in enumerate(members):
+            substitute, cost = None, np.nan
+            if unit not in self.fixed:
+                gains = self.pricing.swap_gains(i, self.feasible.swaps(members, at, unit))
+                better = gains > best
+                best[better], instead_of[better] = gains[better], unit
+                top = float(gains.max())
+                if np.isfinite(top):
+                    other = int(np.argmax(gains >= top - self.slack))
+                    substitute, cost = names[other], -float(gains[other])
+            rows.append((
+                names[unit], self._table_columns([unit]), losses[i], losses[i] / total, substitute,
+                cost, cost / total, unit in self.fixed,
+            ))  # fmt: skip
+        nearest = np.argsort(-best, kind="stable")[:MOST_RUNNERS_UP].tolist()
+        others = [
+            (names[u], -best[u], -best[u] / total, names[instead_of[u]])
+            for u in nearest
+            if np.isfinite(best[u])
+        ]
+        return RecordsTable(SELECTED, rows), RecordsTable(RUNNERS_UP, others)
+
+    def _pairs(self) -> RecordsTable:
+        names, losses, rows = self.units.names, self.pricing.losses(), []
+        for i, first in enumerate(self.members):
+            for j in range(i + 1, len(self.members)):
+                both = self.pricing.loss_together([i, j])
+                overlap = 1.0 - (losses[i] + losses[j]) / both if both > self.slack else 0.0
+                if overlap >= OVERLAP:
+                    second = self.members[j]
+                    pair = (names[first], names[second], self._correlation(first, second))
+                    rows.append((*pair, losses[i], losses[j], both, overlap))
+        return RecordsTable(PAIRS, sorted(rows, key=lambda row: -row[-1]))
+
+    def _correlation(self, first: int, second: int) -> float:
+        """Return the correlation of the largest absolute value between columns of both."""
+        one, other = self.units.columns(first), self.units.columns(second)
+        block = self.problem.gram.block(np.concatenate([one, other]))
+        size = np.sqrt(np.maximum(np.diagonal(block), np.finfo(float).tiny))
+        across = (block / np.outer(size, size))[: len(one), len(one) :].ravel()
+        return float(across[np.argmax(np.abs(across))])
+
+    def _regrets(self, candidates: Sequence[_Candidate]) -> Iterable[tuple[Any, ...]]:
+        """Yield the row of each feature of `why_not`."""
+        selected = set(self.units.columns_of(self.members))
+        for one in candidates:
+            head = (one.name, self.problem.table_columns(list(one.columns)))
+            if one.is_constant:
+                yield (*head, np.nan, np.nan, [], [], [], one.note)
+            elif selected.issuperset(one.columns):
+                yield (*head, 0.0, 0.0, [], [], [], "it is selected")
+            else:
+                yield (*head, *self._best_with(one))
+
+    def _best_with(self, one: _Candidate) -> tuple[Any, ...]:
+        rules = self.problem.rules or Rules()
+        with_it = replace(
+            rules,
+            include=tuple(sorted({*rules.include, *one.columns})),
+            exclude=tuple(p for p in rules.exclude if p not in one.columns),
+        )
+        try:
+            found = solve(
+                self.problem.with_rules(with_it), self.feasible.k, time_limit=self._left,
+                verbose=self.verbose, **self.options,
+            )  # fmt: skip
+        except InfeasibleError as error:
+            return (np.nan, np.nan, [], [], [], str(error))
+        if found.status == Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        before = [self.units.names[u] for u in self.members]
+        regret = found.objective - self.objective
+        return (
+            regret, regret / self.problem.total,
+            [name for name in found.selected if name not in before],
+            [name for name in before if name not in found.selected],
+            list(found.selected), one.note,
+        )  # fmt: skip
+
+    def _find_near(self, near: _NearSets, bound: float, most: int) -> None:
+        """Add the sets that keep the constraints and whose objective is at most `bound`.
+
+        All sets are looked at by branch and bound where there are few columns. Elsewhere, and
+        where the tree is too large, single swaps are made from sets that were found.
+        """
+        selectable = np.flatnonzero(self.units.selectable).tolist()
+        if len(self.units.columns_of(selectable)) <= MOST_COLUMNS:
+            self._enumerate(near, bound, most)
+        if not near.is_complete:
+            self._swap(near, bound, most)
+
+    def _tree(self, bound: float) -> Tree:
+        if self.units.rules.is_simple and not self.units.has_duplicates:
+            # Sets at the bound are to be found, whatever rounding makes of it.
+            return make_tree(self.problem, self.feasible.k, bound + SLACK * self.problem.total)
+        # Whether duplicates may be in one set depends on the set that is explained.
+        return UnitTree(self.problem, self.feasible.k, self.feasible)
+
+    def _enumerate(self, near: _NearSets, bound: float, most: int) -> None:
+        tree = self._tree(bound)
+        ceiling = bound + min(2.0 * tree.tolerance, SLACK * self.problem.total)
+        own = tuple(sorted(self.units.columns_of(self.members)))
+        search = BestFirstSearch(self.problem, tree, [own], ceiling=ceiling, n_best=most + 1)
+        left = MOST_SECONDS if self._left is None else min(MOST_SECONDS, self._left)
+        # One thread: whether the list is complete must not depend on the number of threads.
+        ended = search.run(_NodeLimit(left), 1)
+        for columns, objective in search.sets:
+            # The set itself is near, although rounding may put its objective above the bound.
+            if objective <= bound or columns == own:
+                near.found[tuple(self.units.units_of(columns) or ())] = objective
+        if ended == Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        near.is_complete = search.is_closed and len(near.found) <= most
+
+    def _swap(self, near: _NearSets, bound: float, most: int) -> None:
+        """Add the sets that swaps reach; the best are looked at first."""
+        first = tuple(sorted(self.members))
+        self.pricing.load(self.members)
+        listed, near.found[first] = dict(near.found), self.pricing.objective
+        reached = {first}
+        queue = [(self.pricing.objective, first)]
+        # The best objectives, negated: a set that is not among so many is of no interest.
+        kept, edge = [-self.pricing.objective], bound
+        for _ in range(most):
+            if not queue or self.monitor.expired:
+                break
+            _, key = heapq.heappop(queue)
+            self.pricing.load(key)
+            at = self.feasible.totals(key)
+            for i, unit in enumerate(key):
+                if unit in self.fixed:
+                    continue
+                gains = self.pricing.swap_gains(i, self.feasible.swaps(key, at, unit))
+                values = self.pricing.objective - gains
+                for other in np.flatnonzero(values <= edge).tolist():
+                    new, value = tuple(sorted({*key, other} - {unit})), float(values[other])
+                    if value > edge or new in reached:
+                        continue
+                    reached.add(new)
+                    near.found[new] = value
+                    heapq.heappush(queue, (value, new))
+                    heapq.heappush(kept, -value)
+                    if len(kept) > most:
+                        heapq.heappop(kept)
+                        edge = -kept[0]
+        # The objectives of the tree are those of the problem itself.
+        near.found |= listed
+
+    def _alternatives(
+        self, sets: Sequence[tuple[tuple[int, ...], float]]
+    ) -> Iterable[tuple[Any, ...]]:
+        names, own = self.units.names, set(self.members)
+        for rank, (key, value) in enumerate(sets, start=1):
+            # Below the slack the fit is perfect, and differences are rounding.
+            excess = value / self.objective - 1.0 if self.objective > self.slack else 0.0
+            yield (
+                rank, value, 0.0 if set(key) == own else excess,
+                [names[u] for u in key if u not in own],
+                [names[u] for u in self.members if u not in key],
+                [names[u] for u in key], self._table_columns(key),
+            )  # fmt: skip
+
+    def _message(
+        self,
+        sets: Sequence[tuple[tuple[int, ...], float]],
+        is_better: bool,
+        status: Status,
+        is_complete: bool,
+        most: int,
+    ) -> str:
+        said = []
+        if sets[0][1] < self.objective - self.slack:
+            said.append("a better set was found: it is the first of the alternatives")
+        elif is_better:
+            said.append("a better set was found with a feature of why_not: see the table why_not")
+        if status == Status.INTERRUPTED:
+            said.append("stopped by the user: why_not and the alternatives are incomplete")
+        elif status == Status.TIME_LIMIT:
+            said.append("the time limit ended the search for alternatives")
+        elif not is_complete and len(sets) == most:
+            said.append(f"{most} alternatives are listed, there may be more: raise max_sets")
+        return "; ".join(said)
 
 
-def _message(
-    near: NearSets,
-    rows: Sequence[tuple[Any, ...]],
-    objective: float,
-    slack: float,
-    expired: bool,
-    most: int,
-) -> str:
-    if near.objectives and near.objectives[0] < objective - slack:
-        return "a better set than this was found: it is the first of the alternatives"
-    if any(row[2] < -slack and "lifted" not in row[-1] for row in rows):
-        return "a better set than this was found for a column that was asked about: see why_not"
-    if expired:
-        return "the time limit cut the list of near sets short"
-    if not near.is_complete and len(near.sets) == most:
-        return f"{most} near sets are listed, and there may be more: raise max_sets"
-    return ""
+class _NodeLimit(Monitor):
+    """A monitor that also expires after a number of nodes."""
+
+    nodes = 0
+
+    @property
+    def expired(self) -> bool:
+        return self.nodes > MOST_NODES or super().expired
+
+    def report(self, done: int, total: int | None, objective: float, note: str = "") -> None:
+        self.nodes = done

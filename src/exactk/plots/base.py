@@ -46,28 +46,35 @@ def require_pyplot() -> Any:
     return plt
 
 
-def check_result(value: Any, what: str, source: str, *parts: str) -> None:
-    """Raise unless something has the parts of an answer that a display draws.
+def check_result(
+    value: Any, what: str, source: str, *parts: str, parameter: str = "result"
+) -> None:
+    """Raise unless a value has the attributes of the result that a display draws.
 
     Parameters
     ----------
     value : object
     what : str
-        The answer that is wanted, with its article.
+        The expected result, with its article.
     source : str
-        What gives such an answer.
+        The function that returns such a result.
     *parts : str
-        Attributes that it has, and that other answers do not all have.
+        Attributes that it has, and that other results do not all have.
+    parameter : str
+        Name of the parameter that has the value.
 
     Examples
     --------
     >>> check_result(3, "an explanation", "exactk.explain", "selected_features")
     Traceback (most recent call last):
     ...
-    exactk.errors.InputError: an explanation is wanted, as exactk.explain gives it, not int
+    exactk.errors.InputError: result must be an explanation of exactk.explain, not int
     """
     if not all(hasattr(value, part) for part in parts):
-        raise InputError(f"{what} is wanted, as {source} gives it, not {type(value).__name__}")
+        raise InputError(
+            f"{what} is wanted, as {source} gives it, not {type(value).__name__}",
+            parameter="result",
+        )
 
 
 class Display(ABC):
@@ -118,9 +125,9 @@ class Display(ABC):
         plt = require_pyplot()
         if ax is not None and not hasattr(ax, "get_figure"):
             raise InputError(
-                f"ax must be matplotlib Axes or None, not {type(ax).__name__}; of the array that "
-                f"plt.subplots returns give one entry"
-            )
+                f"ax must be matplotlib Axes or None, not {type(ax).__name__}", parameter="ax",
+                hint="of the array that plt.subplots returns give one entry",
+            )  # fmt: skip
         own = None
         if ax is None:
             own, ax = plt.subplots(figsize=self.size, layout="constrained")

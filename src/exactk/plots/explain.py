@@ -1,4 +1,4 @@
-"""A picture of an explanation: what each chosen feature is worth."""
+"""A picture of an explanation: what each selected feature is worth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ExplainDisplay"]
 
 
 class ExplainDisplay(Display):
-    """Loss of dropping each chosen feature, beside the price of its best substitute.
+    """Loss increase when each selected feature is dropped, or replaced by its best substitute.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class ExplainDisplay(Display):
     >>> from exactk.plots import ExplainDisplay
     >>> from sklearn.datasets import load_iris
     >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
-    >>> display = ExplainDisplay.from_explanation(exactk.explain(problem, 2))
+    >>> display = ExplainDisplay.from_explanation(exactk.explain(problem, k=2))
     >>> [label.get_text() for label in display.ax_.get_yticklabels()]
     ['x3', 'x1']
     >>> from exactk.plots.base import require_pyplot
@@ -36,8 +36,9 @@ class ExplainDisplay(Display):
 
     def __init__(self, explanation: Explanation) -> None:
         check_result(
-            explanation, "an explanation", "exactk.explain", "selected_features", "alternatives"
-        )
+            explanation, "an explanation", "exactk.explain", "selected_features", "alternatives",
+            parameter="explanation",
+        )  # fmt: skip
         self.explanation = explanation
 
     @classmethod
@@ -50,10 +51,10 @@ class ExplainDisplay(Display):
         table = self.explanation.selected_features
         places = np.arange(len(table))
         dropped = 100.0 * np.array(table["loss_fraction"])
-        price = 100.0 * np.array(table["substitution_fraction"])
+        replaced = 100.0 * np.array(table["substitution_fraction"])
         ax.barh(places - 0.2, dropped, height=0.38, color=COLOURS[0], label="dropped")
-        ax.barh(places + 0.2, price, height=0.38, color=COLOURS[1], label="substituted")
-        for place, value, name in zip(places, price, table["substitute"], strict=True):
+        ax.barh(places + 0.2, replaced, height=0.38, color=COLOURS[1], label="replaced")
+        for place, value, name in zip(places, replaced, table["substitute"], strict=True):
             if name is not None:
                 ax.annotate(
                     label(name), (max(value, 0.0), place + 0.2), xytext=(3, 0),
@@ -61,5 +62,5 @@ class ExplainDisplay(Display):
                 )  # fmt: skip
         ax.set_yticks(places, [label(name) for name in table["feature"]])
         ax.invert_yaxis()
-        ax.set_xlabel("rise of the objective, % of the empty set's")
+        ax.set_xlabel("loss increase, % of the loss without features")
         ax.legend()

@@ -1,4 +1,4 @@
-"""The criterion of a choice of size against the size, with its spread over folds."""
+"""The criterion of `exactk.choose_k` by number of features, with its spread over folds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exactk.errors import InputError
+from exactk.errors import InputError, Setting
 from exactk.plots.base import COLOURS, SOFT, Display, check_result, plain
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ LABELS = {
 
 @dataclass(eq=False)
 class PathDisplay(Display):
-    """What each size is worth, with error bars where there are folds, and the size chosen.
+    """The criterion of each size, with error bars where there are folds, and the chosen size.
 
     Make one with `from_choice` or `from_selector`.
 
@@ -48,10 +48,11 @@ class PathDisplay(Display):
     choice: AutoKResult
 
     def __post_init__(self) -> None:
-        """Refuse what is no choice of a size."""
+        """Refuse what is not a result of `exactk.choose_k`."""
         check_result(
-            self.choice, "a choice of size", "exactk.choose_k", "table", "criterion", "scoring", "k"
-        )
+            self.choice, "a result", "exactk.choose_k", "table", "criterion", "scoring", "k",
+            parameter="choice",
+        )  # fmt: skip
 
     @classmethod
     def from_choice(cls, choice: AutoKResult, *, ax: Any = None) -> PathDisplay:
@@ -84,11 +85,15 @@ class PathDisplay(Display):
         -------
         PathDisplay
         """
-        check_result(selector, "a fitted selector", "TopKSelector.fit", "get_support", "k")
+        check_result(
+            selector, "a fitted selector", "TopKSelector.fit", "get_support", "k",
+            parameter="selector",
+        )  # fmt: skip
         choice = getattr(selector, "choice_", None)
         if choice is None:
             raise InputError(
-                "this selector has chosen no size: fit it with k='auto' before it is drawn"
+                "this selector has chosen no size: fit it with k='auto' before it is drawn",
+                parameter="selector",
             )
         return cls.from_choice(choice, ax=ax)
 

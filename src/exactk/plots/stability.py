@@ -1,4 +1,4 @@
-"""How often features are chosen on halves of the rows, as bars."""
+"""How often features are selected on halves of the rows, as bars."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StabilityDisplay(Display):
     ----------
     stability : Stability
     n_features : int
-        How many bars at most, the most frequent features first.
+        Largest number of bars; the most frequent features come first.
 
     Examples
     --------
@@ -41,8 +41,9 @@ class StabilityDisplay(Display):
 
     def __init__(self, stability: Stability, n_features: int = MOST_BARS) -> None:
         check_result(
-            stability, "a stability", "exactk.stability", "table", "n_subsamples", "interval"
-        )
+            stability, "a result", "exactk.stability", "table", "n_subsamples", "interval",
+            parameter="stability",
+        )  # fmt: skip
         Integer(1)("n_features", n_features)
         self.stability = stability
         self.n_features = n_features
@@ -59,7 +60,7 @@ class StabilityDisplay(Display):
         ----------
         stability : Stability
         n_features : int
-            How many bars at most.
+            Largest number of bars.
         ax : matplotlib Axes or None
             None makes a new figure.
 
