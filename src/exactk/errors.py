@@ -18,6 +18,7 @@ __all__ = [
     "UnknownOptionError",
     "did_you_mean",
     "join_items",
+    "render",
     "suggest",
 ]
 
@@ -118,11 +119,11 @@ class ExactkError(Exception):
         >>> error.text(lambda setting: f"--{setting.name} {setting.value}")
         'no folds; use --criterion ebic'
         """
-        message = _render(self.message, show)
+        message = render(self.message, show)
         if not message and self.parameter is not None:
             given = "" if self.value is NO_VALUE else f", not {self.value!r}"
             message = f"{show(Setting(self.parameter))} must be {self.expected}{given}"
-        hint = _render(self.hint, show)
+        hint = render(self.hint, show)
         return f"{message}; {hint}" if message and hint else message or hint
 
     def __reduce__(self) -> Any:
@@ -136,7 +137,14 @@ def _restore(kind: type[ExactkError], state: tuple[Any, ...]) -> ExactkError:
     return kind(message, parameter=parameter, value=value, expected=expected, hint=hint)
 
 
-def _render(text: Text, show: Callable[[Setting], str]) -> str:
+def render(text: Text, show: Callable[[Setting], str] = str) -> str:
+    """Return a text with its settings as Python code, or as `show` writes them.
+
+    Examples
+    --------
+    >>> render(("set ", Setting("task", "regression")))
+    "set task='regression'"
+    """
     parts = [text] if isinstance(text, (str, Setting)) else text
     return "".join(show(part) if isinstance(part, Setting) else part for part in parts)
 

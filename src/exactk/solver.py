@@ -165,9 +165,9 @@ def check_problem(problem: object) -> Problem:
     """Return a problem, or say that this is none."""
     if not isinstance(problem, Problem):
         raise InputError(
-            f"problem must be an exactk.Problem, not {type(problem).__name__}; make one with "
-            f"Problem.from_arrays(X, y)"
-        )
+            f"problem must be an exactk.Problem, not {type(problem).__name__}", parameter="problem",
+            hint="make one with Problem.from_arrays(X, y)",
+        )  # fmt: skip
     return problem
 
 
@@ -175,7 +175,9 @@ def _method(method: str | Method, options: dict[str, Any]) -> tuple[Method, str]
     if isinstance(method, str):
         return registry.create(method, **options), method
     if not isinstance(method, Method):
-        raise InputError(f"method must be a name or a method object, not {method!r}")
+        raise InputError(
+            f"method must be a name or a method object, not {method!r}", parameter="method"
+        )
     name = type(method).__name__.lower()
     registry.check_options(name, method.option_names(), options)
     copy: Method = clone(method)
@@ -187,8 +189,9 @@ def _serve(problem: Problem, method: Method, name: str, verbose: int) -> Problem
     method.check()
     if method.needs_rows and problem.rows is None and problem.stream is None:
         raise InputError(
-            f"method {name!r} reads the rows of the table, and this problem was made of moments; "
-            f"make it with Problem.from_arrays, or use a method of squared loss such as 'exchange'"
+            f"method {name!r} reads the rows of the table, and this problem was made of moments",
+            parameter="method",
+            hint="make it with Problem.from_arrays, or use a method of squared loss, as 'exchange'",
         )
     _check_classes(problem, method, name)
     _check_rules(problem, method, name)
@@ -216,8 +219,8 @@ def _in_memory(problem: Problem, name: str, verbose: int) -> Problem:
         others = [o for o in registry.names() if not registry.method_class(o).needs_rows]
         raise InputError(
             f"method {name!r} needs all rows in memory: {error}, or use a method that needs no "
-            f"more than passes over them: {', '.join(others)}"
-        ) from error
+            f"more than passes over them: {', '.join(others)}", parameter="memory_limit",
+        ) from error  # fmt: skip
 
 
 def _check_classes(problem: Problem, method: Method, name: str) -> None:
@@ -227,9 +230,9 @@ def _check_classes(problem: Problem, method: Method, name: str) -> None:
         else:
             what, way = "numbers", "give task='classification' if they are classes"
         raise InputError(
-            f"method {name!r} needs classes, one a row, and y holds {what}; {way}, or use a method "
-            f"for any target such as 'exchange'"
-        )
+            f"method {name!r} needs classes, one a row, and y holds {what}", parameter="method",
+            hint=f"{way}, or use a method for any target such as 'exchange'",
+        )  # fmt: skip
 
 
 def _check_rules(problem: Problem, method: Method, name: str) -> None:
@@ -242,7 +245,10 @@ def _check_rules(problem: Problem, method: Method, name: str) -> None:
     else:
         what = "constraints other than exclude"
     able = [other for other in registry.names() if registry.method_class(other).takes_rules]
-    raise InputError(f"method {name!r} does not keep {what}; use one of {', '.join(able)}")
+    raise InputError(
+        f"method {name!r} does not keep {what}", parameter="method",
+        hint=f"use one of {', '.join(able)}",
+    )  # fmt: skip
 
 
 def check_time_limit(time_limit: object) -> float | None:
@@ -251,7 +257,10 @@ def check_time_limit(time_limit: object) -> float | None:
         return None
     number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)
     if not number or not time_limit > 0:  # type: ignore[operator]  # a number by now
-        raise InputError(f"time_limit must be a number of seconds above 0, not {time_limit!r}")
+        raise InputError(
+            f"time_limit must be a number of seconds above 0, not {time_limit!r}",
+            parameter="time_limit",
+        )
     return float(min(time_limit, 1e9))  # type: ignore[call-overload]  # a number by now
 
 
@@ -345,6 +354,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
         scores=answer.scores,
         loss=problem.loss.name,
         input_columns=tuple(problem.input_columns[support].tolist()),
+        assumptions=problem.assumptions,
         included=tuple(problem.name(p) for p in support if int(p) in rules.include),
     )
 

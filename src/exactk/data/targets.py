@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,28 +13,35 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils.multiclass import type_of_target
 
-from exactk.errors import InputError, join_items
+from exactk.errors import InputError, Setting, Text, join_items
 from exactk.types import Floats
 
 __all__ = [
+    "MANY_CLASSES",
+    "MOST_CLASSES",
     "MOST_WEIGHT",
     "Target",
     "Task",
     "apply_class_weights",
+    "assume_amounts",
     "encode_target",
     "encode_weights",
+    "guess_whole_numbers",
     "is_missing",
-    "refuse_amounts",
+    "refuse_names",
 ]
 
 Task = Literal["auto", "classification", "regression"]
 
-# Beyond this many distinct integers, each rare, classes are not assumed: a count or an age
-# coded as classes would run without complaint and answer another question.
+# Up to this many different whole numbers are classes, more than MOST_CLASSES are amounts. Between
+# the two they are amounts if more than RARE_SHARE of them have fewer than ROWS_PER_CLASS rows.
 MANY_CLASSES = 20
+MOST_CLASSES = 200
 ROWS_PER_CLASS = 5
+RARE_SHARE = 0.1
 # Sums of weights are multiplied with each other, and float64 ends at 1.8e308.
 MOST_WEIGHT = 1e140
+LEAST_WEIGHT = 1e-140
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +58,9 @@ class Target:
     values : ndarray or None
         The n × c numbers when there are no codes.
     scores : ndarray or None
-        What stands for each class in its column of Y; None is 1.
+        Factor of each column of Y; None is 1.
+    assumption : Text
+        What was assumed about the target, and which parameter changes it; empty if nothing was.
     """
 
     task: Literal["classification", "regression"]
@@ -59,6 +68,7 @@ class Target:
     codes: npt.NDArray[np.intp] | None
     values: Floats | None
     scores: Floats | None = None
+    assumption: Text = ""
 
     @property
     def n_rows(self) -> int:
@@ -79,7 +89,8 @@ class Target:
         """Rows ``start:stop`` of Y as float64; one-hot rows are made here, never for all rows."""
         if self.codes is None:
             assert self.values is not None
-            return self.values[start:stop]
+            values = self.values[start:stop]
+            return values if self.scores is None else values * self.scores
         codes = self.codes[start:stop]
         block = np.zeros((len(codes), self.n_outputs))
         known = codes >= 0
@@ -106,41 +117,59 @@ def encode_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     try:
         raw = np.asarray(sample_weight)
         if raw.dtype.kind == "c":
-            raise InputError("Complex data not supported: sample_weight has complex values")
+            raise InputError(
+                "Complex data not supported: sample_weight has complex values",
+                parameter="sample_weight",
+            )
         weights = raw.astype(np.float64)
     except InputError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"sample_weight must be numbers, one a row: {error}") from error
+        raise InputError(
+            "sample_weight must be numbers, one for each row", parameter="sample_weight"
+        ) from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
         raise InputError(
-            f"Sample weights must be 1D array or scalar; sample_weight has shape {weights.shape}"
-        )
+            "Sample weights must be 1D array or scalar", parameter="sample_weight",
+            hint=f"sample_weight has shape {weights.shape}",
+        )  # fmt: skip
     if weights.shape[0] != n_rows:
         raise InputError(
             f"sample_weight.shape == {weights.shape}, expected ({n_rows},): one weight for each "
-            f"row of X"
-        )
+            f"row of X", parameter="sample_weight",
+        )  # fmt: skip
     bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size:
         raise InputError(
-            f"sample_weight is NaN or infinite in {bad.size} row(s), first in row {bad[0]}"
+            f"sample_weight is NaN or infinite in {bad.size} row(s), first in row {bad[0]}",
+            parameter="sample_weight",
         )
     negative = np.flatnonzero(weights < 0)
     if negative.size:
         raise InputError(
             f"sample_weight is negative in {negative.size} row(s), first in row {negative[0]} "
-            f"({weights[negative[0]]:g}); weights must be zero or more"
-        )
+            f"({weights[negative[0]]:g})", parameter="sample_weight",
+            hint="weights must be zero or more",
+        )  # fmt: skip
     if not weights.any():
-        raise InputError("sample_weight is zero for every row: no row is left to learn from")
+        raise InputError(
+            "sample_weight is zero for every row: no row is left to learn from",
+            parameter="sample_weight",
+        )
     if weights.max() > MOST_WEIGHT:
         row = int(np.argmax(weights))
         raise InputError(
-            f"sample_weight is {weights[row]:g} in row {row}, too large for float64 sums; divide "
-            f"all weights by the largest one, which changes nothing but their unit"
+            f"sample_weight is {weights[row]:g} in row {row}, too large for float64 sums",
+            parameter="sample_weight",
+            hint="divide all weights by the largest one, which changes nothing but their unit",
+        )
+    if weights.max() < LEAST_WEIGHT:
+        raise InputError(
+            f"the largest sample_weight is {weights.max():g}, too small for float64 sums",
+            parameter="sample_weight",
+            hint="divide all weights by the largest one, which changes nothing but their unit",
         )
     return weights
 
@@ -165,9 +194,11 @@ def apply_class_weights(class_weight: Any, target: Target, weights: Floats | Non
         return weights
     if target.codes is None or target.classes is None:
         raise InputError(
-            "class_weight is for classes, one a row, and y holds something else; give "
-            "task='classification' if they are classes, or sample_weight instead"
-        )
+            "class_weight is for classes, and y has numbers or several labels for each row",
+            parameter="class_weight", value=class_weight,
+            hint=("set ", Setting("task", "classification"), " if they are classes, or give ",
+                  Setting("sample_weight")),
+        )  # fmt: skip
     codes, rows = target.codes, np.ones(target.n_rows) if weights is None else weights
     if isinstance(class_weight, str) and class_weight == "balanced":
         counts = np.bincount(
@@ -180,9 +211,9 @@ def apply_class_weights(class_weight: Any, target: Target, weights: Floats | Non
         each = _named_weights(class_weight, target.classes)
     else:
         raise InputError(
-            f"class_weight must be None, 'balanced' or a mapping of labels to weights, not "
-            f"{class_weight!r}"
-        )
+            parameter="class_weight", value=class_weight,
+            expected="None, 'balanced' or a dict of label to weight",
+        )  # fmt: skip
     # Rows whose label is not known have weight zero.
     return encode_weights(rows * each[np.maximum(codes, 0)], target.n_rows)
 
@@ -199,14 +230,14 @@ def _named_weights(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -
         if label not in place:
             raise InputError(
                 f"class_weight names {label!r}, which is no class of y: "
-                f"{', '.join(map(repr, classes.tolist()[:6]))}"
-            )
+                f"{', '.join(map(repr, classes.tolist()[:6]))}", parameter="class_weight",
+            )  # fmt: skip
         number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
         if not number or not 0 < weight < np.inf:
             raise InputError(
-                f"class_weight must be numbers above 0, and is {weight!r} for {label!r}; to leave "
-                f"a class out, leave out its rows"
-            )
+                f"class_weight must be numbers above 0, and is {weight!r} for {label!r}",
+                parameter="class_weight", hint="to leave a class out, leave out its rows",
+            )  # fmt: skip
         each[place[label]] = weight
     return each
 
@@ -220,7 +251,7 @@ def encode_target(y: Any, task: Task = "auto", weights: Floats | None = None) ->
         Labels (strings, integers, booleans, categoricals), numbers, several outputs, or a
         multilabel indicator.
     task : {"auto", "classification", "regression"}
-        "auto" follows scikit-learn's ``type_of_target``.
+        "auto" takes text, booleans and few whole numbers for classes; see `guess_whole_numbers`.
     weights : ndarray or None
         Rows of weight zero do not create classes.
 
@@ -238,45 +269,49 @@ def encode_target(y: Any, task: Task = "auto", weights: Floats | None = None) ->
     'regression'
     """
     if task not in ("auto", "classification", "regression"):
-        raise InputError(f"task must be 'auto', 'classification' or 'regression', not {task!r}")
+        raise InputError(
+            parameter="task", value=task, expected="'auto', 'classification' or 'regression'"
+        )
     values = _as_array(y)
     _refuse_missing(values)
     counted = values if weights is None else values[weights > 0]
     if _holds_dates(values):
         _refuse_dates(counted, task)
+    assumption: Text = ""
     if task == "auto":
-        task = _guess_task(counted)
-    if task == "regression" or values.ndim == 2:
-        return _code_numbers(values, task)
-    return _code_labels(values, counted)
+        task, assumption = _guess_task(counted, None if weights is None else weights[weights > 0])
+    by_number = task == "regression" or values.ndim == 2
+    target = _code_numbers(values, task) if by_number else _code_labels(values, counted)
+    return replace(target, assumption=assumption)
 
 
 def _as_array(y: Any) -> npt.NDArray[Any]:
     if y is None:
-        raise InputError(
-            "y is None: exactk requires y to be passed, but the target y is None; "
-            "selection is supervised"
-        )
+        raise _of_y("y is None: exactk requires y to be passed, but the target y is None")
     if issparse(y):
-        raise InputError("y is a sparse matrix; make it dense with y.toarray()")
+        raise _of_y("y is a sparse matrix", hint="make it dense with y.toarray()")
     try:
         values = np.asarray(y)
     except ValueError as error:
-        raise InputError(f"y is not a rectangular array: {error}") from error
+        raise _of_y("y has rows of different lengths") from error
     if values.dtype.kind == "O" and any(np.ndim(value) for value in values.ravel()):
-        raise InputError("y holds lists, tuples or arrays; give one label or number for each row")
+        raise _of_y("y has lists, tuples or arrays", hint="give one label or number for each row")
     if values.dtype.kind == "S" or (values.dtype.kind == "O" and _has_bytes(values)):
-        raise InputError("y holds bytes; decode them to strings first")
+        raise _of_y("y has bytes", hint="decode them to strings first")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim not in (1, 2) or values.size == 0:
-        raise InputError(
-            f"y should be a 1d array, one target a row, or 2d, several outputs a row; "
-            f"got an array of shape {values.shape} instead."
+        raise _of_y(
+            f"y should be a 1d array, one target for each row, or 2d, several outputs for each "
+            f"row; got an array of shape {values.shape} instead"
         )
     if np.iscomplexobj(values):
-        raise InputError("Complex data not supported: y has complex values")
+        raise _of_y("Complex data not supported: y has complex values")
     return values
+
+
+def _of_y(message: Text, *, hint: Text = "") -> InputError:
+    return InputError(message, parameter="y", hint=hint)
 
 
 def _has_bytes(values: npt.NDArray[Any]) -> bool:
@@ -296,15 +331,16 @@ def _refuse_dates(values: npt.NDArray[Any], task: Task) -> None:
     what = str(values.dtype) if values.dtype.kind in "mM" else type(values.ravel()[0]).__name__
     way = "give numbers, such as days since the first one"
     if task == "regression" or values.ndim == 2:
-        raise InputError(f"y holds dates or durations ({what}), which are not numbers; {way}")
+        raise _of_y(f"y has dates or durations ({what}), which are not numbers", hint=way)
     if task == "classification":
         return
     n_rows, n_dates = len(values), len(set(values.tolist()))
     many = n_dates > MANY_CLASSES and n_dates * ROWS_PER_CLASS > n_rows
     if many or 2 * n_dates > n_rows:
-        raise InputError(
-            f"y holds {n_dates} different dates or durations ({what}) in {n_rows} rows, which "
-            f"would be classes; {way}, or labels as text"
+        raise _of_y(
+            f"y has {n_dates} different dates or durations ({what}) in {n_rows} rows, which "
+            f"would be classes",
+            hint=f"{way}, or labels as text",
         )
 
 
@@ -319,9 +355,10 @@ def _refuse_missing(values: npt.NDArray[Any]) -> None:
         return
     if bad.any():
         row = int(np.argwhere(bad)[0][0])
-        raise InputError(
+        raise _of_y(
             f"Input y contains NaN, infinity or missing values: {int(bad.sum())} of them, the "
-            f"first in row {row}; drop those rows or fill them in first"
+            f"first in row {row}",
+            hint="drop those rows or fill them in first",
         )
 
 
@@ -337,47 +374,96 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def _guess_task(values: npt.NDArray[Any]) -> Literal["classification", "regression"]:
-    if values.ndim == 1 and values.dtype.kind in "iubU":
-        # As type_of_target has it, without its price.
-        _refuse_amounts(values)
-        return "classification"
+Guess = tuple[Literal["classification", "regression"], Text]
+
+
+def guess_whole_numbers(n_rows_of: Floats) -> Guess:
+    """Return what different whole numbers in a target are, classes or amounts, and say so.
+
+    Up to 20 different numbers are classes. More are amounts if there are more than 200 of them, or
+    if more than a tenth of them have fewer than 5 rows each.
+
+    Parameters
+    ----------
+    n_rows_of : ndarray
+        Number of rows of each different number.
+
+    Returns
+    -------
+    task : {"classification", "regression"}
+    assumption : Text
+        Empty for one or two numbers.
+
+    Examples
+    --------
+    >>> from exactk.errors import render
+    >>> guess_whole_numbers(np.full(40, 10.0))[0]
+    'classification'
+    >>> task, assumption = guess_whole_numbers(np.full(40, 2.0))
+    >>> task, render(assumption)
+    ('regression', "y has 40 different whole numbers, which are taken as amounts; if they are
+    classes, set task='classification'")
+    """
+    n = len(n_rows_of)
+    n_rare = int(np.count_nonzero(n_rows_of < ROWS_PER_CLASS - 1e-6))
+    if n > MOST_CLASSES or (n > MANY_CLASSES and n_rare > RARE_SHARE * n):
+        return "regression", _assumed(f"{n:,}", "amounts", "classes", "classification")
+    if n <= 2:
+        return "classification", ""
+    return "classification", _assumed(f"{n:,}", "classes", "amounts", "regression")
+
+
+def assume_amounts(n_numbers: str) -> Text:
+    """Return the assumption that whole numbers are amounts, such as "more than 200" of them."""
+    return _assumed(n_numbers, "amounts", "classes", "classification")
+
+
+def _assumed(n_numbers: str, taken: str, other: str, task: str) -> Text:
+    return (
+        f"y has {n_numbers} different whole numbers, which are taken as {taken}; if they are "
+        f"{other}, set ",
+        Setting("task", task),
+    )
+
+
+def _guess_task(values: npt.NDArray[Any], weights: Floats | None) -> Guess:
     if values.dtype.kind == "O" and values.ndim == 1:
         try:
-            return _guess_task(values.astype(float if _all_numbers(values) else str))
+            return _guess_task(values.astype(float if _all_numbers(values) else str), weights)
         except OverflowError as error:
-            raise InputError("y holds numbers too large for float64; rescale y") from error
+            raise _of_y("y has numbers too large for float64", hint="rescale y") from error
+    if values.ndim == 1 and values.dtype.kind in "biufU":
+        # As type_of_target has it, without its price and its warning of many classes.
+        if values.dtype.kind == "f" and not np.array_equal(values, np.round(values)):
+            return "regression", ""
+        return ("classification", "") if values.dtype.kind == "b" else _guess(values, weights)
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-        # type_of_target warns of many classes; the check below answers that with an error.
         warnings.simplefilter("ignore", UserWarning)
         kind = type_of_target(values, input_name="y")
     if kind in ("continuous", "continuous-multioutput", "multiclass-multioutput"):
-        return "regression"
-    if kind == "multiclass" and values.dtype.kind in "iuf":
-        _refuse_amounts(values)
+        return "regression", ""
     if kind == "unknown":
-        raise InputError(f"Unknown label type: y has dtype {values.dtype} and no known form")
-    return "classification"
+        raise _of_y(f"Unknown label type: y has dtype {values.dtype} and no known form")
+    return "classification", ""
 
 
-def _refuse_amounts(values: npt.NDArray[Any]) -> None:
-    if len(values) > MANY_CLASSES and values.dtype.kind in "iufU":
-        refuse_amounts(np.unique(values).size, len(values), numbers=values.dtype.kind != "U")
+def _guess(values: npt.NDArray[Any], weights: Floats | None) -> Guess:
+    """Tell classes from amounts, and from names of single rows."""
+    different, codes = np.unique(values, return_inverse=True)
+    if values.dtype.kind == "U":
+        refuse_names(len(different), len(values))
+        return "classification", ""
+    n_rows_of = np.bincount(codes, weights=weights, minlength=len(different)).astype(np.float64)
+    return guess_whole_numbers(n_rows_of * (len(values) / max(n_rows_of.sum(), 1e-300)))
 
 
-def refuse_amounts(n_classes: int, n_rows: int, *, numbers: bool) -> None:
-    """Raise where whole numbers, or labels, are too many to be classes without a word."""
-    if n_classes <= MANY_CLASSES:
-        return
-    if numbers and n_classes * ROWS_PER_CLASS > n_rows:
-        raise InputError(
-            f"y holds {n_classes} distinct whole numbers in {n_rows} rows: classes or "
-            f"amounts? Say task='classification' or task='regression'"
-        )
-    if not numbers and n_classes == n_rows:
-        raise InputError(
-            f"y holds {n_classes} labels in {n_rows} rows, all different: that looks like a "
-            f"name of each row, not a class; give task='classification' if it is meant"
+def refuse_names(n_labels: int, n_rows: int) -> None:
+    """Raise where every row has a label of its own."""
+    if n_labels > MANY_CLASSES and n_labels == n_rows:
+        raise _of_y(
+            f"y has {n_labels} labels in {n_rows} rows, all different: that looks like the "
+            f"name of each row, not a class",
+            hint=("if they are classes, set ", Setting("task", "classification")),
         )
 
 
@@ -388,17 +474,23 @@ def _all_numbers(values: npt.NDArray[Any]) -> bool:
     )
 
 
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
 def _code_numbers(
     values: npt.NDArray[Any], task: Literal["classification", "regression"]
 ) -> Target:
     try:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        asked = " (which a loss for numbers implies)" if task == "regression" else ""
-        raise InputError(
-            f"y cannot be read as numbers, as task={task!r}{asked} with {values.ndim}-d y needs: "
-            f"{error}"
-        ) from error
+        shown = next((v for v in values.ravel().tolist() if not _is_number(v)), values.flat[0])
+        what = "regression" if task == "regression" else "a target of several columns"
+        raise _of_y(f"y has {shown!r}, which is not a number; {what} needs numbers") from error
     if numbers.ndim == 1:
         numbers = numbers[:, None]
     return Target(task=task, classes=None, codes=None, values=numbers)
@@ -406,9 +498,9 @@ def _code_numbers(
 
 def _code_labels(values: npt.NDArray[Any], counted: npt.NDArray[Any]) -> Target:
     if values.dtype.kind == "f" and not np.array_equal(counted, np.round(counted)):
-        raise InputError(
-            "Unknown label type: continuous. y holds fractions, which are not classes; "
-            "use task='regression' or code the classes first"
+        raise _of_y(
+            "Unknown label type: continuous. y has fractions, which are not classes",
+            hint=("set ", Setting("task", "regression"), ", or give whole numbers or text"),
         )
     codes = None
     try:
@@ -418,13 +510,13 @@ def _code_labels(values: npt.NDArray[Any], counted: npt.NDArray[Any]) -> Target:
             classes = np.unique(counted)
     except TypeError as error:
         kinds = sorted({type(v).__name__ for v in counted})
-        raise InputError(
-            f"y mixes labels that cannot be sorted together ({join_items(kinds)}); make them all "
-            f"strings or all numbers"
+        raise _of_y(
+            f"y mixes labels that cannot be sorted together ({join_items(kinds)})",
+            hint="make them all strings or all numbers",
         ) from error
     if len(classes) < 2:
         only = f", {str(classes[0])!r}" if len(classes) else ""
-        raise InputError(
+        raise _of_y(
             f"y has {len(classes)} class{only}: classification needs at least two classes "
             f"(in rows of non-zero weight)"
         )

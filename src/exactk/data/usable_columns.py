@@ -10,7 +10,15 @@ from exactk.data.moments import Margins, Moments
 from exactk.errors import InputError, join_items
 from exactk.types import Floats, Indices
 
-__all__ = ["TINY_SQUARE", "UnitColumns", "are_proportions", "column_scales", "usable_columns"]
+__all__ = [
+    "CONSTANT",
+    "TINY_SQUARE",
+    "UnitColumns",
+    "are_proportions",
+    "column_scales",
+    "degrees_of_freedom",
+    "usable_columns",
+]
 
 
 # Spread below this many roundings of the mean is no spread: the column is constant.
@@ -47,8 +55,9 @@ def _refuse_underflow(
         if lost.size:
             shown = join_items(names[j] if names else f"x{j}" for j in lost)
             raise InputError(
-                f"the values of column {shown} are so small that their squares vanish; rescale them"
-            )
+                f"the values of column {shown} are so small that their squares vanish",
+                parameter="X", hint="rescale them",
+            )  # fmt: skip
 
 
 def are_proportions(weight: float) -> bool:
@@ -62,10 +71,14 @@ def column_scales(read: Margins | Moments, usable: Indices, scale: bool) -> Floa
     if not scale:
         out[usable] = 1.0
         return out
-    # n − 1 as in the papers; weights that sum to one or less are shares, not counts.
-    degrees = read.weight if are_proportions(read.weight) else read.weight - 1
-    out[usable] = np.sqrt(degrees / read.scatter[usable])
+    out[usable] = np.sqrt(degrees_of_freedom(read.weight) / read.scatter[usable])
     return out
+
+
+def degrees_of_freedom(weight: float) -> float:
+    """Return the divisor of a sum of squares that gives a variance."""
+    # n − 1 as in the papers; weights that sum to one or less are shares, not counts.
+    return weight if are_proportions(weight) else weight - 1
 
 
 class UnitColumns:

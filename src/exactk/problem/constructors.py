@@ -14,7 +14,7 @@ from exactk.data.moments import Moments
 from exactk.data.targets import Task
 from exactk.errors import InputError
 from exactk.streaming.base import OnRows, Stream
-from exactk.streaming.moments import stream_moments
+from exactk.streaming.moments import read_moments
 
 if TYPE_CHECKING:
     from exactk.problem.problem import Problem
@@ -34,8 +34,8 @@ def check_width(stream: Stream, memory_limit: int = STREAM_LIMIT) -> None:
             f"{stream.n_features:,} columns need {needed:,} bytes for their products, more "
             f"than memory_limit ({memory_limit:,}): {stream.memory_hint}, name fewer "
             f"columns, or in Python load the table and use Problem.from_arrays, which reads wide "
-            f"tables column by column"
-        )
+            f"tables column by column", parameter="memory_limit",
+        )  # fmt: skip
 
 
 class Constructors(ABC):
@@ -82,9 +82,11 @@ class Constructors(ABC):
         """
         check_width(stream, memory_limit)
         with show_reading(verbose) as show:
-            moments = stream_moments(stream, task=task, classes=classes, on_rows=show)
+            moments, assumption = read_moments(stream, task=task, classes=classes, on_rows=show)
         problem = cls.from_moments(moments, ridge=ridge, scale=scale, overwrite=True)
-        return replace(problem, stream=stream, memory_limit=memory_limit)
+        return replace(
+            problem, stream=stream, memory_limit=memory_limit, target_assumption=assumption
+        )
 
     @classmethod
     def from_files(
@@ -118,7 +120,7 @@ class Constructors(ABC):
         weights : str or None
             Column of row weights.
         task : {"auto", "classification", "regression"}
-            What the target holds; "auto" takes text and whole numbers for classes.
+            Type of the target; "auto" as in `Problem.from_arrays`.
         classes : array-like or None
             The labels, where they are known; others are then an error. None finds them in the
             pass. Where they are text, so is the target of a CSV file, whatever it looks like.

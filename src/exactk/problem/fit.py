@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from exactk.data.targets import apply_class_weights
+from exactk.data.usable_columns import CONSTANT, degrees_of_freedom
 from exactk.errors import InputError
 from exactk.losses.base import Criterion, Fits, Loss, design
+from exactk.losses.likelihood import Poisson
 from exactk.losses.newton import LikelihoodCriterion
 from exactk.losses.registry import read_loss
 from exactk.losses.squared import OptimalScoring, Squared, class_scores
@@ -91,11 +93,41 @@ class WithLoss:
         if not wanted.by_moments and problem.rows is None and problem.stream is None:
             raise InputError(
                 f"loss {wanted.name!r} reads the rows of the table, and this problem was made of "
-                f"moments; make it with Problem.from_arrays, or take loss='squared'"
-            )
-        if isinstance(wanted, OptimalScoring) == isinstance(problem.loss, OptimalScoring):
-            return replace(problem, loss=wanted)
-        return replace(problem, loss=wanted, **_scored(problem, isinstance(wanted, OptimalScoring)))
+                "moments", parameter="loss",
+                hint="make it with Problem.from_arrays, or take loss='squared'",
+            )  # fmt: skip
+        return _with_scores(problem, wanted)
+
+    def with_scaled_outputs(self, scaled: bool = True) -> Problem:
+        """Return the same problem with several numeric outputs divided by standard deviations.
+
+        All outputs then count the same in the objective, whatever their units. Estimators and
+        functions of a table do so. Coefficients and predictions stay in the units of y. One output,
+        classes, and counts with Poisson loss are never scaled.
+
+        Examples
+        --------
+        >>> import exactk
+        >>> X, y = [[0.0], [1.0], [3.0]], [[1.0, 400.0], [2.0, 100.0], [4.0, 200.0]]
+        >>> problem = exactk.Problem.from_arrays(X, y).with_scaled_outputs()
+        >>> round(problem.total, 10), problem.refit([0]).coef.round(1).tolist()
+        (4.0, [[1.0], [-50.0]])
+        """
+        problem = replace(cast("Problem", self), scaled_outputs=scaled)
+        return _with_scores(problem, problem.loss)
+
+    @property
+    def output_scale(self) -> Floats | None:
+        """Factors of numeric outputs that are scaled, else None."""
+        target = cast("Problem", self).target
+        return None if target is None or target.classes is not None else target.scores
+
+    def in_units_of_y(self, fit: Fit) -> Fit:
+        """Return a fit of scaled outputs with coefficients in the units of y."""
+        scale = self.output_scale
+        if scale is None:
+            return fit
+        return replace(fit, coef=fit.coef / scale[:, None], intercept=fit.intercept / scale)
 
     def with_class_weight(self, class_weight: Any, *, verbose: int = 0) -> Problem:
         """Return the same problem with rows that weigh by their class, times their own weight.
@@ -150,9 +182,9 @@ class WithLoss:
         problem = cast("Problem", self)
         if problem.rows is None or problem.target is None:
             raise InputError(
-                f"loss {problem.loss.name!r} reads the rows of the table; call "
-                f"problem.in_memory() first"
-            )
+                f"loss {problem.loss.name!r} reads the rows of the table", parameter="loss",
+                hint="call problem.in_memory() first",
+            )  # fmt: skip
         kept, weights = self.weighted_rows, problem.weights
         w = np.ones(len(kept)) if weights is None else weights[kept]
         target = problem.target.subset(kept)
@@ -215,7 +247,7 @@ class WithLoss:
         coef = np.zeros((problem.n_outputs, len(S)))
         coef[:, problem.x_scale[S] > 0] = (W @ back) * problem.x_scale[live]
         value = float(fits.values[at])
-        return Fit(
+        fit = Fit(
             coef=coef,
             intercept=b - coef @ problem.x_mean[S],
             objective=value,
@@ -224,6 +256,7 @@ class WithLoss:
             note=_note(bool(fits.converged[at]), bool(fits.separated[at])),
             interrupted=interrupted,
         )
+        return self.in_units_of_y(fit)
 
     def _starts(self, Z: Floats, theta: Floats | None) -> Floats:
         """Coefficients to start a fit from that is reported.
@@ -263,25 +296,37 @@ def _note(converged: bool, separated: bool) -> str:
     return "" if converged else "the fit on the chosen columns was not brought to its end"
 
 
-def _scored(problem: Problem, wanted: bool) -> dict[str, Any]:
-    """What changes where classes are scored, or are so no more."""
-    before = np.ones(problem.n_outputs)
-    if problem.target is not None and problem.target.scores is not None:
-        before = problem.target.scores
-    shares = problem.y_mean / before
-    after = class_scores(shares, problem.weight) if wanted else np.ones(problem.n_outputs)
+def _with_scores(problem: Problem, loss: Loss) -> Problem:
+    """Return the problem with another loss, and with the outputs multiplied as it needs them."""
+    target, is_numeric = problem.target, problem.task == "regression" and problem.n_outputs > 1
+    of_classes = isinstance(loss, OptimalScoring)
+    of_numbers = problem.scaled_outputs and is_numeric and not isinstance(loss, Poisson)
+    are_scored = target is not None and target.scores is not None
+    if target is None or (of_classes or of_numbers) == are_scored:
+        return replace(problem, loss=loss)
+    before = np.ones(problem.n_outputs) if target.scores is None else target.scores
+    after = np.ones(problem.n_outputs)
+    if of_numbers or is_numeric:
+        assert problem.y_scatter is not None
+        if of_numbers:
+            mean = problem.y_mean / before
+            varies = problem.y_scatter > problem.weight * (CONSTANT * np.abs(mean)) ** 2
+            after[varies] = np.sqrt(degrees_of_freedom(problem.weight) / problem.y_scatter[varies])
+        total = float(after**2 @ problem.y_scatter)
+    else:
+        shares = problem.y_mean / before
+        if of_classes:
+            after = class_scores(shares, problem.weight)
+        total = float(problem.weight * (after**2 * shares * (1.0 - shares)).sum())
     ratio = after / before
-    total = float(problem.weight * (after**2 * shares * (1.0 - shares)).sum())
-    changed: dict[str, Any] = {
-        "cross": np.ascontiguousarray(problem.cross * ratio[:, None]),
-        "y_mean": problem.y_mean * ratio,
-        "total": total,
-    }
-    if problem.target is not None:
-        changed["target"] = replace(problem.target, scores=after if wanted else None)
-    for name in ("cross", "y_mean"):
-        changed[name].setflags(write=False)
-    return changed
+    cross, y_mean = problem.cross * ratio[:, None], problem.y_mean * ratio
+    for array in (cross, y_mean):
+        array.setflags(write=False)
+    scores = after if of_classes or of_numbers else None
+    return replace(
+        problem, loss=loss, cross=np.ascontiguousarray(cross), y_mean=y_mean, total=total,
+        target=replace(target, scores=scores),
+    )  # fmt: skip
 
 
 def check_squared(problem: Problem, what: str) -> None:
@@ -300,6 +345,6 @@ def check_squared(problem: Problem, what: str) -> None:
     """
     if not problem.loss.by_moments:
         raise InputError(
-            f"{what} is for squared loss, and this problem has loss {problem.loss.name!r}; ask it "
-            f"of problem.with_loss('squared')"
-        )
+            f"{what} is for squared loss, and this problem has loss {problem.loss.name!r}",
+            parameter="loss", hint="ask it of problem.with_loss('squared')",
+        )  # fmt: skip

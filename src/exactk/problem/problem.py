@@ -19,7 +19,7 @@ from exactk.data.moments import Margins, Moments
 from exactk.data.open_table import check_names, open_rows
 from exactk.data.targets import Target, Task, apply_class_weights, encode_target, encode_weights
 from exactk.data.usable_columns import UnitColumns, column_scales, usable_columns
-from exactk.errors import InputError, join_items
+from exactk.errors import InputError, Text, join_items
 from exactk.losses.base import Loss
 from exactk.losses.registry import task_of
 from exactk.losses.squared import Squared
@@ -88,6 +88,10 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
     loss : Loss
         What takes the place of the squared error, if it is another; see `with_loss`. The
         attributes above are those of the squared error all the same.
+    scaled_outputs : bool
+        Whether several numeric outputs are standardised, too; see `with_scaled_outputs`.
+    assumptions : tuple of Text
+        What was assumed about the target.
 
     Examples
     --------
@@ -124,6 +128,11 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
     stream: Stream | None = None
     rules: Rules | None = None
     loss: Loss = field(default_factory=Squared)
+    # Whether several numeric outputs are divided by their standard deviations.
+    scaled_outputs: bool = False
+    # Sums of squares of the outputs as they were given, about their means.
+    y_scatter: Floats | None = None
+    target_assumption: Text = ""
     # Weights before those of classes, in a list of one; empty where classes have none.
     base_weights: tuple[Floats | None, ...] = ()
     # What those of classes were asked to be, one after the other.
@@ -163,8 +172,9 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             Standardise the columns.
         feature_names : sequence of str or None
         task : {"auto", "classification", "regression"}
-            What y holds; "auto" is what the loss is made for, or follows scikit-learn's
-            ``type_of_target``.
+            Type of the target. "auto" is that of the loss, if it has one. Otherwise text, booleans
+            and few whole numbers are classes, and many whole numbers (more than 200, or more than
+            20 of which a tenth is rare) are amounts; `assumptions` says what was assumed.
         loss : str or Loss
             What is minimised; see `with_loss`.
         class_weight : None, "balanced" or mapping of label to float
@@ -185,8 +195,8 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         if target.n_rows != rows.n_rows:
             raise InputError(
                 f"Found input variables with inconsistent numbers of samples: X has "
-                f"{rows.n_rows} rows, y has {target.n_rows}"
-            )
+                f"{rows.n_rows} rows, y has {target.n_rows}", parameter="y",
+            )  # fmt: skip
         weighed = apply_class_weights(class_weight, target, weights)
         problem = cls.from_rows(
             rows, target, weighed, ridge=ridge, scale=scale, gram=gram, memory_limit=memory_limit
@@ -266,13 +276,15 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         classes = moments.classes if classes is None else classes
         if names is not None and len(names) != len(moments.x_mean):
             raise InputError(
-                f"feature_names has {len(names)} names, the moments {len(moments.x_mean)} columns"
+                f"feature_names has {len(names)} names, the moments {len(moments.x_mean)} columns",
+                parameter="feature_names",
             )
         task: Any = "regression" if classes is None else "classification"
         labels = None if classes is None else np.asarray(classes)
         if labels is not None and len(labels) != len(moments.y_mean):
             raise InputError(
-                f"classes has {len(labels)} labels, the moments {len(moments.y_mean)} outputs"
+                f"classes has {len(labels)} labels, the moments {len(moments.y_mean)} outputs",
+                parameter="classes",
             )
         if labels is not None:
             check_one_hot(moments, labels)
@@ -301,14 +313,15 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         memory_limit: int,
     ) -> Problem:
         if not isinstance(scale, (bool, np.bool_)):
-            raise InputError(f"scale must be True or False, not {scale!r}")
+            raise InputError(f"scale must be True or False, not {scale!r}", parameter="scale")
         total = check_total(float(np.trace(read.yy)), target, weights)
         cross = np.ascontiguousarray(read.xy.T * x_scale)
         with np.errstate(over="ignore", invalid="ignore"):
             too_large = not np.isfinite((cross**2).sum())
         if too_large:
             raise InputError(
-                "products of X and y overflow float64: rescale y, or the columns (scale=True does)"
+                "products of X and y overflow float64: rescale y, or the columns (scale=True does)",
+                parameter="X",
             )
         size = np.zeros(len(x_scale))
         size[usable] = np.sqrt(scatter[usable])
@@ -339,6 +352,8 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             target=target,
             weights=weights,
             memory_limit=memory_limit,
+            y_scatter=np.diagonal(read.yy).copy(),
+            target_assumption=target.assumption,
         )
         for array in (usable, problem.candidates, duplicates, originals, x_scale, cross, scatter):
             array.setflags(write=False)
@@ -432,8 +447,37 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         return weights
 
     def with_settings_of(self, other: Problem) -> Problem:
-        """Return the same problem with the rules and the loss of one that has the same columns."""
-        return self.with_rules(other.rules).with_loss(other.loss)
+        """Return the same problem with the settings of one that has the same columns.
+
+        These are rules, loss, whether outputs are scaled, and what was assumed about the target.
+        """
+        problem = replace(
+            self.with_rules(other.rules),
+            scaled_outputs=other.scaled_outputs,
+            target_assumption=other.target_assumption,
+        )
+        return problem.with_loss(other.loss)
+
+    @property
+    def assumptions(self) -> tuple[Text, ...]:
+        """What was assumed about the target, and which parameter changes it.
+
+        Examples
+        --------
+        >>> from exactk.errors import render
+        >>> problem = Problem.from_arrays([[0.0], [1.0], [3.0], [4.0]], [1, 2, 3, 1])
+        >>> [render(assumption) for assumption in problem.assumptions]
+        ["y has 3 different whole numbers, which are taken as classes; if they are amounts, set
+        task='regression'"]
+        """
+        found = (self.target_assumption,) if self.target_assumption else ()
+        if self.output_scale is None:
+            return found
+        scaled = (
+            f"the {self.n_outputs} outputs are divided by their standard deviations, so that all "
+            f"of them count; coefficients and predictions are in the units of y"
+        )
+        return (*found, scaled)
 
     def with_ridge(
         self, ridge: float | str, k: int | None = None, *, random_state: object = None
@@ -485,8 +529,11 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             return self
         if self.stream is None:
             raise InputError(
-                "this problem was made of moments and has no rows to read; make it of the "
-                "table: Problem.from_arrays, from_files, from_dask or from_spark"
+                "this problem was made of moments and has no rows to read",
+                parameter="X",
+                hint=(
+                    "make it of the table: Problem.from_arrays, from_files, from_dask or from_spark"
+                ),
             )
         with show_reading(verbose) as show:
             read = read_into_memory(
@@ -557,7 +604,8 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         V, objective, rank = self._fit_standardised(S)
         coef = np.ascontiguousarray(V.T) * self.x_scale[S]
         residual = max(objective - self.penalty * float((V**2).sum()), 0.0)
-        return Fit(coef, self.y_mean - coef @ self.x_mean[S], objective, residual, rank)
+        fit = Fit(coef, self.y_mean - coef @ self.x_mean[S], objective, residual, rank)
+        return self.in_units_of_y(fit)
 
     def _fit_standardised(self, S: Indices) -> tuple[Floats, float, int]:
         """Solve A_SS V = B_S; the least-norm solution where columns depend on each other."""
@@ -641,20 +689,27 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         if values.size == 0:
             return np.zeros(0, dtype=np.intp)
         if values.ndim != 1 or values.dtype.kind not in "iu":
-            raise InputError(f"a support is a list of column indices, not {support!r}")
+            raise InputError(
+                f"a support is a list of column indices, not {support!r}", parameter="support"
+            )
         out_of_range = values[(values < 0) | (values >= self.n_features)]
         if out_of_range.size:
-            raise InputError(f"column index {out_of_range[0]} is not in 0..{self.n_features - 1}")
+            raise InputError(
+                f"column index {out_of_range[0]} is not in 0..{self.n_features - 1}",
+                parameter="support",
+            )
         if len(np.unique(values)) != len(values):
-            raise InputError(f"a support names each column once: {values.tolist()}")
+            raise InputError(
+                f"a support names each column once: {values.tolist()}", parameter="support"
+            )
         return values.astype(np.intp)
 
     def check_k(self, k: Any) -> int:
         """Return k as an int, or say why it cannot be met."""
         if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
-            raise InputError(f"k must be a whole number, not {k!r}")
+            raise InputError(f"k must be a whole number, not {k!r}", parameter="k")
         if k < 1:
-            raise InputError(f"k must be at least 1, not {k}")
+            raise InputError(f"k must be at least 1, not {k}", parameter="k")
         most = self.n_usable if self.rules is None else self.rules.size_of(self.usable)
         if k > most:
             constant = np.setdiff1d(np.arange(self.n_features), self.usable)
@@ -667,6 +722,6 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             way = f"ask for k <= {most}" if most else "give columns that vary"
             raise InputError(
                 f"k={k} is more than the {most} usable columns{why}, X has {self.n_features} "
-                f"feature(s); {way}"
-            )
+                "feature(s)", parameter="k", hint=way,
+            )  # fmt: skip
         return int(k)

@@ -14,7 +14,7 @@ the order of rows, units or names.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -142,7 +142,9 @@ def _row_keys(problem: Problem, rows: DesignMatrix, target: Target) -> Floats:
     """Return for each row its share in ‖B‖², of the columns that have most of it."""
     columns = np.setdiff1d(problem.usable, problem.duplicates)
     if columns.size == 0:
-        raise InputError("every column is constant: there is nothing to draw half-samples for")
+        raise InputError(
+            "every column is constant: there is nothing to draw half-samples for", parameter="X"
+        )
     alone = (problem.cross[:, columns] ** 2).sum(axis=0) / problem.scatter[columns]
     most = max(KEY_COLUMNS, KEY_VALUES // rows.n_rows)
     columns = columns[np.argsort(-alone, kind="stable")][:most]
@@ -179,14 +181,15 @@ def check_rows(problem: Problem) -> None:
     if problem.rows is None and problem.stream is None:
         raise InputError(
             "half-samples are drawn from the rows of the table, and this problem was made of "
-            "moments; make it with Problem.from_arrays, from_files, from_dask or from_spark"
-        )
+            "moments", parameter="X",
+            hint="make it with Problem.from_arrays, from_files, from_dask or from_spark",
+        )  # fmt: skip
     places = count_places(problem)
     if places < LEAST_PLACES:
         raise InputError(
             f"half-samples need at least {LEAST_PLACES} rows of weight above zero, and there are "
-            f"{places}"
-        )
+            f"{places}", parameter="X",
+        )  # fmt: skip
 
 
 def half_samples(
@@ -350,7 +353,7 @@ def _of_rows(
 
 
 def _moments(rows: DesignMatrix, target: Target, weights: Floats | None) -> Moments:
-    return rows.moments(target, weights)
+    return rows.moments(replace(target, scores=None), weights)
 
 
 def _stream_halves(problem: Problem, rng: np.random.Generator) -> Iterator[Problem | None]:
@@ -376,9 +379,9 @@ def _stream_moments(
     found = [part for part in stream.reduce(fold) if part is not None]
     if len(found) < least:
         raise InputError(
-            "the rows have too few different values to be split by them into half-samples; load "
-            "the table and use Problem.from_arrays"
-        )
+            "the rows have too few different values to be split by them into half-samples",
+            parameter="X", hint="load the table and use Problem.from_arrays",
+        )  # fmt: skip
     return found
 
 

@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from exactk.data.accumulate import MomentsAccumulator
 from exactk.data.moments import Moments
-from exactk.data.targets import MOST_WEIGHT, Task
-from exactk.errors import InputError
+from exactk.data.targets import MOST_CLASSES, MOST_WEIGHT, Task, assume_amounts, guess_whole_numbers
+from exactk.errors import InputError, Text
 from exactk.streaming.base import Block, EncodedLabels, OnRows, Reducer, Stream
 from exactk.streaming.target_encoding import (
     FractionsError,
     Labels,
+    ManyNumbersError,
     TargetEncoding,
     check_found,
     check_number,
@@ -23,7 +24,14 @@ from exactk.streaming.target_encoding import (
 )
 from exactk.types import Floats
 
-__all__ = ["MomentsReducer", "check_block", "merge_found", "outputs", "stream_moments"]
+__all__ = [
+    "MomentsReducer",
+    "check_block",
+    "merge_found",
+    "outputs",
+    "read_moments",
+    "stream_moments",
+]
 
 
 @dataclass
@@ -82,7 +90,7 @@ class MomentsReducer(Reducer[_State, Moments]):
     def merge(self, one: Moments, other: Moments) -> Moments:  # noqa: D102
         merged = one.merge(other, overwrite=True)
         if self.target_encoding.classes is None and merged.classes is not None:
-            check_number(len(merged.classes))
+            check_number(len(merged.classes), self.target_encoding, merged.classes)
         return merged
 
 
@@ -99,7 +107,9 @@ def outputs(block: Block, target_encoding: TargetEncoding, labels: Labels | None
     if labels is not None:
         return labels.one_hot(block)
     if isinstance(block.y, EncodedLabels):
-        raise InputError(f"y holds labels in {block.location.source}, and numbers were asked for")
+        raise InputError(
+            f"y holds labels in {block.location.source}, and numbers were asked for", parameter="y"
+        )
     Y = np.array(block.y, dtype=np.float64)
     _refuse_missing(Y, block)
     return Y.reshape(len(Y), target_encoding.n_outputs)
@@ -111,9 +121,9 @@ def _refuse_missing(y: npt.NDArray[Any], block: Block) -> None:
     if bad.size:
         first = int(bad[0])
         raise InputError(
-            f"y is missing or infinite in {block.location.rows(first, first + 1)}; drop those rows "
-            f"or fill them in first"
-        )
+            f"y is missing or infinite in {block.location.rows(first, first + 1)}", parameter="y",
+            hint="drop those rows or fill them in first",
+        )  # fmt: skip
 
 
 def refuse_idle(block: Block, names: tuple[str, ...]) -> None:
@@ -132,16 +142,17 @@ def check_block(block: Block) -> None:
     if bad.size:
         first = int(bad[0])
         raise InputError(
-            f"the weight in {block.location.rows(first, first + 1)} is {block.weights[first]:g}; "
-            f"weights must be zero or more"
-        )
+            f"the weight in {block.location.rows(first, first + 1)} is {block.weights[first]:g}",
+            parameter="weights", hint="weights must be zero or more",
+        )  # fmt: skip
     large = np.flatnonzero(block.weights > MOST_WEIGHT)
     if large.size:
         first = int(large[0])
         raise InputError(
             f"the weight in {block.location.rows(first, first + 1)} is {block.weights[first]:g}, "
-            f"too large for float64 sums; divide all weights by the largest one"
-        )
+            "too large for float64 sums", parameter="weights",
+            hint="divide all weights by the largest one",
+        )  # fmt: skip
 
 
 def refuse_values(block: Block, names: tuple[str, ...]) -> None:
@@ -151,16 +162,16 @@ def refuse_values(block: Block, names: tuple[str, ...]) -> None:
     if not columns.size:
         raise InputError(
             f"the values in {block.location.rows(0, len(block.X))} are too large for float64 sums "
-            f"of squares; rescale the columns first"
-        )
+            "of squares", parameter="X", hint="rescale the columns first",
+        )  # fmt: skip
     rows = np.flatnonzero(bad[:, columns[0]])
     more = f" (and {columns.size - 1} more columns there)" if columns.size > 1 else ""
     raise InputError(
         f"column {names[columns[0]]!r} is missing or infinite in {rows.size} of the rows of "
         f"{block.location.rows(0, len(block.X))}, first in row "
-        f"{block.location.first_row + int(rows[0])}{more}; fill these in, drop those rows, or "
-        f"leave the column out"
-    )
+        f"{block.location.first_row + int(rows[0])}{more}", parameter="X",
+        hint="fill these in, drop those rows, or leave the column out",
+    )  # fmt: skip
 
 
 def stream_moments(
@@ -176,8 +187,9 @@ def stream_moments(
     ----------
     stream : Stream
     task : {"auto", "classification", "regression"}
-        "auto" takes text, true and false, and whole numbers for classes. Should a float column
-        that was whole at first turn out to hold fractions, the table is read again for numbers.
+        "auto" takes text, true and false, and few whole numbers for classes; see
+        `exactk.data.targets.guess_whole_numbers`. If numbers that were taken for classes turn out
+        to be amounts, the table is read again.
     classes : array-like or None
         The labels, where they are known; else they are found in the pass.
     on_rows : callable or None
@@ -187,22 +199,36 @@ def stream_moments(
     -------
     Moments
     """
+    return read_moments(stream, task=task, classes=classes, on_rows=on_rows)[0]
+
+
+def read_moments(
+    stream: Stream, *, task: Task, classes: Any = None, on_rows: OnRows | None = None
+) -> tuple[Moments, Text]:
+    """Return the moments as `stream_moments` does, and what was assumed about the target."""
     target_encoding = choose_encoding(stream, task, classes)
 
     def read(target_encoding: TargetEncoding) -> Moments:
         reducer = MomentsReducer(stream.feature_names, target_encoding, stream.target)
         return stream.reduce(reducer, on_rows)
 
+    assumption: Text = ""
     try:
         moments = read(target_encoding)
-    except FractionsError:
+        if moments.classes is not None and target_encoding.classes is None:
+            check_found(moments.classes, moments.n_rows, target_encoding)
+            is_number = np.asarray(moments.classes).dtype.kind in "iuf"
+            if target_encoding.guessed and is_number:
+                found, assumption = guess_whole_numbers(moments.y_mean * moments.n_rows)
+                target_encoding = replace(target_encoding, labels=found == "classification")
+    except (FractionsError, ManyNumbersError) as error:
         if not target_encoding.guessed:
             raise
-        target_encoding = TargetEncoding(labels=False)
-        moments = read(target_encoding)
-    if moments.classes is not None:
-        if target_encoding.classes is None:
-            check_found(moments.classes, moments.n_rows, target_encoding)
-        else:
-            moments = moments.with_classes(target_encoding.classes)
-    return moments
+        if isinstance(error, ManyNumbersError):
+            assumption = assume_amounts(f"more than {MOST_CLASSES}")
+        target_encoding = replace(target_encoding, labels=False)
+    if not target_encoding.labels and target_encoding.guessed:
+        moments = read(TargetEncoding(labels=False))
+    if moments.classes is not None and target_encoding.classes is not None:
+        moments = moments.with_classes(target_encoding.classes)
+    return moments, assumption

@@ -7,20 +7,23 @@ classes until a fraction is found, and is then read again as numbers, as in memo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from exactk.data.targets import Task, refuse_amounts
-from exactk.errors import InputError, join_items
+from exactk.data.targets import MOST_CLASSES as MOST_NUMBERS
+from exactk.data.targets import Task, refuse_names
+from exactk.errors import InputError, Setting, join_items
 from exactk.streaming.base import Block, EncodedLabels, Stream
 from exactk.types import Floats
 
 __all__ = [
     "FractionsError",
     "Labels",
+    "ManyNumbersError",
     "TargetEncoding",
     "check_classes",
     "check_found",
@@ -35,7 +38,11 @@ MOST_CLASSES = 1_000
 
 
 class FractionsError(InputError):
-    """Numbers taken for labels, as they were whole so far, turn out to be amounts."""
+    """Numbers taken for labels, as they were whole so far, turn out to be fractions."""
+
+
+class ManyNumbersError(InputError):
+    """Whole numbers taken for labels turn out to be too many for classes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,30 +83,40 @@ def check_classes(classes: Any) -> npt.NDArray[Any] | None:
         return None
     values = np.asarray(classes)
     if values.ndim != 1 or len(values) < 2:
-        raise InputError(f"classes must be a list of two labels or more, not {classes!r}")
+        raise InputError(
+            f"classes must be a list of two labels or more, not {classes!r}", parameter="classes"
+        )
     distinct = np.unique(values)
     if len(distinct) != len(values):
-        raise InputError(f"classes names a label twice: {join_items(values.tolist())}")
+        raise InputError(
+            f"classes names a label twice: {join_items(values.tolist())}", parameter="classes"
+        )
     return distinct
 
 
 def choose_encoding(stream: Stream, task: Task, classes: Any = None) -> TargetEncoding:
     """Settle how the target of a stream is read: as `exactk.data.targets` has it for arrays."""
     if task not in ("auto", "classification", "regression"):
-        raise InputError(f"task must be 'auto', 'classification' or 'regression', not {task!r}")
+        raise InputError(
+            f"task must be 'auto', 'classification' or 'regression', not {task!r}", parameter="task"
+        )
     known = check_classes(classes)
     if known is not None and task == "regression":
-        raise InputError("classes was given with task='regression', which has none")
+        raise InputError(
+            "classes was given with task='regression', which has none", parameter="classes"
+        )
     if stream.n_outputs > 1:
         if known is not None or task == "classification":
             raise InputError(
-                f"the target has {stream.n_outputs} columns; classes come in one column"
-            )
+                f"the target has {stream.n_outputs} columns", parameter="target",
+                hint="classes come in one column",
+            )  # fmt: skip
         return TargetEncoding(labels=False, n_outputs=stream.n_outputs)
     if task == "regression":
         if stream.y_kind == "text":
             raise InputError(
-                f"target {stream.target or 'y'!r} holds text, not the numbers of a regression"
+                f"target {stream.target or 'y'!r} holds text, not the numbers of a regression",
+                parameter="target",
             )
         return TargetEncoding(labels=False)
     guessed = task == "auto" and known is None
@@ -134,15 +151,16 @@ class Labels:
             bad = np.flatnonzero(~np.isfinite(block.y))
             if bad.size:
                 raise InputError(
-                    f"y is missing or infinite in {block.location.rows(bad[0], bad[0] + 1)}"
+                    f"y is missing or infinite in {block.location.rows(bad[0], bad[0] + 1)}",
+                    parameter="y",
                 )
             parts = np.flatnonzero(y != np.round(y))
             if parts.size:
                 where = block.location.rows(0, len(block.y))
                 raise FractionsError(
-                    f"y holds fractions, such as {y[parts[0]]:g} in {where}, which are not "
-                    f"classes; use task='regression', or code the classes first"
-                )
+                    f"y holds fractions, such as {y[parts[0]]:g} in {where}, which are not classes",
+                    parameter="y", hint="use task='regression', or code the classes first",
+                )  # fmt: skip
         labels, codes = np.unique(block.y, return_inverse=True)
         return _counted(EncodedLabels(codes.astype(np.intp), labels.tolist()), block.weights)
 
@@ -155,9 +173,9 @@ class Labels:
             row = int(np.flatnonzero(np.isin(column.codes, codes))[0])
             raise InputError(
                 f"y holds the label {new[0]!r} ({block.location.rows(row, row + 1)}), which is not "
-                f"among the classes given: {join_items(self._codes)}"
-            )
-        check_number(len(self._codes) + len(new))
+                f"among the classes given: {join_items(self._codes)}", parameter="classes",
+            )  # fmt: skip
+        check_number(len(self._codes) + len(new), self._coding, new)
         for label in new:
             self._codes[label] = len(self._codes)
 
@@ -180,13 +198,21 @@ def _counted(column: EncodedLabels, weights: Floats | None) -> EncodedLabels:
     return EncodedLabels(to[column.codes], [column.labels[code] for code in alive])
 
 
-def check_number(n_classes: int) -> None:
-    """Raise for more labels than a target is likely to have."""
+def check_number(
+    n_classes: int, target_encoding: TargetEncoding, labels: Sequence[Any] | npt.NDArray[Any]
+) -> None:
+    """Raise for more labels than a target is likely to have; `labels` are some of them."""
+    if target_encoding.guessed and n_classes > MOST_NUMBERS and not isinstance(labels[0], str):
+        raise ManyNumbersError(
+            f"y has more than {MOST_NUMBERS} different whole numbers", parameter="y",
+            hint=("set ", Setting("task", "regression")),
+        )  # fmt: skip
     if n_classes > MOST_CLASSES:
         raise InputError(
-            f"y holds more than {MOST_CLASSES:,} labels: use task='regression' if they are "
-            f"amounts, and name them as classes if they are meant"
-        )
+            f"y has more than {MOST_CLASSES:,} labels", parameter="y",
+            hint=("for amounts, set ", Setting("task", "regression"), "; for classes, list them "
+                  "in ", Setting("classes")),
+        )  # fmt: skip
 
 
 def check_found(classes: npt.NDArray[Any], n_rows: int, target_encoding: TargetEncoding) -> None:
@@ -195,7 +221,7 @@ def check_found(classes: npt.NDArray[Any], n_rows: int, target_encoding: TargetE
         only = f", {str(classes[0])!r}" if len(classes) else ""
         raise InputError(
             f"y has {len(classes)} class{only}: classification needs at least two classes "
-            f"(in rows of non-zero weight)"
-        )
-    if target_encoding.guessed:
-        refuse_amounts(len(classes), n_rows, numbers=not isinstance(classes[0], str))
+            f"(in rows of non-zero weight)", parameter="y",
+        )  # fmt: skip
+    if target_encoding.guessed and isinstance(classes[0], str):
+        refuse_names(len(classes), n_rows)

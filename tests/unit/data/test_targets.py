@@ -13,6 +13,7 @@ from scipy import sparse
 
 from exactk import Problem, TopKSelector, investigate
 from exactk.data.targets import apply_class_weights, encode_target, encode_weights
+from exactk.errors import Setting, render
 from tests.support import says
 
 pd = pytest.importorskip("pandas")
@@ -143,18 +144,59 @@ def test_sparse_indicators_have_a_hint() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, float, object])
-def test_many_distinct_integers_are_not_guessed_at(dtype: Any) -> None:
+def test_many_rare_whole_numbers_are_amounts(dtype: Any) -> None:
     ages = (np.arange(60) % 30).astype(dtype)
-    with says("30 distinct whole numbers", "60 rows", "task='classification'", "task='regression'"):
-        encode_target(ages)
+    target = encode_target(ages)
+    assert (target.task, target.n_outputs) == ("regression", 1)
+    assert "30 different whole numbers" in render(target.assumption)
+    assert Setting("task", "classification") in target.assumption
     assert encode_target(ages, "classification").n_outputs == 30
-    assert encode_target(ages, "regression").n_outputs == 1
+    assert encode_target(ages, "regression").assumption == ""
     assert encode_target(ages.astype(int).astype(str)).n_outputs == 30
 
 
-def test_many_classes_of_many_rows_each_are_classes() -> None:
-    assert encode_target(np.arange(900) % 30).n_outputs == 30
-    assert encode_target(np.arange(40) % 20).n_outputs == 20
+@pytest.mark.parametrize(
+    ("n_classes", "n_rows"), [(3, 150), (20, 40), (30, 900), (40, 400), (120, 1680), (200, 3000)]
+)
+def test_whole_numbers_of_many_rows_each_are_classes(n_classes: int, n_rows: int) -> None:
+    target = encode_target(np.arange(n_rows) % n_classes)
+    assert target.n_outputs == n_classes
+    assert Setting("task", "regression") in target.assumption
+
+
+def test_two_numbers_text_and_fractions_need_no_assumption() -> None:
+    for y in ([0, 1, 1, 0], [True, False], ["a", "b", "c"], [0.5, 1.5, 2.5]):
+        assert encode_target(y).assumption == ""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_of_hundreds_of_values_are_amounts(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(np.exp(rng.normal(4.5, 0.8, 5000)))
+    n = len(np.unique(counts))
+    assert n * 5 < len(counts)
+    target = encode_target(counts)
+    assert target.task == "regression"
+    assert f"{n} different whole numbers" in render(target.assumption)
+    for n_different, rows in ((284, 1000), (711, 4000), (284, 20_000)):
+        assert encode_target(np.arange(rows) % n_different).task == "regression"
+
+
+def test_what_is_said_about_whole_numbers_can_be_done() -> None:
+    for y in (np.arange(90) % 30, np.arange(90) % 3):
+        target = encode_target(y)
+        setting = next(part for part in target.assumption if isinstance(part, Setting))
+        other = encode_target(y, setting.value)
+        assert {target.task, other.task} == {"classification", "regression"}
+
+
+def test_rows_of_different_numbers_are_counted_by_weight() -> None:
+    y = np.arange(125) % 25
+    # A number that has next to no weight is rare, whatever the unit of the weights.
+    weights = np.where(y < 5, 0.1, 1.0)
+    for unit in (1.0, 1e-3):
+        assert encode_target(y, weights=unit * weights).task == "regression"
+        assert encode_target(y, weights=np.full(125, unit)).task == "classification"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +238,7 @@ def test_missing_and_infinite_values_are_counted(y: Any, count: int, row: int) -
         ([1, "a", 2], ["mixes labels", "int", "str", "all strings"]),
         (["a", "a", "a"], ["1 class", "a", "at least two classes"]),
         ([7, 7], ["1 class", "7", "at least two"]),
-        ([["a", "b"], ["b", "a"]], ["cannot be read as numbers"]),
+        ([["a", "b"], ["b", "a"]], ["'a'", "not a number"]),
         ([[1, 2], [3]], ["y"]),
         ([b"a", b"b"], ["bytes"]),
     ],
@@ -205,14 +247,15 @@ def test_missing_and_infinite_values_are_counted(y: Any, count: int, row: int) -
 def test_what_is_no_target(y: Any, words: list[str]) -> None:
     if isinstance(y, list) and y and y[0] == 1 and "a" in y:
         y = np.array(y, dtype=object)
-    with says(*words):
+    with says(*words) as error:
         encode_target(y)
+    assert error.value.parameter == "y"
 
 
 def test_task_and_target_must_agree() -> None:
     with says("continuous", "fractions", "task='regression'"):
         encode_target([0.5, 1.5], "classification")
-    with says("numbers", "task='regression'", "'a'"):
+    with says("numbers", "regression", "'a'"):
         encode_target(["a", "b"], "regression")
     with says("task must be", "'classification'", "'clasification'"):
         encode_target([0, 1], "clasification")  # type: ignore[arg-type]
@@ -276,11 +319,13 @@ def test_one_weight_for_all_and_none() -> None:
         ([[1], [2], [3]], ["1D", "sample_weight", "(3, 1)"]),
         (["a", "b", "c"], ["sample_weight", "numbers"]),
         ([1, 1e308, 1], ["sample_weight is 1e+308 in row 1", "too large", "divide all weights"]),
+        ([1e-310, 1e-310, 1e-310], ["1e-310", "too small", "divide all weights"]),
     ],
 )
 def test_what_is_no_weight(w: Any, words: list[str]) -> None:
-    with says(*words):
+    with says(*words) as error:
         encode_weights(w, 3)
+    assert error.value.parameter == "sample_weight"
 
 
 def test_weights_of_classes() -> None:
@@ -319,7 +364,7 @@ DAYS = pd.date_range("2020", periods=60)
     ids=["pandas", "zone", "date", "duration", "polars", "pairs", "few rows"],
 )
 def test_dates_are_no_classes(y: Any, kind: str) -> None:
-    with says("y holds", "dates or durations", kind, "such as days", "labels as text"):
+    with says("dates or durations", kind, "such as days", "labels as text"):
         encode_target(y)
     with says("dates or durations", "which are not numbers", "such as days"):
         encode_target(y, "regression")

@@ -11,7 +11,7 @@ import pytest
 from exactk import Problem, solve
 from exactk.data.moments import Moments
 from exactk.data.targets import encode_target
-from exactk.errors import InputError
+from exactk.errors import InputError, Setting
 from exactk.streaming.moments import merge_found, stream_moments
 from tests.arrays import ArrayStream
 
@@ -171,12 +171,29 @@ def test_one_class_and_too_many() -> None:
     X, y = rows()
     with pytest.raises(InputError, match="1 class, 'ash'"):
         stream_moments(ArrayStream(X, np.full(400, "ash")))
-    with pytest.raises(InputError, match="400 distinct whole numbers"):
-        stream_moments(ArrayStream(X, np.arange(400)))
     with pytest.raises(InputError, match="all different"):
         stream_moments(ArrayStream(X, np.array([f"id{i}" for i in range(400)])))
     with pytest.raises(InputError, match="holds text"):
         stream_moments(ArrayStream(X, y), task="regression")
+
+
+@pytest.mark.parametrize("n_different", [30, 250, 400])
+@pytest.mark.parametrize("dtype", [int, float])
+def test_many_whole_numbers_are_amounts_as_in_memory(n_different: int, dtype: type) -> None:
+    X, _ = rows()
+    y = (np.arange(400) * 7 % n_different).astype(dtype)
+    y[:10] = 0
+    wanted = Problem.from_arrays(X, y)
+    found = Problem.from_stream(ArrayStream(X, y, n_parts=4))
+    assert (found.task, wanted.task) == (("regression",) * 2 if n_different > 90 else
+                                         ("classification",) * 2)  # fmt: skip
+    np.testing.assert_allclose(found.total, wanted.total)
+    assert [part for part in found.assumptions[0] if isinstance(part, Setting)] == [
+        part for part in wanted.assumptions[0] if isinstance(part, Setting)
+    ]
+    said = Problem.from_stream(ArrayStream(X, y), task="classification")
+    assert said.n_outputs == len(np.unique(y))
+    assert said.assumptions == ()
 
 
 def test_products_that_do_not_fit() -> None:
