@@ -18,7 +18,7 @@ from sklearn.feature_selection import RFE, SelectKBest, f_classif, f_regression
 from sklearn.linear_model import Lasso, LogisticRegression, MultiTaskLasso, Ridge
 from sklearn.preprocessing import StandardScaler
 
-from exactk.errors import InputError
+from exactk.errors import ExactkError
 from exactk.types import Floats, Indices
 from exactk.utils.monitor import Monitor
 
@@ -32,7 +32,7 @@ MAX_FITS = 100
 HALVINGS, REFINEMENTS = 17, 12
 
 
-class OutOfTimeError(InputError):
+class OutOfTimeError(ExactkError):
     """The time limit ended a baseline before it had an answer."""
 
 

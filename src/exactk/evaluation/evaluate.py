@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from math import inf, isfinite, nan, sqrt
 from typing import Any
 
@@ -17,14 +17,12 @@ from exactk.evaluation.fold_methods import (
     BaselineMethod,
     FixedColumns,
     FoldMethod,
-    Selection,
     SolverMethod,
     configured_method,
     named_methods,
-    selection_of,
 )
 from exactk.evaluation.holdout import FoldScores
-from exactk.evaluation.permutation_test import permutation_test
+from exactk.evaluation.permutation_test import permuted_problems
 from exactk.methods.base import Method, generator
 from exactk.model_selection.choose_k import AutoK
 from exactk.model_selection.cross_validation import Split, make_splits, row_groups
@@ -33,7 +31,7 @@ from exactk.problem.problem import Problem
 from exactk.question import GIVEN, is_auto, read_problem, read_question
 from exactk.result import Result, Status
 from exactk.solver import check_time_limit
-from exactk.types import Floats, Indices
+from exactk.types import Floats
 from exactk.utils.progress import show_count
 from exactk.utils.records_table import RecordsTable, TableResult
 
@@ -386,10 +384,9 @@ def measure_evaluation(
     known : Result or None
         What the method has selected on all rows, so that it need not search again.
     """
-    seed = _seed(random_state)
-    named = named_methods(method, () if features is not None else compare_with)
-    others = named_methods(None, compare_with) if features is not None else dict(named)
-    limit = check_time_limit(time_limit)
+    reference = named_methods(method)
+    names = named_methods(method if features is None else None, compare_with)
+    limit, seed = check_time_limit(time_limit), _seed(random_state)
     given: Result | None = None
     wanted: int | AutoK
     if k is not None and features is None and is_auto(k):
@@ -406,46 +403,23 @@ def measure_evaluation(
         ridge = "auto"
     groups = _row_groups(groups, problem)
 
-    def made(name: str, one: str | Method, *, ridge: Any, is_reference: bool) -> FoldMethod:
+    def made(name: str, one: str | Method, ridge: Any, *, is_reference: bool) -> FoldMethod:
         if isinstance(one, str) and one in BASELINES:
-            return BaselineMethod(name, problem, limit, seed=seed)
+            return BaselineMethod(name, problem, time_limit=limit, seed=seed)
         own = configured_method(one, effort, seed, is_reference=is_reference)
-        return SolverMethod(name, problem, limit, groups, method=own, ridge=ridge, seed=seed)
+        return SolverMethod(name, problem, own, ridge=ridge, time_limit=limit, seed=seed)
 
-    (first, reference_method), *_ = named.items()
     methods: list[FoldMethod] = [] if given is None else [FixedColumns(problem, given)]
-    for name, one in others.items():
-        methods.append(made(name, one, ridge=ridge, is_reference=not methods))
-    shuffled = made(first, reference_method, ridge=None, is_reference=True)
+    for name, one in names.items():
+        methods.append(made(name, one, ridge, is_reference=not methods))
+    # Shuffled targets are searched with the ridge of the selection on all rows.
+    (searcher,) = (made(name, one, None, is_reference=True) for name, one in reference.items())
     splits = make_splits(problem, cv, groups, random_state)
-    scores = FoldScores(X, problem, splits, estimator, scoring)
-    run = _Run(problem, splits, scores, methods, wanted, verbose, known)
-    whole = run.reference.whole
-    assert whole is not None
-    observed, null, message = whole.explained, np.empty(0), run.message
-    if not message and n_permutations:
-        null = permutation_test(
-            problem.with_ridge(whole.ridge),
-            lambda other: shuffled.search(other, whole.k).explained,
-            n_permutations,
-            groups=groups,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        if len(null) < n_permutations:
-            message = f"stopped by the user after {len(null)} of {n_permutations} permutations"
-    status = Status.CONVERGED if given is not None else Status(whole.status)
-    n_folds = len(run.reference.folds)
-    return Evaluation(
-        *run.tables(), predictions=run.predictions(), splits=splits[:n_folds], k=whole.k,
-        features=_names(problem, whole.columns),
-        baseline_score=float(np.mean(scores.baseline[:n_folds])),
-        all_features_score=run.all_features_score, observed=observed, null=null,
-        ridge=whole.ridge, scoring=scores.scoring, estimator=scores.estimator, task=problem.task,
-        n_rows=problem.n_rows, n_features=len(problem.original_names),
-        message="; ".join(filter(None, [message, AS_GIVEN if given is not None else ""])),
-        status=Status.INTERRUPTED if message else status,
-    )  # fmt: skip
+    run = _Run(problem, splits, FoldScores(X, problem, splits, estimator, scoring), groups)
+    message, null = run.run(methods, wanted, known, verbose), np.empty(0)
+    if n_permutations and not message:
+        null, message = run.shuffled(searcher, n_permutations, random_state, verbose)
+    return run.evaluation(null, message, is_given=given is not None)
 
 
 def _seed(random_state: object) -> int | None:
@@ -458,24 +432,18 @@ def _seed(random_state: object) -> int | None:
 def _row_groups(groups: Any, problem: Problem) -> Any:
     if isinstance(groups, Mapping):
         raise InputError(
-            "groups has the group of each row, and a table of names was given", parameter="groups",
+            parameter="groups", value=groups, expected="one label for each row",
             hint="give groups of features as constraints={'feature_groups': ...}",
         )  # fmt: skip
     assert problem.rows is not None
     return None if groups is None else row_groups(groups, problem.rows.n_rows)
 
 
-def _names(problem: Problem, columns: Indices) -> tuple[str, ...]:
-    """Return the columns of the user's table behind columns of the problem."""
-    names = problem.original_names
-    return tuple(names[j] for j in np.unique(problem.input_columns[columns]))
-
-
 @dataclass(frozen=True)
 class _Fold:
     """What a method selected in a fold, and its scores."""
 
-    selection: Selection
+    result: Result
     score: float
     naive: float
     predictions: Any
@@ -483,13 +451,13 @@ class _Fold:
 
 @dataclass
 class _Outcome:
-    """What is known of a method so far."""
+    """A method, what it selected on all rows, and its folds; no folds if it has no answer."""
 
     method: FoldMethod
-    whole: Selection | None = None
-    folds: list[_Fold] = field(default_factory=list)
     status: str = ""
     note: str = ""
+    whole: Result | None = None
+    folds: list[_Fold] = field(default_factory=list)
 
     @property
     def scores(self) -> list[float]:
@@ -502,173 +470,188 @@ class _Run:
     Attributes
     ----------
     outcomes : list of _Outcome
-        The reference first; only it may have some of the folds.
-    message : str
-        After how many folds or methods the user stopped.
+        The reference first; after Ctrl-C it may have some of the folds.
     """
 
     def __init__(
-        self, problem: Problem, splits: list[Split], scores: FoldScores,
-        methods: Sequence[FoldMethod], k: int | AutoK, verbose: int, known: Result | None = None,
-    ) -> None:  # fmt: skip
-        self._problem, self._splits, self._scores, self._k = problem, splits, scores, k
-        self._known = known
-        self.outcomes: list[_Outcome] = []
-        self.all_features_score, self.message = nan, ""
-        each = len(splits) + 1
-        with show_count("selections", each * len(methods), verbose) as show:
-            try:
-                for place, method in enumerate(methods):
-                    self._evaluate(
-                        _Outcome(method), partial(lambda done, n: show(done + n), each * place)
-                    )
-                self.all_features_score = scores.all_features()
-            except KeyboardInterrupt:
-                self._stop(len(methods))
+        self, problem: Problem, splits: list[Split], scores: FoldScores, groups: Any
+    ) -> None:
+        self._problem, self._splits, self._scores, self._groups = problem, splits, scores, groups
+        self._all_features, self.outcomes = nan, list[_Outcome]()
 
     @property
-    def reference(self) -> _Outcome:
-        return self.outcomes[0]
+    def _whole(self) -> Result:
+        """The selection of the reference on all rows."""
+        whole = self.outcomes[0].whole
+        assert whole is not None
+        return whole
 
-    def _stop(self, n_methods: int) -> None:
-        """Keep what is finished, or raise again if nothing is."""
-        if not self.reference.folds:
-            raise
-        n, n_folds = len(self.reference.folds), len(self._splits)
-        if n == n_folds and not self._is_done(self.outcomes[-1]):
-            del self.outcomes[-1]
-        self.message = "stopped by the user before the score with all features"
-        if n < n_folds:
-            self.message = f"stopped by the user after {n} of {n_folds} folds"
-        elif len(self.outcomes) < n_methods:
-            self.message = f"stopped by the user after {len(self.outcomes)} of {n_methods} methods"
+    def run(
+        self, methods: Sequence[FoldMethod], k: int | AutoK, known: Result | None, verbose: int
+    ) -> str:
+        """Evaluate the methods; return after how many of them the user stopped, if so."""
+        n, n_folds = len(methods), len(self._splits)
+        with show_count("selections", n * (n_folds + 1), verbose) as show:
+            try:
+                for place, method in enumerate(methods):
+                    at = place * (n_folds + 1)
+                    self._evaluate(method, k, known, lambda done, at=at: show(at + done))
+                    known = None
+                self._all_features = self._scores.all_features()
+            except KeyboardInterrupt:
+                finished = len(self.outcomes[0].folds) if self.outcomes else 0
+                if not finished:
+                    raise
+                if finished < n_folds:
+                    return f"stopped by the user after {finished} of {n_folds} folds"
+                if len(self.outcomes) < n:
+                    return f"stopped by the user after {len(self.outcomes)} of {n} methods"
+                return "stopped by the user before the score with all features"
+        return ""
 
-    def _is_done(self, outcome: _Outcome) -> bool:
-        return bool(outcome.status)
-
-    def _evaluate(self, outcome: _Outcome, show: Callable[[int], None]) -> None:
-        self.outcomes.append(outcome)
+    def _evaluate(self, method: FoldMethod, k: Any, known: Result | None, show: Any) -> None:
+        outcome, is_reference = _Outcome(method, whole=known), not self.outcomes
+        sizes = [k] * (len(self._splits) + 1)
+        if is_reference:
+            # Its finished folds are an answer even if the user stops.
+            self.outcomes.append(outcome)
+        elif isinstance(k, AutoK):
+            sizes = [self._whole.k, *(fold.result.k for fold in self.outcomes[0].folds)]
         try:
-            self._select(outcome, show)
-        except OutOfTimeError as error:
-            self._fail(outcome, str(Status.TIME_LIMIT), error)
-        except ExactkError as error:
-            self._fail(outcome, "refused", error)
+            self._select(outcome, sizes, show, keep=is_reference)
         except Exception as error:
-            # A method of the user may raise anything; our own bugs pass.
-            if not outcome.method.is_foreign:
+            # A method of the user may raise anything; our own bugs pass. Without the reference
+            # there is no evaluation.
+            known_error = isinstance(error, ExactkError)
+            if is_reference or not (known_error or method.is_foreign):
                 raise
-            self._fail(outcome, "error", error)
+            note = str(error) if known_error else f"{type(error).__name__}: {error}"
+            outcome = _Outcome(method, "refused" if known_error else "error", note)
+            if isinstance(error, OutOfTimeError):
+                outcome.status = str(Status.TIME_LIMIT)
+        if not is_reference:
+            self.outcomes.append(outcome)
 
-    def _fail(self, outcome: _Outcome, status: str, error: Exception) -> None:
-        """Note why a method has no answer; without the reference there is no evaluation."""
-        if outcome is self.reference:
-            raise
-        outcome.folds.clear()
-        outcome.status = status
-        outcome.note = f"{type(error).__name__}: {error}" if status == "error" else str(error)
-
-    def _sizes(self, outcome: _Outcome) -> list[int | AutoK]:
-        """The number of features on all rows and in each fold."""
-        if outcome is self.reference or not isinstance(self._k, AutoK):
-            return [self._k] * (len(self._splits) + 1)
-        first = self.reference
-        assert first.whole is not None
-        return [first.whole.k, *(fold.selection.k for fold in first.folds)]
-
-    def _select(self, outcome: _Outcome, show: Callable[[int], None]) -> None:
-        weights, (k, *sizes) = self._problem.row_weights, self._sizes(outcome)
+    def _select(
+        self, outcome: _Outcome, sizes: Sequence[int | AutoK], show: Any, *, keep: bool
+    ) -> None:
+        method, weights, groups = outcome.method, self._problem.row_weights, self._groups
         assert self._problem.rows is not None
         n_rows = self._problem.rows.n_rows
-        every = np.arange(n_rows) if weights is None else np.flatnonzero(weights)
-        if outcome is self.reference and self._known is not None:
-            whole = replace(selection_of(self._known), seconds=self._known.seconds)
-        else:
-            whole = outcome.method.select(every, k)
-        outcome.whole = whole
+        rows = np.arange(n_rows) if weights is None else np.flatnonzero(weights)
+        whole = outcome.whole
+        if whole is None:
+            whole = method.select(rows, sizes[0], None if groups is None else groups[rows])
+        outcome.whole, outcome.status, outcome.note = whole, str(whole.status), whole.message
         show(1)
         for fold, (train, _) in enumerate(self._splits):
             try:
-                found = outcome.method.select(train, sizes[fold])
+                found = method.select(
+                    train, sizes[fold + 1], None if groups is None else groups[train]
+                )
             except InputError as error:
-                error.args = (f"training rows of fold {fold + 1}: {error}",)
-                raise
-            score, predictions = self._scores.score(fold, found.columns)
-            naive, _ = self._scores.score(fold, whole.columns)
+                raise InputError(
+                    f"training rows of fold {fold + 1}: {error}", parameter=error.parameter,
+                    value=error.value,
+                ) from error  # fmt: skip
+            score, predictions = self._scores.score(fold, found.support, keep=keep)
+            naive, _ = self._scores.score(fold, whole.support)
             outcome.folds.append(_Fold(found, score, naive, predictions))
             show(fold + 2)
-        ends = Counter(one.selection.status for one in outcome.folds)
-        notes = [whole.note] if whole.note else []
-        notes += [f"{s} in {ends[s]} of {len(self._splits)} folds" for s in UNUSUAL if ends[s]]
-        outcome.status, outcome.note = whole.status, "; ".join(notes)
+        ends = Counter(one.result.status for one in outcome.folds)
+        notes = [f"{s} in {ends[s]} of {len(self._splits)} folds" for s in UNUSUAL if ends[s]]
+        outcome.note = "; ".join([*([whole.message] if whole.message else []), *notes])
 
-    def predictions(self) -> list[Any]:
-        """Return the prediction for each row that was held out."""
+    def shuffled(
+        self, method: FoldMethod, n: int, random_state: Any, verbose: int
+    ) -> tuple[Floats, str]:
+        """Return the shares explained of shuffled targets, and whether the user stopped."""
+        whole, null = self._whole, list[float]()
+        problem = self._problem.with_ridge(whole.ridge)
+        with show_count("permutations", n, verbose) as show, suppress(KeyboardInterrupt):
+            for other in permuted_problems(problem, n, random_state, groups=self._groups):
+                null.append(method.search(other, whole.k).explained)
+                show(len(null))
+        stopped = f"stopped by the user after {len(null)} of {n} permutations"
+        return np.array(null), stopped if len(null) < n else ""
+
+    def evaluation(self, null: Floats, message: str, *, is_given: bool) -> Evaluation:
+        """Return what was found."""
+        problem, whole, scores = self._problem, self._whole, self._scores
+        n_folds = len(self.outcomes[0].folds)
+        return Evaluation(
+            table=self._table(), folds=self._fold_table(), predictions=self._predictions(),
+            splits=self._splits[:n_folds], k=whole.k, features=self._names(whole),
+            baseline_score=float(np.mean(scores.baseline[:n_folds])),
+            all_features_score=self._all_features, observed=whole.explained, null=null,
+            ridge=whole.ridge, scoring=scores.scoring, estimator=scores.estimator,
+            task=problem.task, n_rows=problem.n_rows, n_features=len(problem.original_names),
+            message="; ".join(filter(None, [message, AS_GIVEN if is_given else ""])),
+            status=Status.INTERRUPTED if message else whole.status,
+        )  # fmt: skip
+
+    def _names(self, result: Result) -> tuple[str, ...]:
+        """Return the columns of the user's table behind a selection."""
+        names = self._problem.original_names
+        return tuple(names[j] for j in np.unique(self._problem.input_columns[result.support]))
+
+    def _predictions(self) -> list[Any]:
         assert self._problem.rows is not None
         found: list[Any] = [None] * self._problem.rows.n_rows
-        for fold, (_, test) in zip(self.reference.folds, self._splits, strict=False):
+        for fold, (_, test) in zip(self.outcomes[0].folds, self._splits, strict=False):
             if fold.predictions is not None:
                 for row, value in zip(test, np.asarray(fold.predictions).tolist(), strict=True):
                     found[row] = value
         return found
 
-    def tables(self) -> tuple[RecordsTable, RecordsTable]:
-        """Return one row for each method, and one for each method and fold."""
-        first = self.reference
-        assert first.whole is not None
-        problem = self._problem.with_ridge(first.whole.ridge)
-        objectives = [
-            problem.refit(one.whole.columns).objective if one.whole and one.folds else nan
-            for one in self.outcomes
-        ]
-        keeping = [
-            value for one, value in zip(self.outcomes, objectives, strict=True)
-            if one.folds and one.method.keeps_constraints
-        ]  # fmt: skip
-        least = min(keeping or [value for value in objectives if isfinite(value)])
-        total = problem.total if problem.loss.by_moments else problem.null_model[1]
+    def _fold_table(self) -> RecordsTable:
         rows = [
-            self._row(one, objective, _excess(objective, least, ROUNDING * total))
-            for one, objective in zip(self.outcomes, objectives, strict=True)
-        ]
-        folds = [
             (
-                one.method.name, number + 1, len(train), len(test), fold.selection.k,
-                _names(problem, fold.selection.columns), fold.score, fold.naive, baseline,
+                one.method.name, number, len(train), len(test), fold.result.k,
+                self._names(fold.result), fold.score, fold.naive, baseline,
             )
             for one in self.outcomes
             for number, (fold, (train, test), baseline) in enumerate(
-                zip(one.folds, self._splits, self._scores.baseline, strict=False)
+                zip(one.folds, self._splits, self._scores.baseline, strict=False), start=1
             )
         ]  # fmt: skip
-        return RecordsTable(COLUMNS, rows), RecordsTable(FOLD_COLUMNS, folds)
+        return RecordsTable(FOLD_COLUMNS, rows)
 
-    def _row(self, one: _Outcome, objective: float, excess: float) -> list[Any]:
-        whole, name = one.whole, one.method.name
-        if whole is None or not one.folds:
-            nothing = [nan] * 5 + [None] + [nan] * 4 + [None]
-            return [name, *nothing, (), one.status, one.note]
-        first = self.reference
-        assert first.whole is not None
-        mean, error = _mean(one.scores)
-        pairs = zip(one.scores, first.scores, strict=True)
-        difference, difference_error = _mean([own - other for own, other in pairs])
-        names = _names(self._problem, whole.columns)
-        shared = len(set(names) & set(_names(self._problem, first.whole.columns)))
-        stability = one.method.stability([fold.selection.columns for fold in one.folds])
-        return [
-            name, mean, error, difference, difference_error,
-            float(np.mean([fold.naive for fold in one.folds])), whole.k, objective, excess,
-            stability, whole.seconds, shared, names, one.status or whole.status, one.note,
-        ]  # fmt: skip
+    def _table(self) -> RecordsTable:
+        problem = self._problem.with_ridge(self._whole.ridge)
+        total = problem.total if problem.loss.by_moments else problem.null_model[1]
+        first, rows = self.outcomes[0], list[dict[str, Any]]()
+        names = set(self._names(self._whole))
+        for one in self.outcomes:
+            row: dict[str, Any] = dict.fromkeys(COLUMNS, nan)
+            row |= {"k": None, "n_shared": None, "features": (), "status": one.status}
+            row |= {"method": one.method.name, "note": one.note}
+            if one.whole is not None:
+                row["test_score"], row["standard_error"] = _mean(one.scores)
+                pairs = zip(one.scores, first.scores, strict=True)
+                row["difference"], row["difference_error"] = _mean([a - b for a, b in pairs])
+                row["naive_score"] = float(np.mean([fold.naive for fold in one.folds]))
+                row["k"], row["seconds"] = one.whole.k, one.whole.seconds
+                row["objective"] = problem.refit(one.whole.support).objective
+                row["stability"] = one.method.stability([f.result.support for f in one.folds])
+                row["features"] = self._names(one.whole)
+                row["n_shared"] = len(names.intersection(row["features"]))
+            rows.append(row)
+        done = [one.whole is not None for one in self.outcomes]
+        keeping = [one.method.keeps_constraints for one in self.outcomes]
+        least = min(
+            row["objective"] for row, is_done, keeps in zip(rows, done, keeping, strict=True)
+            if is_done and (keeps or not any(keeping))
+        )  # fmt: skip
+        for row in rows:
+            row["excess"] = _excess(row["objective"], least, ROUNDING * total)
+        return RecordsTable(COLUMNS, [list(row.values()) for row in rows])
 
 
 def _excess(objective: float, least: float, nothing: float) -> float:
     """Return the share by which an objective is above the least; a tiny one is rounding error."""
-    if not isfinite(objective):
-        return nan
-    if least > nothing:
-        return objective / least - 1.0
+    if least > nothing or not isfinite(objective):
+        return objective / least - 1.0 if least else nan
     return inf if objective > nothing else 0.0
 
 

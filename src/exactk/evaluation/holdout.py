@@ -16,7 +16,7 @@ from exactk.errors import ExactkError, InputError
 from exactk.model_selection.cross_validation import Split
 from exactk.model_selection.scoring import HoldoutScorer, read_estimator, target_labels
 from exactk.problem.problem import Problem
-from exactk.types import Floats, Indices
+from exactk.types import Indices
 
 __all__ = ["FoldScores", "TableColumns"]
 
@@ -27,8 +27,8 @@ ALL_COLUMNS, ALL_VALUES = 1_000, 2_000_000
 class TableColumns:
     """The columns of a table as an estimator gets them.
 
-    An estimator gets columns of the user's table: of a frame a frame. If the table has text
-    columns, or is a Problem, it gets an array of the columns of the problem.
+    Of a frame it gets a frame; of a Problem or a table with text columns, an array of the columns
+    of the problem.
 
     Parameters
     ----------
@@ -50,20 +50,16 @@ class TableColumns:
         self._rows = problem.rows
         self._table: Any = None
         self._frame: Any = None
+        self.is_sparse = False
         if isinstance(X, Problem) or problem.categories or is_dask(X):
             return
         if sparse.issparse(X):
             # A few columns of it are read many times.
-            self._table = X.tocsc()
+            self._table, self.is_sparse = X.tocsc(), True
         elif type(X) is not np.ndarray and is_frame(X):
             self._frame = nw.from_native(X, eager_only=True)
         else:
             self._table = np.asarray(X)
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether an estimator gets sparse matrices."""
-        return sparse.issparse(self._table)
 
     def values(self, rows: Indices, columns: Indices) -> Any:
         """Return some columns of some rows."""
@@ -105,7 +101,7 @@ class FoldScores:
     >>> rows = np.arange(150)
     >>> folds = [(rows[::2], rows[1::2])]
     >>> scores = FoldScores(X, Problem.from_arrays(X, y), folds, None, None)
-    >>> score, predictions = scores.score(0, np.array([2, 3]))
+    >>> score, predictions = scores.score(0, np.array([2, 3]), keep=True)
     >>> round(score, 2), predictions.shape, round(scores.baseline[0], 2)
     (0.96, (75,), 0.33)
     """
@@ -113,6 +109,8 @@ class FoldScores:
     def __init__(
         self, X: Any, problem: Problem, splits: list[Split], estimator: Any, scoring: Any
     ) -> None:
+        from sklearn.dummy import DummyClassifier, DummyRegressor
+
         self._problem, self._splits = problem, splits
         self._columns = TableColumns(X, problem)
         self._y, self._weights = target_labels(problem), problem.row_weights
@@ -121,22 +119,28 @@ class FoldScores:
             estimator, problem.task, several_labels=classes and self._y.ndim == 2,
             sparse=self._columns.is_sparse,
         )  # fmt: skip
-        if scoring is None:
-            scoring = "accuracy" if classes else "r2"
+        scoring = scoring or ("accuracy" if classes else "r2")
         self._scorer = HoldoutScorer.of(made, scoring, weighted=self._weights is not None)
         # Code of the user may raise anything; scikit-learn's and ours must not.
         self._is_foreign = callable(scoring) or not (estimator is None or type(estimator) is str)
         self._found: dict[tuple[int, bytes], tuple[float, Any]] = {}
         self.scoring = self._scorer.scoring
-        steps = getattr(made, "steps", None)
-        self.estimator = type(steps[-1][1] if steps else made).__name__
-        self.baseline = self._without_features()
+        last = made.steps[-1][1] if hasattr(made, "steps") else made
+        self.estimator = type(last).__name__
+        # Without features; this also checks that the score is defined for the target.
+        dummy = DummyClassifier(strategy="prior") if classes else DummyRegressor()
+        constant = replace(self._scorer, estimator=dummy)
+        any_column = np.zeros(1, dtype=np.intp)
+        folds = range(len(splits))
+        self.baseline = [self._score(constant, fold, any_column, "scoring") for fold in folds]
 
-    def score(self, fold: int, columns: Indices) -> tuple[float, Any]:
-        """Return the score of a fold and the predictions for its held-out rows, computed once."""
+    def score(self, fold: int, columns: Indices, *, keep: bool = False) -> tuple[float, Any]:
+        """Return the score of a fold, computed once, and the predictions if they are kept."""
         key = fold, columns.tobytes()
         if key not in self._found:
-            self._found[key] = self._score(self._scorer, fold, columns)
+            kept = _KeepPredictions(self._scorer.scorer)
+            scorer = replace(self._scorer, scorer=kept) if keep else self._scorer
+            self._found[key] = self._score(scorer, fold, columns, "estimator"), kept.predictions
         return self._found[key]
 
     def all_features(self) -> float:
@@ -147,34 +151,19 @@ class FoldScores:
         if len(columns) > ALL_COLUMNS or len(columns) * problem.n_rows > ALL_VALUES:
             return nan
         try:
-            return float(np.mean([self.score(fold, columns)[0] for fold in range(self.n_folds)]))
+            scores = [self.score(fold, columns)[0] for fold in range(len(self._splits))]
         except InputError:
             # An estimator for k features may not take all of them; the rest is still worth having.
             return nan
+        return float(np.mean(scores))
 
-    @property
-    def n_folds(self) -> int:
-        """Number of folds."""
-        return len(self._splits)
-
-    def _without_features(self) -> list[float]:
-        from sklearn.dummy import DummyClassifier, DummyRegressor
-
-        classes = self._problem.task == "classification"
-        dummy = DummyClassifier(strategy="prior") if classes else DummyRegressor()
-        scorer = replace(self._scorer, estimator=dummy)
-        any_column = np.zeros(1, dtype=np.intp)
-        return [self._score(scorer, fold, any_column)[0] for fold in range(self.n_folds)]
-
-    def _score(self, scorer: HoldoutScorer, fold: int, columns: Indices) -> tuple[float, Any]:
+    def _score(self, scorer: HoldoutScorer, fold: int, columns: Indices, parameter: str) -> float:
         train, test = self._splits[fold]
         x, z = self._columns.values(train, columns), self._columns.values(test, columns)
-        weights: tuple[Floats, Floats] | None = None
-        if self._weights is not None:
-            weights = self._weights[train], self._weights[test]
-        kept = _KeepPredictions(scorer.scorer)
+        w = self._weights
+        weights = None if w is None else (w[train], w[test])
         try:
-            found = replace(scorer, scorer=kept).score(x, self._y[train], z, self._y[test], weights)
+            return scorer.score(x, self._y[train], z, self._y[test], weights)
         except ExactkError:
             raise
         except Exception as error:
@@ -184,9 +173,8 @@ class FoldScores:
             raise InputError(
                 f"{self.estimator} with scoring {self.scoring} fails on fold {fold + 1}: "
                 f"{type(error).__name__}: {error}",
-                parameter="estimator",
+                parameter=parameter,
             ) from error
-        return found, kept.predictions
 
 
 class _KeepPredictions:

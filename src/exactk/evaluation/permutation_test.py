@@ -7,7 +7,6 @@ XᵀY of many targets comes from a few matrix products.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -21,9 +20,8 @@ from exactk.methods.base import generator
 from exactk.model_selection.cross_validation import row_groups
 from exactk.problem.problem import Problem
 from exactk.types import Floats, Indices
-from exactk.utils.progress import show_count
 
-__all__ = ["permutation_test", "permuted_problems"]
+__all__ = ["permuted_problems"]
 
 # Bytes for shuffled targets and their products with all columns.
 BATCH_BYTES = 2**26
@@ -163,49 +161,3 @@ def _shuffle(problem: Problem, groups: Any) -> Callable[[np.random.Generator], I
         return filled(alive[order])
 
     return within
-
-
-def permutation_test(
-    problem: Problem,
-    search: Callable[[Problem], float],
-    n: int,
-    *,
-    groups: Any = None,
-    random_state: object = None,
-    verbose: int = 0,
-) -> Floats:
-    """Search problems with shuffled targets.
-
-    Parameters
-    ----------
-    problem : Problem
-        With the ridge of the searches.
-    search : callable
-        Returns the share of a problem that the selected features explain.
-    n : int
-        Number of shuffled targets.
-    groups, random_state
-        As in `permuted_problems`.
-    verbose : int
-
-    Returns
-    -------
-    ndarray
-        Explained share of each shuffled target; fewer than n after Ctrl-C.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from exactk import solve
-    >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
-    >>> null = permutation_test(problem, lambda other: solve(other, 2).explained, 19)
-    >>> len(null), bool(null.max() < solve(problem, 2).explained)
-    (19, True)
-    """
-    null: list[float] = []
-    others = permuted_problems(problem, n, random_state, groups=groups)
-    with show_count("permutations", n, verbose) as show, suppress(KeyboardInterrupt):
-        for other in others:
-            null.append(search(other))
-            show(len(null))
-    return np.array(null)
