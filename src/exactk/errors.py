@@ -129,7 +129,8 @@ class ExactkError(Exception):
     def __reduce__(self) -> Any:
         """Keep all parts when the error is sent to another process."""
         state = (self.message, self.parameter, self.value, self.expected, self.hint)
-        return _restore, (type(self), state)
+        # Attributes that a subclass adds come last.
+        return _restore, (type(self), state), dict(vars(self))
 
 
 def _restore(kind: type[ExactkError], state: tuple[Any, ...]) -> ExactkError:

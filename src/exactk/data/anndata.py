@@ -146,11 +146,14 @@ def obs_column(adata: Any, name: str, what: str = "target") -> npt.NDArray[Any]:
     known = [str(column) for column in adata.obs.columns]
     if known.count(name) != 1:
         if name in known:
-            raise InputError(f"{what}: adata.obs has {known.count(name)} columns named {name!r}")
+            raise InputError(
+                f"{what}: adata.obs has {known.count(name)} columns named {name!r}", parameter=what
+            )
         gene = " (it is a gene of adata.var)" if name in adata.var_names else ""
         has = f"; it has {join_items(known)}" if known else "; it has no columns"
         raise InputError(
-            f"{what} {name!r} is not a column of adata.obs{gene}{did_you_mean(name, known) or has}"
+            f"{what} {name!r} is not a column of adata.obs{gene}{did_you_mean(name, known) or has}",
+            parameter=what,
         )
     column = adata.obs[adata.obs.columns[known.index(name)]]
     missing = np.flatnonzero(np.asarray(column.isna()))
@@ -158,9 +161,9 @@ def obs_column(adata: Any, name: str, what: str = "target") -> npt.NDArray[Any]:
         # The names of cells are as unknown as they are many: a few tell which study they are of.
         raise InputError(
             f"{what} {name!r} is missing in {missing.size} of {adata.n_obs} cells "
-            f"({join_items(adata.obs_names[missing])}); leave them out with "
-            f"adata[~adata.obs[{name!r}].isna()]"
-        )
+            f"({join_items(adata.obs_names[missing])})", parameter=what,
+            hint=f"leave them out with adata[~adata.obs[{name!r}].isna()]",
+        )  # fmt: skip
     categories = getattr(column.dtype, "categories", None)
     if categories is not None:
         values: npt.NDArray[Any] = _as_numpy(categories)[np.asarray(column.cat.codes)]
@@ -185,16 +188,18 @@ def keep_genes(adata: Any, names: tuple[str, ...], columns: Any, drop: Any) -> A
     for name in columns:
         if name not in at:
             raise InputError(
-                f"column {name!r} is not a gene of the table{did_you_mean(name, names)}"
+                f"column {name!r} is not a gene of the table{did_you_mean(name, names)}",
+                parameter="columns",
             )
     for name in drop:
         if name not in at and name not in adata.obs.columns:
             raise InputError(
-                f"dropped column {name!r} is not in the table{did_you_mean(name, names)}"
+                f"dropped column {name!r} is not in the table{did_you_mean(name, names)}",
+                parameter="drop",
             )
     kept = [at[name] for name in (columns or names) if name not in drop]
     if not kept:
-        raise InputError("the table has no genes besides those that are dropped")
+        raise InputError("the table has no genes besides those that are dropped", parameter="drop")
     return adata if kept == list(range(len(names))) else adata[:, kept]
 
 
@@ -203,36 +208,48 @@ def _check_kind(adata: Any) -> None:
         return
     if isinstance(adata, (str, os.PathLike)):
         raise InputError(
-            f"adata is a path, {str(adata)!r}; read it with anndata.read_h5ad(path), or "
-            f"anndata.read_h5ad(path, backed='r') where it does not fit into memory"
+            f"adata is a path, {str(adata)!r}",
+            parameter="adata",
+            hint=(
+                "read it with anndata.read_h5ad(path), or "
+                "anndata.read_h5ad(path, backed='r') where it does not fit into memory"
+            ),
         )
     raise InputError(
-        f"adata is a {type(adata).__name__}, not an AnnData; Problem.from_arrays takes tables, "
-        f"arrays and sparse matrices"
-    )
+        f"adata is a {type(adata).__name__}, not an AnnData", parameter="adata",
+        hint="Problem.from_arrays takes tables, arrays and sparse matrices",
+    )  # fmt: skip
 
 
 def _table(adata: Any, layer: str | None, use_raw: bool) -> tuple[Any, Any]:
     """The matrix, and what is known of its columns."""
     if layer is not None and use_raw:
-        raise InputError(f"layer={layer!r} and use_raw=True name two tables; give one of the two")
+        raise InputError(
+            f"layer={layer!r} and use_raw=True name two tables", parameter="layer",
+            hint="give one of the two",
+        )  # fmt: skip
     if use_raw:
         if adata.raw is None:
             raise InputError(
-                "use_raw=True: adata.raw is not set; leave use_raw out to take adata.X"
-            )
+                "use_raw=True: adata.raw is not set", parameter="use_raw",
+                hint="leave use_raw out to take adata.X",
+            )  # fmt: skip
         return _read(adata.raw.X, "adata.raw.X"), adata.raw.var
     if layer is not None:
         known = [str(key) for key in adata.layers]
         if layer not in known:
             has = f"; there is {join_items(known)}" if known else "; there are none"
             raise InputError(
-                f"layer {layer!r} is not in adata.layers{did_you_mean(str(layer), known) or has}"
+                f"layer {layer!r} is not in adata.layers{did_you_mean(str(layer), known) or has}",
+                parameter="layer",
             )
         return _read(adata.layers[layer], f"adata.layers[{layer!r}]"), adata.var
     if adata.X is None:
         known = [str(key) for key in adata.layers]
-        raise InputError(f"adata.X is None; name a layer: {join_items(known) or 'there are none'}")
+        raise InputError(
+            "adata.X is None", parameter="layer",
+            hint=f"name a layer: {join_items(known) or 'there are none'}",
+        )  # fmt: skip
     return _read(adata.X, "adata.X"), adata.var
 
 
@@ -240,9 +257,9 @@ def _read(X: Any, what: str) -> Any:
     """Refuse tables that neither are in memory nor give slices of their rows."""
     if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
         raise InputError(
-            f"{what} is a dask {type(X).__name__}; use Problem.from_dask({what}, adata.obs[…]), "
-            f"or adata.to_memory()"
-        )
+            f"{what} is a dask {type(X).__name__}", parameter="adata",
+            hint=f"use Problem.from_dask({what}, adata.obs[…]), or adata.to_memory()",
+        )  # fmt: skip
     if hasattr(X, "columns") and hasattr(X, "to_numpy"):
         return X.to_numpy()
     return X
@@ -253,12 +270,14 @@ def _check_sliced(X: Any) -> None:
     if getattr(X, "format", "csr") == "csc":
         raise InputError(
             "adata is backed by a matrix stored by columns (CSC), whose rows cannot be read a few "
-            "at a time; read it with adata.to_memory(), or store it by rows (CSR)"
-        )
+            "at a time", parameter="adata",
+            hint="read it with adata.to_memory(), or store it by rows (CSR)",
+        )  # fmt: skip
     if not hasattr(X, "shape") or not hasattr(X, "__getitem__"):
         raise InputError(
-            f"adata.X is a {type(X).__name__}, which cannot be read; try adata.to_memory()"
-        )
+            f"adata.X is a {type(X).__name__}, which cannot be read", parameter="adata",
+            hint="try adata.to_memory()",
+        )  # fmt: skip
 
 
 def _plain(X: Any) -> Any:
@@ -271,7 +290,7 @@ def _plain(X: Any) -> Any:
     return kind((X.data, X.indices, X.indptr), shape=X.shape)
 
 
-def gene_names(var: Any, column: Any = None) -> tuple[str, ...]:
+def gene_names(var: Any, column: Any = None, what: str = "names") -> tuple[str, ...]:
     """Names of the genes: those of `var`, or a column of it; each must name one gene."""
     if column is None:
         names = tuple(str(name) for name in var.index)
@@ -281,21 +300,25 @@ def gene_names(var: Any, column: Any = None) -> tuple[str, ...]:
         if not isinstance(column, str) or known.count(column) != 1:
             has = f"; it has {join_items(known)}" if known else "; it has no columns"
             raise InputError(
-                f"names {column!r} is not a column of "
-                f"adata.var{did_you_mean(str(column), known) or has}"
-            )
+                f"{what} {column!r} is not a column of "
+                f"adata.var{did_you_mean(str(column), known) or has}", parameter=what,
+            )  # fmt: skip
         values = var[var.columns[known.index(column)]]
         missing = np.flatnonzero(np.asarray(values.isna()))
         if missing.size:
             raise InputError(
-                f"names: adata.var[{column!r}] is missing for {missing.size} of {len(var)} genes "
-                f"({join_items(var.index[missing])}); fill it in, or leave names out"
-            )
+                f"{what}: adata.var[{column!r}] is missing for {missing.size} of {len(var)} genes "
+                f"({join_items(var.index[missing])})", parameter=what,
+                hint=f"fill it in, or leave {what} out",
+            )  # fmt: skip
         names = tuple(str(name) for name in values)
-        where, way = f"adata.var[{column!r}]", "leave names out to take adata.var_names"
+        where, way = f"adata.var[{column!r}]", f"leave {what} out to take adata.var_names"
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise InputError(f"{where} names more than one gene {join_items(repeated)}; {way}")
+        raise InputError(
+            f"{where} names more than one gene {join_items(repeated)}", parameter=what,
+            hint=way,
+        )  # fmt: skip
     return names
 
 
@@ -306,9 +329,9 @@ def _refuse_other_order(adata: Any, what: str, values: Any) -> None:
         return
     if not index.equals(adata.obs_names) and bool(index.isin(adata.obs_names).all()):
         raise InputError(
-            f"{what} has the cells of adata in another order; give it as "
-            f"{what}.loc[adata.obs_names]"
-        )
+            f"{what} has the cells of adata in another order", parameter=what,
+            hint=f"give it as {what}.loc[adata.obs_names]",
+        )  # fmt: skip
 
 
 def _as_numpy(values: Any) -> npt.NDArray[Any]:

@@ -143,8 +143,9 @@ def write_archive(
             archive.writestr(entry, _as_text({**header, "checksum": digest.hexdigest()}))
     except OSError as error:
         raise InputError(
-            f"{str(path)!r} cannot be written: {error.strerror or error}; nothing was kept of it"
-        ) from error
+            f"{str(path)!r} cannot be written: {error.strerror or error}", parameter="path",
+            hint="nothing was kept of it",
+        ) from error  # fmt: skip
 
 
 def read_header(path: str | os.PathLike[str], form: str, version: int) -> Header:
@@ -218,21 +219,23 @@ def _opened(path: str | os.PathLike[str], form: str) -> Iterator[zipfile.ZipFile
             start = file.read(4)
             if start != b"PK\x03\x04":
                 what = "is empty" if not start else f"is no file of exactk {form}"
-                raise InputError(f"{name} {what}: {GIVE}")
+                raise InputError(f"{name} {what}: {GIVE}", parameter="path")
             with zipfile.ZipFile(file) as archive:
                 _check_entries(archive, os.fstat(file.fileno()).st_size)
                 yield archive
     except InputError:
         raise
     except FileNotFoundError as error:
-        raise InputError(f"file {name} does not exist") from error
+        raise InputError(f"file {name} does not exist", parameter="path") from error
     except OSError as error:
-        raise InputError(f"{name} cannot be read: {error.strerror or error}") from error
+        raise InputError(
+            f"{name} cannot be read: {error.strerror or error}", parameter="path"
+        ) from error
     except DAMAGE as error:
         raise InputError(
-            f"{name} is damaged or was cut short ({' '.join(str(error).split())}); copy it again, "
-            f"or make it anew"
-        ) from error
+            f"{name} is damaged or was cut short ({' '.join(str(error).split())})",
+            parameter="path", hint="copy it again, or make it anew",
+        ) from error  # fmt: skip
 
 
 def _check_entries(archive: zipfile.ZipFile, size: int) -> None:
@@ -251,7 +254,7 @@ def _check_sizes(header: Header, refusal: str, sizes: Mapping[str, str]) -> None
     """Raise before any array is read unless all are there, and of sizes that go together."""
     if set(sizes) != set(header.arrays):
         held, wanted = join_items(sorted(header.arrays), 9), join_items(sorted(sizes), 9)
-        raise InputError(f"{refusal}: its arrays are {held}, not {wanted}")
+        raise InputError(f"{refusal}: its arrays are {held}, not {wanted}", parameter="path")
     known: dict[str, int] = {}
     for array, letters in sizes.items():
         shape = header.arrays[array][0]
@@ -262,7 +265,8 @@ def _check_sizes(header: Header, refusal: str, sizes: Mapping[str, str]) -> None
         if not fits:
             others = ", ".join(f"{letter} = {size}" for letter, size in known.items())
             raise InputError(
-                f"{refusal}: {array} has shape {shape}, not {' × '.join(letters)} with {others}"
+                f"{refusal}: {array} has shape {shape}, not {' × '.join(letters)} with {others}",
+                parameter="path",
             )
 
 
@@ -272,16 +276,22 @@ def _header(
     """The header, and the text of it that the checksum is taken of."""
     name = repr(str(path))
     if HEADER not in archive.namelist():
-        raise InputError(f"{name} is another archive, not exactk {form}: {GIVE}")
+        raise InputError(f"{name} is another archive, not exactk {form}: {GIVE}", parameter="path")
     content = json.loads(archive.read(HEADER))
     if content["format"] != f"exactk {form}":
-        raise InputError(f"{name} holds {content['format']!r}, not exactk {form}: {GIVE}")
+        raise InputError(
+            f"{name} holds {content['format']!r}, not exactk {form}: {GIVE}", parameter="path"
+        )
     written = content["version"]
     if not isinstance(written, int) or written > version:
         raise InputError(
             f"{name} is in version {written} of the format, written by exactk "
-            f"{content.get('exactk')}; this is exactk {__version__}, which reads up to version "
-            f"{version}: install a later one"
+            f"{content.get('exactk')}",
+            parameter="path",
+            hint=(
+                f"this is exactk {__version__}, which reads up to version "
+                f"{version}: install a later one"
+            ),
         )
     checksum = content.pop("checksum")
     arrays = {
@@ -409,8 +419,8 @@ def labels_as_json(labels: npt.NDArray[Any]) -> dict[str, Any]:
     if odd:
         raise InputError(
             f"the label {odd[0]!r} cannot be saved: classes must be strings, numbers, or true and "
-            f"false"
-        )
+            f"false", parameter="classes",
+        )  # fmt: skip
     return {"dtype": labels.dtype.str, "labels": values}
 
 
@@ -427,12 +437,12 @@ def labels_from_json(content: Mapping[str, Any]) -> npt.NDArray[Any]:
     simple = all(isinstance(label, (str, int, float)) for label in labels)
     refusal = f"classes of dtype {dtype} with {join_items(labels)} cannot be read"
     if dtype.kind not in "OUiufb" or not simple:
-        raise InputError(refusal)
+        raise InputError(refusal, parameter="path")
     try:
         # The length of text that a file states may be anything, and each label would take it.
         out = np.array(labels, dtype=str if dtype.kind == "U" else dtype)
     except (OverflowError, ValueError) as error:
-        raise InputError(refusal) from error
+        raise InputError(refusal, parameter="path") from error
     if [(type(label), label) for label in out.tolist()] != [(type(x), x) for x in labels]:
-        raise InputError(refusal)
+        raise InputError(refusal, parameter="path")
     return out

@@ -151,8 +151,8 @@ def read_levels(
         raise InputError(
             f"column {name!r} has {len(ordered)} different values in {n_rows} rows and looks "
             f"like an identifier; drop it, or merge its values into fewer"
-            + ("" if declared else ", or declare it categorical")
-        )
+            + ("" if declared else ", or declare it categorical"), parameter="X",
+        )  # fmt: skip
     old = np.array([seen[level] for level in ordered], dtype=np.intp)
     # Of several most frequent levels argmax takes the first.
     reference = int(size[old].argmax())
@@ -165,10 +165,9 @@ def _refuse_other_values(levels: Iterable[Any], name: str) -> None:
     kinds = sorted({type(level).__name__ for level in levels if not isinstance(level, str)})
     if kinds:
         raise InputError(
-            f"column {name!r} holds values beside text that are not text ({join_items(kinds)}); "
-            "make "
-            f"them all text or all numbers, or drop it"
-        )
+            f"column {name!r} holds values beside text that are not text ({join_items(kinds)})",
+            parameter="X", hint="make them all text or all numbers, or drop it",
+        )  # fmt: skip
 
 
 def _refuse_numbers(levels: Sequence[str], name: str, values: Sequence[Any]) -> None:
@@ -182,14 +181,18 @@ def _refuse_numbers(levels: Sequence[str], name: str, values: Sequence[Any]) -> 
         raise InputError(
             f"column {name!r} holds numbers as text, and beside them {join_items(others)} (the "
             "first "
-            f"of these in row {row} of the data); replace these or remove their rows, or make it a "
-            f"categorical column in Python if all are labels, or leave it out (--drop on the "
-            f"command line)"
+            f"of these in row {row} of the data)",
+            parameter="X",
+            hint=(
+                "replace these or remove their rows, or make it a "
+                "categorical column in Python if all are labels, or leave it out (--drop on the "
+                "command line)"
+            ),
         )
     raise InputError(
-        f"column {name!r} holds numbers as text ({join_items(levels, limit=3)}); convert it to "
-        f"numbers, or to a categorical type if they are labels"
-    )
+        f"column {name!r} holds numbers as text ({join_items(levels, limit=3)})", parameter="X",
+        hint="convert it to numbers, or to a categorical type if they are labels",
+    )  # fmt: skip
 
 
 def _is_number(text: str) -> bool:
@@ -251,5 +254,5 @@ def check_coded_size(levels: dict[str, Levels], n_rows: int, itemsize: int) -> N
         shown = ", ".join(f"{name!r} ({len(levels[name].labels)} levels)" for name in widest[:3])
         raise InputError(
             f"the categories of X would take {taken / 2**30:.1f} GiB as columns of 0 and 1, most "
-            f"of it for {shown}; merge rare levels, or drop such columns"
-        )
+            f"of it for {shown}", parameter="X", hint="merge rare levels, or drop such columns",
+        )  # fmt: skip

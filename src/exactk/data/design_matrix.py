@@ -143,12 +143,12 @@ def refuse_non_finite(
     if columns.size == 0:
         raise InputError(
             "Input X contains values too large for float64 sums: their sum is infinite although "
-            "each is finite; rescale the columns first"
-        )
+            "each is finite", parameter="X", hint="rescale the columns first",
+        )  # fmt: skip
     first = [(names[j] if names else f"x{j}", bad_counts[j]) for j in columns[:5]]
     shown = ", ".join(f"{name!r} ({count} of {n_rows} rows)" for name, count in first)
     more = f" and {columns.size - 5} more columns" if columns.size > 5 else ""
     raise InputError(
-        f"Input X contains NaN or infinity in column {shown}{more}; fill them in "
-        f"(sklearn.impute), drop those rows, or drop those columns"
-    )
+        f"Input X contains NaN or infinity in column {shown}{more}", parameter="X",
+        hint="fill them in (sklearn.impute), drop those rows, or drop those columns",
+    )  # fmt: skip

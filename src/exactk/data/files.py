@@ -113,9 +113,12 @@ def read_table(path: str | os.PathLike[str]) -> pa.Table:
     """
     file = Path(path)
     if file.is_dir():
-        raise InputError(f"table {str(path)!r} is a folder; give one file ({list_suffixes()})")
+        raise InputError(
+            f"table {str(path)!r} is a folder", parameter="path",
+            hint=f"give one file ({list_suffixes()})",
+        )  # fmt: skip
     if not file.exists():
-        raise InputError(f"table {str(path)!r} does not exist")
+        raise InputError(f"table {str(path)!r} does not exist", parameter="path")
     refuse_pipe(file)
     suffix = suffix_of(file)
     require_pyarrow()
@@ -138,8 +141,9 @@ def refuse_pipe(path: str | os.PathLike[str]) -> None:
     """
     if not os.path.isfile(path):
         raise InputError(
-            f"table {os.fspath(path)!r} is a pipe or a device; save it as a file first"
-        )
+            f"table {os.fspath(path)!r} is a pipe or a device", parameter="path",
+            hint="save it as a file first",
+        )  # fmt: skip
 
 
 def refuse_semicolons(path: str | os.PathLike[str]) -> None:
@@ -158,8 +162,12 @@ def refuse_semicolons(path: str | os.PathLike[str]) -> None:
     if b";" in header and b"," not in header:
         name = os.fspath(path)
         raise InputError(
-            f"table {name!r} is separated by ';' and not by ','; save it with commas, for example "
-            f"pd.read_csv({name!r}, sep=';', decimal=',').to_csv('commas.csv', index=False)"
+            f"table {name!r} is separated by ';' and not by ','",
+            parameter="path",
+            hint=(
+                "save it with commas, for example "
+                f"pd.read_csv({name!r}, sep=';', decimal=',').to_csv('commas.csv', index=False)"
+            ),
         )
 
 
@@ -176,13 +184,19 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
     suffix = next((known for known in KINDS if name.endswith(known)), None)
     if is_h5ad(name):
         raise InputError(
-            f"table {str(path)!r} is an AnnData, which commands take one at a time; in Python: "
-            f"Problem.from_anndata(anndata.read_h5ad(path), target), or of several "
-            f"anndata.concat"
+            f"table {str(path)!r} is an AnnData, which commands take one at a time",
+            parameter="path",
+            hint=(
+                "in Python: "
+                "Problem.from_anndata(anndata.read_h5ad(path), target), or of several "
+                "anndata.concat"
+            ),
         )
     if suffix is None:
         shown = f"the suffix {file.suffix!r}" if file.suffix else "no suffix"
-        raise InputError(f"table {str(path)!r} has {shown}; give {list_suffixes()}")
+        raise InputError(
+            f"table {str(path)!r} has {shown}", parameter="path", hint=f"give {list_suffixes()}"
+        )
     return suffix
 
 
@@ -204,15 +218,19 @@ def read_error(file: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        raise InputError(f"table {str(file)!r} is not UTF-8 text; save it as UTF-8") from error
+        raise InputError(
+            f"table {str(file)!r} is not UTF-8 text", parameter="path", hint="save it as UTF-8"
+        ) from error
     except UnicodeEncodeError as error:
         raise InputError(
-            f"the name of table {str(file)!r} is not UTF-8; rename the file"
-        ) from error
+            f"the name of table {str(file)!r} is not UTF-8", parameter="path",
+            hint="rename the file",
+        ) from error  # fmt: skip
     except (pa.ArrowException, OSError) as error:
         words = " ".join(str(error).split()).rstrip(".")
         raise InputError(
-            f"table {str(file)!r} cannot be read as {KINDS[suffix_of(file)]}: {words}"
+            f"table {str(file)!r} cannot be read as {KINDS[suffix_of(file)]}: {words}",
+            parameter="path",
         ) from error
 
 
@@ -308,8 +326,8 @@ def refuse_ragged(file: str | os.PathLike[str], row: Any) -> NoReturn:
     text = row.text if len(row.text) <= SHOWN else row.text[:SHOWN] + "..."
     raise InputError(
         f"table {str(file)!r}: row {text!r} has {row.actual_columns} values where the header has "
-        f"{row.expected_columns}"
-    )
+        f"{row.expected_columns}", parameter="path",
+    )  # fmt: skip
 
 
 def is_wide_text(file: str | os.PathLike[str], delimiter: str) -> bool:
@@ -351,14 +369,15 @@ _READERS: dict[str, Callable[[Path], pa.Table]] = {
 
 def _check_shape(table: pa.Table, path: str) -> None:
     if table.num_columns == 0:
-        raise InputError(f"table {path!r} has no columns")
+        raise InputError(f"table {path!r} has no columns", parameter="path")
     repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
     if repeated:
         raise InputError(
-            f"table {path!r} has more than one column named {join_items(repeated)}; rename them"
-        )
+            f"table {path!r} has more than one column named {join_items(repeated)}",
+            parameter="path", hint="rename them",
+        )  # fmt: skip
     if table.num_rows == 0:
-        raise InputError(f"table {path!r} has no rows")
+        raise InputError(f"table {path!r} has no rows", parameter="path")
 
 
 def _feature_columns(table: pa.Table, names: Sequence[str], text: bool) -> pa.Table:
@@ -399,25 +418,37 @@ def _target_column(table: pa.Table, name: str) -> npt.NDArray[Any]:
     column = decode_column(table.column(name))
     kind = column.type
     if flaw := _flaw(column):
-        raise InputError(f"target column {name!r} has {flaw}; remove these rows")
+        raise InputError(
+            f"target column {name!r} has {flaw}", parameter="target", hint="remove these rows"
+        )
     if is_text(kind):
         labels: npt.NDArray[Any] = column.to_numpy()
         if any("\n" in label for label in np.unique(labels.astype(str))):
             raise InputError(
-                f"target column {name!r} has a label with a line break; is a quote left open?"
-            )
+                f"target column {name!r} has a label with a line break", parameter="target",
+                hint="is a quote left open?",
+            )  # fmt: skip
         return labels
     if not is_number(column.type):
-        raise InputError(f"target column {name!r} is {kind}; it must hold numbers or UTF-8 labels")
+        raise InputError(
+            f"target column {name!r} is {kind}", parameter="target",
+            hint="it must hold numbers or UTF-8 labels",
+        )  # fmt: skip
     return np.asarray(column.to_numpy())
 
 
 def _weights_column(table: pa.Table, name: str) -> npt.NDArray[np.float64]:
     column = decode_column(table.column(name))
     if flaw := _flaw(column):
-        raise InputError(f"weights column {name!r} has {flaw}; fill or remove these rows")
+        raise InputError(
+            f"weights column {name!r} has {flaw}", parameter="weights",
+            hint="fill or remove these rows",
+        )  # fmt: skip
     if not is_number(column.type):
-        raise InputError(f"weights column {name!r} is {column.type}; it must hold numbers")
+        raise InputError(
+            f"weights column {name!r} is {column.type}", parameter="weights",
+            hint="it must hold numbers",
+        )  # fmt: skip
     return np.asarray(column.to_numpy(), dtype=np.float64)
 
 

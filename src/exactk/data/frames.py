@@ -37,8 +37,12 @@ def is_frame(X: Any) -> bool:
     """Whether X is a dataframe or table that narwhals knows (and not an array)."""
     if nw.dependencies.is_polars_lazyframe(X):
         raise InputError(
-            "X is a polars LazyFrame; call .collect() on it first, or .sink_parquet and give the "
-            "file to Problem.from_files"
+            "X is a polars LazyFrame",
+            parameter="X",
+            hint=(
+                "call .collect() on it first, or .sink_parquet and give the "
+                "file to Problem.from_files"
+            ),
         )
     return bool(nw.dependencies.is_into_dataframe(X))
 
@@ -94,7 +98,10 @@ def open_frame(
     _refuse_nulls(frame)
     if given is not None:
         if len(given) != len(names):
-            raise InputError(f"feature_names has {len(given)} names, X has {len(names)} columns")
+            raise InputError(
+                f"feature_names has {len(given)} names, X has {len(names)} columns",
+                parameter="feature_names",
+            )
         names = given
     if all(_is_number(dtype) for dtype in frame.schema.values()):
         return _numbers(frame), names, ()
@@ -154,7 +161,9 @@ def encode_like(X: Any, categories: Mapping[int, Category]) -> npt.NDArray[np.fl
         elif _is_number(column.dtype):
             parts.append(_values(column)[:, None])
         else:
-            raise InputError(f"column {name!r} holds {column.dtype}, where it held numbers before")
+            raise InputError(
+                f"column {name!r} holds {column.dtype}, where it held numbers before", parameter="X"
+            )
     return np.hstack(parts).astype(np.float64)
 
 
@@ -167,9 +176,9 @@ def _levels_again(values: Sequence[Any], category: Category) -> npt.NDArray[np.f
     if unknown.size:
         raise InputError(
             f"column {category.name!r} holds {values[unknown[0]]!r} in row {unknown[0]}, which no "
-            f"row had that the model was fitted on ({join_items(category.levels)}); replace it, or "
-            f"fit again with such rows"
-        )
+            f"row had that the model was fitted on ({join_items(category.levels)})", parameter="X",
+            hint="replace it, or fit again with such rows",
+        )  # fmt: skip
     coded = Levels(category.levels, codes, category.levels.index(category.reference))
     out = np.empty((len(values), len(coded.coded_labels)))
     coded.write(out)
@@ -181,7 +190,7 @@ def _coded(
 ) -> tuple[npt.NDArray[Any], tuple[str, ...], tuple[Category, ...]]:
     n_rows = len(frame)
     if n_rows == 0:
-        raise InputError("Found array with 0 sample(s): X has no rows")
+        raise InputError("Found array with 0 sample(s): X has no rows", parameter="X")
     parts = [
         _read(column, name, weights) for column, name in zip(_columns(frame), names, strict=True)
     ]
@@ -220,20 +229,23 @@ def _named_frame(X: Any) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
     """A frame as narwhals sees it, and its names, all there and all different."""
     columns = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
     if any(name is None or name != name for name in columns):
-        raise InputError("a column of X has no name (None or NaN); give every column a name")
+        raise InputError(
+            "a column of X has no name (None or NaN)", parameter="X",
+            hint="give every column a name",
+        )  # fmt: skip
     raw_names = [str(name) for name in columns]
     repeated = [name for name, count in Counter(raw_names).items() if count > 1]
     if repeated:
         raise InputError(
-            f"duplicate column names: {join_items(repeated)}; rename them so that the answer can "
-            f"name its columns"
-        )
+            f"duplicate column names: {join_items(repeated)}", parameter="X",
+            hint="rename them so that the answer can name its columns",
+        )  # fmt: skip
     _refuse_mixed_names(columns)
     if nw.dependencies.is_pyarrow_table(X):
         X = decode_numbers(X)
     frame = nw.from_native(X, eager_only=True)
     if not frame.columns:
-        raise InputError("Found array with 0 feature(s): X has no columns")
+        raise InputError("Found array with 0 feature(s): X has no columns", parameter="X")
     return frame, tuple(raw_names)
 
 
@@ -243,8 +255,9 @@ def _refuse_mixed_names(columns: Sequence[Any]) -> None:
     if others and any(type(name) is str for name in columns):
         kinds = ", ".join(sorted({type(name).__name__ for name in others}))
         raise InputError(
-            f"some column names of X are text and others are not: {join_items(others)} ({kinds}); "
-            f"make them all text, for example with X.columns = X.columns.astype(str)"
+            f"some column names of X are text and others are not: {join_items(others)} ({kinds})",
+            parameter="X",
+            hint="make them all text, for example with X.columns = X.columns.astype(str)",
         )
 
 
@@ -289,10 +302,9 @@ def _refuse_other_kinds(frame: nw.DataFrame[Any], allowed: str) -> None:
     if other:
         kinds = join_items({str(schema[name]) for name in other})
         raise InputError(
-            f"columns that are not {allowed}: {join_items(other)} (dtype {kinds}); drop them, or "
-            "code "
-            f"them as numbers first (for example one-hot)"
-        )
+            f"columns that are not {allowed}: {join_items(other)} (dtype {kinds})", parameter="X",
+            hint="drop them, or code them as numbers first (for example one-hot)",
+        )  # fmt: skip
 
 
 def _refuse_nulls(frame: nw.DataFrame[Any]) -> None:
@@ -301,6 +313,6 @@ def _refuse_nulls(frame: nw.DataFrame[Any]) -> None:
     if missing:
         shown = join_items((f"{n} in {name!r}" for name, n in missing.items()), quoted=False)
         raise InputError(
-            f"Input X contains NaN or missing values ({shown}); fill them in (sklearn.impute), "
-            f"drop those rows, or drop those columns"
-        )
+            f"Input X contains NaN or missing values ({shown})", parameter="X",
+            hint="fill them in (sklearn.impute), drop those rows, or drop those columns",
+        )  # fmt: skip

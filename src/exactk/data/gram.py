@@ -350,7 +350,8 @@ def check_memory_limit(memory_limit: Any) -> None:
     """
     if not Integer(0).allows(memory_limit):
         raise InputError(
-            f"memory_limit must be a number of bytes, zero or more, not {memory_limit!r}"
+            f"memory_limit must be a number of bytes, zero or more, not {memory_limit!r}",
+            parameter="memory_limit",
         )
 
 
@@ -364,14 +365,16 @@ def choose_gram(
     """Read the table once: with its Gram matrix where that is cheap or asked for, else without."""
     check_memory_limit(memory_limit)
     if mode not in ("auto", "full", "columns"):
-        raise InputError(f"gram must be 'auto', 'full' or 'columns', not {mode!r}")
+        raise InputError(
+            f"gram must be 'auto', 'full' or 'columns', not {mode!r}", parameter="gram"
+        )
     d = rows.n_features
     cheap = rows.gram_cost <= FIRST_COLUMNS * rows.pass_cost and 8 * d * d <= memory_limit
     if mode == "full" and 8 * d * d > memory_limit:
         raise InputError(
             f"gram='full' needs {8 * d * d:,} bytes for {d} columns, more than memory_limit "
-            f"({memory_limit:,}); raise it or use gram='columns'"
-        )
+            f"({memory_limit:,})", parameter="memory_limit", hint="raise it or use gram='columns'",
+        )  # fmt: skip
     if mode == "full" or (mode == "auto" and cheap):
         return rows.moments(target, weights)
     return rows.margins(target, weights)

@@ -37,7 +37,9 @@ def read_h5ad(path: str | os.PathLike[str], *, backed: bool = False) -> Any:
     file = Path(path)
     if not file.is_file():
         what = "is a folder" if file.is_dir() else "does not exist"
-        raise InputError(f"table {str(path)!r} {what}; give one {SUFFIX} file")
+        raise InputError(
+            f"table {str(path)!r} {what}", parameter="path", hint=f"give one {SUFFIX} file"
+        )
     try:
         import anndata
     except ImportError as error:
@@ -49,9 +51,14 @@ def read_h5ad(path: str | os.PathLike[str], *, backed: bool = False) -> Any:
     # Whatever HDF5, pandas and anndata have to say of a file that is damaged or something else.
     except Exception as error:
         words = _other_parts(file) or " ".join(str(error).split()).rstrip(".")
-        raise InputError(f"table {str(path)!r} cannot be read as {SUFFIX}: {words}") from error
+        raise InputError(
+            f"table {str(path)!r} cannot be read as {SUFFIX}: {words}", parameter="path"
+        ) from error
     if adata.n_obs == 0 or adata.n_vars == 0:
-        raise InputError(f"table {str(path)!r} has {adata.n_obs} cells and {adata.n_vars} genes")
+        raise InputError(
+            f"table {str(path)!r} has {adata.n_obs} cells and {adata.n_vars} genes",
+            parameter="path",
+        )
     return adata
 
 

@@ -129,22 +129,33 @@ class Moments:
         }
         for name, shape in shapes.items():
             if arrays[name].shape != shape:
-                raise InputError(f"moments: {name} has shape {arrays[name].shape}, not {shape}")
+                raise InputError(
+                    f"moments: {name} has shape {arrays[name].shape}, not {shape}",
+                    parameter="moments",
+                )
             if not _all_finite(arrays[name]):
-                raise InputError(f"moments: {name} holds NaN or infinity")
+                raise InputError(f"moments: {name} holds NaN or infinity", parameter="moments")
         if not (np.isfinite(self.weight) and self.weight > 0):
-            raise InputError(f"moments: weight must be above 0, not {self.weight!r}")
+            raise InputError(
+                f"moments: weight must be above 0, not {self.weight!r}", parameter="moments"
+            )
         Integer(1)("moments: n_rows", self.n_rows)
         for name, held, wanted in (
             ("feature_names", self.feature_names, size["d"]),
             ("classes", self.classes, size["c"]),
         ):
             if held is not None and len(held) != wanted:
-                raise InputError(f"moments: {name} has {len(held)} entries, not {wanted}")
+                raise InputError(
+                    f"moments: {name} has {len(held)} entries, not {wanted}", parameter="moments"
+                )
             if held is not None and len(set(held)) != wanted:
-                raise InputError(f"moments: {name} has an entry twice: {join_items(held)}")
+                raise InputError(
+                    f"moments: {name} has an entry twice: {join_items(held)}", parameter="moments"
+                )
         if self.classes is not None and not _is_sorted(self.classes):
-            raise InputError(f"moments: classes are not sorted: {join_items(self.classes)}")
+            raise InputError(
+                f"moments: classes are not sorted: {join_items(self.classes)}", parameter="moments"
+            )
         kept = replace(self, n_rows=int(self.n_rows), weight=float(self.weight), **arrays)
         kept._check_products()
         return kept
@@ -158,8 +169,8 @@ class Moments:
                 j = int(below[0])
                 raise InputError(
                     f"moments: xx[{j}, {j}] is {self.scatter[j]:.6g}, and a sum of squares cannot "
-                    f"be negative"
-                )
+                    f"be negative", parameter="moments",
+                )  # fmt: skip
             room = np.sqrt(APART * np.maximum(self.scatter, 0.0) + lost)
             step = max(1, STRIP_BYTES // (8 * max(1, len(room))))
             for start in range(0, len(room), step):
@@ -172,8 +183,8 @@ class Moments:
                     i, j = (start + int(place) for place in far[0])
                     raise InputError(
                         f"moments: xx is not symmetric: [{i}, {j}] is {self.xx[i, j]:.6g} and "
-                        f"[{j}, {i}] is {self.xx[j, i]:.6g}"
-                    )
+                        f"[{j}, {i}] is {self.xx[j, i]:.6g}", parameter="moments",
+                    )  # fmt: skip
 
     @classmethod
     def from_arrays(cls, X: Any, Y: Any, sample_weight: Any = None) -> Moments:
@@ -242,7 +253,9 @@ class Moments:
                 **arrays,
             ).validate()
         except (InputError, LookupError, OverflowError, TypeError, ValueError) as error:
-            raise InputError(f"{str(path)!r} holds no moments that can be used: {error}") from error
+            raise InputError(
+                f"{str(path)!r} holds no moments that can be used: {error}", parameter="path"
+            ) from error
 
     def merge(self, other: Moments, *, overwrite: bool = False) -> Moments:
         """Moments of both tables together (Chan's update).
@@ -307,7 +320,9 @@ class Moments:
         place = {name: j for j, name in enumerate(self.feature_names)}
         unknown = [name for name in names if name not in place]
         if unknown:
-            raise InputError(f"the moments have no column {join_items(unknown)}")
+            raise InputError(
+                f"the moments have no column {join_items(unknown)}", parameter="columns"
+            )
         to = np.array([place[name] for name in names], dtype=np.intp)
         return replace(
             self,
@@ -337,7 +352,8 @@ def _same_names(one: Moments, two: Moments) -> tuple[Moments, Moments]:
     """Both with the same columns and classes in the same order, or an error that says why not."""
     if one.target is not None and two.target is not None and one.target != two.target:
         raise InputError(
-            f"moments of target {one.target!r} cannot merge with those of {two.target!r}"
+            f"moments of target {one.target!r} cannot merge with those of {two.target!r}",
+            parameter="moments",
         )
     # What only one of them says holds for both.
     target = one.target if one.target is not None else two.target
@@ -345,26 +361,31 @@ def _same_names(one: Moments, two: Moments) -> tuple[Moments, Moments]:
     if one.feature_names is None or two.feature_names is None:
         if len(one.x_mean) != len(two.x_mean):
             raise InputError(
-                f"moments of {len(one.x_mean)} columns cannot merge with those of {len(two.x_mean)}"
+                f"moments of {len(one.x_mean)} columns cannot merge with those of "
+                f"{len(two.x_mean)}",
+                parameter="moments",
             )
     elif one.feature_names != two.feature_names:
         first, second = set(one.feature_names), set(two.feature_names)
         if first != second:
             apart = sorted(first ^ second)
             raise InputError(
-                f"moments of different columns cannot merge; only one of the two has "
-                f"{join_items(apart)}"
-            )
+                "moments of different columns cannot merge", parameter="moments",
+                hint=f"only one of the two has {join_items(apart)}",
+            )  # fmt: skip
         two = two.with_columns(one.feature_names)
     one = replace(one, target=target, feature_names=names)
     if (one.classes is None) != (two.classes is None):
-        raise InputError("moments of classes cannot merge with moments of numbers")
+        raise InputError(
+            "moments of classes cannot merge with moments of numbers", parameter="moments"
+        )
     if one.classes is not None and two.classes is not None:
         classes = merged_classes(one.classes, two.classes)
         return one.with_classes(classes), two.with_classes(classes)
     if len(one.y_mean) != len(two.y_mean):
         raise InputError(
-            f"moments of {len(one.y_mean)} outputs cannot merge with those of {len(two.y_mean)}"
+            f"moments of {len(one.y_mean)} outputs cannot merge with those of {len(two.y_mean)}",
+            parameter="moments",
         )
     return one, two
 
@@ -382,14 +403,17 @@ def merged_classes(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> npt.NDArray[
     kinds = {_kind(label) for label in every}
     if len(kinds) > 1:
         raise InputError(
-            f"labels of different kinds cannot be merged ({join_items(sorted(kinds))}); make them "
-            f"all strings or all numbers"
-        )
+            f"labels of different kinds cannot be merged ({join_items(sorted(kinds))})",
+            parameter="moments", hint="make them all strings or all numbers",
+        )  # fmt: skip
     dtype = object if object in (one.dtype, two.dtype) else np.result_type(one, two)
     labels = sorted(set(every))
     merged = np.array(labels, dtype=dtype)
     if merged.tolist() != labels:
-        raise InputError(f"labels of {one.dtype} and {two.dtype} cannot be told apart as {dtype}")
+        raise InputError(
+            f"labels of {one.dtype} and {two.dtype} cannot be told apart as {dtype}",
+            parameter="moments",
+        )
     return merged
 
 

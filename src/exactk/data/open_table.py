@@ -46,7 +46,10 @@ def open_rows(
         Not two-dimensional, empty, neither numbers nor text in a frame, duplicate or too few names.
     """
     if isinstance(X, (str, os.PathLike)):
-        raise InputError(f"X is a path, {str(X)!r}; Problem.from_files(path, target) reads files")
+        raise InputError(
+            f"X is a path, {str(X)!r}", parameter="X",
+            hint="Problem.from_files(path, target) reads files",
+        )  # fmt: skip
     _refuse_elsewhere(X)
     given = check_names(feature_names)
     categories: tuple[Category, ...] = ()
@@ -54,11 +57,13 @@ def open_rows(
         X, given, categories = open_frame(X, given, sample_weight)
     elif isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise InputError(
-            f"X is a masked array with {int(np.ma.getmaskarray(X).sum())} masked values; fill them "
-            f"in (X.filled) or drop those rows"
-        )
+            f"X is a masked array with {int(np.ma.getmaskarray(X).sum())} masked values",
+            parameter="X", hint="fill them in (X.filled) or drop those rows",
+        )  # fmt: skip
     elif isinstance(X, np.matrix):
-        raise InputError("X is a numpy.matrix; make it an array with numpy.asarray(X)")
+        raise InputError(
+            "X is a numpy.matrix", parameter="X", hint="make it an array with numpy.asarray(X)"
+        )
     if not _is_plain(X):
         try:
             # Values are checked for NaN and infinity in the first pass of arithmetic, not here.
@@ -74,11 +79,17 @@ def open_rows(
             way = _hint(str(error))
             # scikit-learn knows its own words by their last point.
             words = str(error).rstrip(".") if way else str(error)
-            raise InputError(f"{words}{way}") from error
+            raise InputError(f"{words}{way}", parameter="X") from error
     if not sparse.issparse(X) and X.dtype.kind not in "fiub":
-        raise InputError(f"X has dtype {X.dtype}, which is not a number; convert it to float64")
+        raise InputError(
+            f"X has dtype {X.dtype}, which is not a number", parameter="X",
+            hint="convert it to float64",
+        )  # fmt: skip
     if given is not None and len(given) != X.shape[1]:
-        raise InputError(f"feature_names has {len(given)} names, X has {X.shape[1]} columns")
+        raise InputError(
+            f"feature_names has {len(given)} names, X has {X.shape[1]} columns",
+            parameter="feature_names",
+        )
     if sparse.issparse(X):
         return SparseRows(X, given)
     return DenseRows(np.asarray(X), given, categories)
@@ -103,18 +114,23 @@ def _refuse_elsewhere(X: Any) -> None:
     """Raise for tables that other constructors take, and name the constructor."""
     if is_dask(X):
         raise InputError(
-            f"X is a dask {type(X).__name__}, whose rows are not in memory; use "
-            f"Problem.from_dask(X, y), or TopKSelector"
-        )
+            f"X is a dask {type(X).__name__}, whose rows are not in memory", parameter="X",
+            hint="use Problem.from_dask(X, y), or TopKSelector",
+        )  # fmt: skip
     if is_anndata(X):
         raise InputError(
-            f"X is an {type(X).__name__} of anndata; use Problem.from_anndata(adata, target), or "
-            f"give the parts: X=adata.X, y=adata.obs[target]"
+            f"X is an {type(X).__name__} of anndata",
+            parameter="X",
+            hint=(
+                "use Problem.from_anndata(adata, target), or "
+                "give the parts: X=adata.X, y=adata.obs[target]"
+            ),
         )
     if _library(X) == "pyspark":
         raise InputError(
-            "X is a Spark table, whose rows are not in memory; use Problem.from_spark(X, target=…)"
-        )
+            "X is a Spark table, whose rows are not in memory", parameter="X",
+            hint="use Problem.from_spark(X, target=…)",
+        )  # fmt: skip
 
 
 def _hint(message: str) -> str:
@@ -142,9 +158,14 @@ def check_names(feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
     if feature_names is None:
         return None
     if isinstance(feature_names, str) or not hasattr(feature_names, "__iter__"):
-        raise InputError(f"feature_names must be a list of names, not {feature_names!r}")
+        raise InputError(
+            f"feature_names must be a list of names, not {feature_names!r}",
+            parameter="feature_names",
+        )
     names = tuple(str(name) for name in feature_names)
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise InputError(f"duplicate names in feature_names: {join_items(repeated)}")
+        raise InputError(
+            f"duplicate names in feature_names: {join_items(repeated)}", parameter="feature_names"
+        )
     return names

@@ -268,6 +268,6 @@ def _without_memory(X: Any) -> Any:
 
 def _refuse_broken(X: Any) -> None:
     raise InputError(
-        f"X is a broken sparse table: its indices do not fit its shape {X.shape}; "
-        f"X.check_format() says where"
-    )
+        f"X is a broken sparse table: its indices do not fit its shape {X.shape}", parameter="X",
+        hint="X.check_format() says where",
+    )  # fmt: skip

@@ -62,9 +62,14 @@ def parts_of_problem(
     """Return the parts of a choice for what was chosen in a problem."""
     S = problem.check_support(result.support)
     if tuple(problem.name(j) for j in S.tolist()) != result.feature_names:
-        raise InputError("result is of another problem: its columns have other names there")
+        raise InputError(
+            "result is of another problem: its columns have other names there", parameter="result"
+        )
     if certificate is not None and certificate.result.support.tolist() != S.tolist():
-        raise InputError("certificate is of other columns than result; export certificate.result")
+        raise InputError(
+            "certificate is of other columns than result", parameter="certificate",
+            hint="export certificate.result",
+        )  # fmt: skip
     chosen = problem.table_columns(S)
     categories = {category.column: category for category in problem.categories}
     named = problem.given_names is not None

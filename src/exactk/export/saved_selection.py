@@ -123,7 +123,7 @@ class SavedSelection:
         try:
             check_fields(self.to_dict())
         except (TypeError, AttributeError, ValueError) as error:
-            raise InputError(f"this is no choice: {error}") from error
+            raise InputError(f"this is no choice: {error}", parameter="values") from error
 
     @classmethod
     def from_problem(
@@ -222,8 +222,9 @@ class SavedSelection:
         except (OSError, ValueError) as error:  # ValueError: a name that no file can have
             why = getattr(error, "strerror", None) or error
             raise InputError(
-                f"choice {place!r} cannot be written: {why}; give another place"
-            ) from error
+                f"choice {place!r} cannot be written: {why}", parameter="path",
+                hint="give another place",
+            ) from error  # fmt: skip
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> SavedSelection:
@@ -274,7 +275,9 @@ class SavedSelection:
         try:
             return cls.from_json(read_text(place))
         except InputError as error:
-            raise InputError(f"choice {place!r} cannot be read: {error}") from error
+            raise InputError(
+                f"choice {place!r} cannot be read: {error}", parameter="path"
+            ) from error
 
     def column_transformer(self) -> Any:
         """Return an unfitted scikit-learn transformer that keeps the features and drops the rest.
@@ -348,8 +351,8 @@ class SavedSelection:
                     if self.classes is not None
                     else " (it has several labels a row)"
                 )
-                + ", or fit a model on select(table)"
-            )
+                + ", or fit a model on select(table)", parameter="method",
+            )  # fmt: skip
 
     def predict(self, table: Any) -> npt.NDArray[Any]:
         """Return the prediction of the linear fit for each row.

@@ -98,7 +98,7 @@ def path_name(path: Any) -> str:
     """
     # A number would be taken for a file that is open already.
     if not isinstance(path, (str, bytes, os.PathLike)) or not os.fspath(path):
-        raise InputError(f"path must be the name of a file, not {_show(path)}")
+        raise InputError(f"path must be the name of a file, not {_show(path)}", parameter="path")
     return os.fsdecode(path)
 
 
@@ -107,7 +107,10 @@ def read_text(path: str | os.PathLike[str]) -> str:
     with open(path, "rb") as file:
         raw = file.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
-        raise InputError(f"it is larger than {MOST_BYTES >> 20} MB; is it the file that was meant?")
+        raise InputError(
+            f"it is larger than {MOST_BYTES >> 20} MB", parameter="path",
+            hint="is it the file that was meant?",
+        )  # fmt: skip
     return _decoded(raw)
 
 
@@ -115,7 +118,9 @@ def _decoded(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"it is not UTF-8 text: {error.reason} at byte {error.start}") from error
+        raise InputError(
+            f"it is not UTF-8 text: {error.reason} at byte {error.start}", parameter="path"
+        ) from error
 
 
 def parse(text: str | bytes) -> Any:
@@ -131,17 +136,23 @@ def parse(text: str | bytes) -> Any:
     if isinstance(text, (bytes, bytearray)):
         text = _decoded(text)
     if not isinstance(text, str):
-        raise InputError(f"it is {_show(text)}, and no text; give the JSON that to_json wrote")
+        raise InputError(
+            f"it is {_show(text)}, and no text", parameter="text",
+            hint="give the JSON that to_json wrote",
+        )  # fmt: skip
     try:
         return json.loads(text, parse_constant=_no_constant)
     except InputError:
         raise
     except ValueError as error:  # JSON that is none, or a number of thousands of digits
-        raise InputError(f"it is not JSON: {_short(str(error), 200)}") from error
+        raise InputError(f"it is not JSON: {_short(str(error), 200)}", parameter="text") from error
 
 
 def _no_constant(word: str) -> NoReturn:
-    raise InputError(f"it holds {word}, which is no number of JSON; every number must be finite")
+    raise InputError(
+        f"it holds {word}, which is no number of JSON", parameter="text",
+        hint="every number must be finite",
+    )  # fmt: skip
 
 
 def check_fields(values: Any) -> None:
@@ -157,26 +168,29 @@ def check_fields(values: Any) -> None:
     """
     if not isinstance(values, Mapping):
         raise InputError(
-            f"it is {type(values).__name__} and no choice; give what exactk select --export or "
-            f"export() wrote"
-        )
+            f"it is {type(values).__name__} and no choice", parameter="values",
+            hint="give what exactk select --export or export() wrote",
+        )  # fmt: skip
     name, version = values.get("format"), values.get("version")
     if name != FORMAT:
         raise InputError(
-            f"field 'format' must be {FORMAT!r}, not {_show(name)}; give what exactk select "
-            f"--export or export() wrote"
-        )
+            f"field 'format' must be {FORMAT!r}, not {_show(name)}", parameter="values",
+            hint="give what exactk select --export or export() wrote",
+        )  # fmt: skip
     if version != VERSION or isinstance(version, (bool, float)):
         raise InputError(
-            f"field 'version' must be {VERSION}, not {_show(version)}; a newer exactk may read it"
-        )
+            f"field 'version' must be {VERSION}, not {_show(version)}", parameter="values",
+            hint="a newer exactk may read it",
+        )  # fmt: skip
     _check_table(values, _FIELDS, "")
     _check_features(values)
     n_outputs = len(_part(values, "fit", _FIT)["intercept"])
     _check_classes(values, n_outputs)
     _check_terms(values, n_outputs)
     if (values["proven"] is None) != (values["gap"] is None):
-        raise InputError("fields 'proven' and 'gap' go together: both null, or neither")
+        raise InputError(
+            "fields 'proven' and 'gap' go together: both null, or neither", parameter="values"
+        )
 
 
 def levels_of(feature: Mapping[str, Any]) -> list[str | None]:
@@ -200,44 +214,52 @@ def _check_features(values: Mapping[str, Any]) -> None:
         where = f"features[{at}]."
         _check_table(feature, _FEATURE, where)
         if (feature["levels"] is None) != (feature["reference"] is None):
-            raise InputError(f"fields '{where}levels' and '{where}reference' go together")
+            raise InputError(
+                f"fields '{where}levels' and '{where}reference' go together", parameter="values"
+            )
         if feature["levels"] is not None:
             _refuse_repeated(f"{where}levels", feature["levels"])
             if feature["reference"] not in feature["levels"]:
                 raise InputError(
                     f"field '{where}reference' is {_show(feature['reference'])}, which is "
-                    f"none of its levels"
-                )
+                    f"none of its levels", parameter="values",
+                )  # fmt: skip
     names = [feature["name"] for feature in values["features"]]
     indices = [feature["index"] for feature in values["features"]]
     known, width = values["feature_names_in"], values["n_features_in"]
     _refuse_repeated("features", names)
     if any(j <= i for i, j in pairwise(indices)) or indices[-1] >= width:
         raise InputError(
-            f"field 'features' must have indices that rise and are below n_features_in = {width}"
+            f"field 'features' must have indices that rise and are below n_features_in = {width}",
+            parameter="values",
         )
     if len(values["order"]) != len(names) or set(values["order"]) != set(names):
-        raise InputError("field 'order' must have the names of the features, each once")
+        raise InputError(
+            "field 'order' must have the names of the features, each once", parameter="values"
+        )
     if known is None:
         return
     _refuse_repeated("feature_names_in", known)
     if len(known) != width:
         raise InputError(
-            f"field 'feature_names_in' has {len(known)} names where n_features_in is {width}"
+            f"field 'feature_names_in' has {len(known)} names where n_features_in is {width}",
+            parameter="values",
         )
     for name, j in zip(names, indices, strict=True):
         if known[j] != name:
             raise InputError(
                 f"field 'features' has {_show(name)} as column {j}, which "
-                f"'feature_names_in' calls {_show(known[j])}"
-            )
+                f"'feature_names_in' calls {_show(known[j])}", parameter="values",
+            )  # fmt: skip
 
 
 def _check_classes(values: Mapping[str, Any], n_outputs: int) -> None:
     predicts = values["predicts"]
     if values["classes"] is None:
         if predicts == "class":
-            raise InputError("field 'predicts' is 'class', and there are no classes")
+            raise InputError(
+                "field 'predicts' is 'class', and there are no classes", parameter="values"
+            )
         return
     part = _part(values, "classes", _CLASSES)
     kind, labels = part["kind"], part["labels"]
@@ -250,14 +272,20 @@ def _check_classes(values: Mapping[str, Any], n_outputs: int) -> None:
         elif kind == "int":
             right = right and -(2**63) <= label < (2**64 if unsigned else 2**63)
         if not right or (kind == "float" and not _NUMBER.allows(label)):
-            raise InputError(f"field 'classes.labels' has {_show(label)} as {kind}")
+            raise InputError(
+                f"field 'classes.labels' has {_show(label)} as {kind}", parameter="values"
+            )
     _refuse_repeated("classes.labels", labels)
     if len(labels) != n_outputs:
         raise InputError(
-            f"field 'classes.labels' has {len(labels)} labels where 'fit.intercept' has {n_outputs}"
+            f"field 'classes.labels' has {len(labels)} labels where 'fit.intercept' has "
+            f"{n_outputs}",
+            parameter="values",
         )
     if predicts not in (None, "class") or values["task"] != "classification":
-        raise InputError("there are classes, but 'task' or 'predicts' says numbers")
+        raise InputError(
+            "there are classes, but 'task' or 'predicts' says numbers", parameter="values"
+        )
 
 
 def _check_terms(values: Mapping[str, Any], n_outputs: int) -> None:
@@ -267,8 +295,8 @@ def _check_terms(values: Mapping[str, Any], n_outputs: int) -> None:
         if len(term["coef"]) != n_outputs:
             raise InputError(
                 f"field 'fit.terms[{at}].coef' has {len(term['coef'])} numbers where "
-                f"'fit.intercept' has {n_outputs}"
-            )
+                f"'fit.intercept' has {n_outputs}", parameter="values",
+            )  # fmt: skip
     found = [(term["feature"], term["level"]) for term in terms]
     wanted = [
         (feature["name"], level) for feature in values["features"] for level in levels_of(feature)
@@ -276,8 +304,8 @@ def _check_terms(values: Mapping[str, Any], n_outputs: int) -> None:
     if found != wanted:
         raise InputError(
             "field 'fit.terms' must have one term for each feature, or for each of its levels but "
-            "the reference, in the order of 'features'"
-        )
+            "the reference, in the order of 'features'", parameter="values",
+        )  # fmt: skip
 
 
 def _part(values: Mapping[str, Any], name: str, fields: Mapping[str, Check]) -> Mapping[str, Any]:
@@ -289,24 +317,29 @@ def _part(values: Mapping[str, Any], name: str, fields: Mapping[str, Check]) -> 
 def _check_table(values: Mapping[str, Any], fields: Mapping[str, Check], where: str) -> None:
     missing = [name for name in fields if name not in values]
     if missing:
-        raise InputError(f"it lacks the field {where + missing[0]!r}")
+        raise InputError(f"it lacks the field {where + missing[0]!r}", parameter="values")
     unknown = [name for name in values if name not in fields]
     if unknown:
         raise InputError(
-            f"field {_show(where + str(unknown[0]))} is not known in version {VERSION}"
+            f"field {_show(where + str(unknown[0]))} is not known in version {VERSION}",
+            parameter="values",
         )
     for name, check in fields.items():
         value = values[name]
         if value is None and check.none:
             continue
         if not check.allows(value):
-            raise InputError(f"field {where + name!r} must be {check}, not {_show(value)}")
+            raise InputError(
+                f"field {where + name!r} must be {check}, not {_show(value)}", parameter="values"
+            )
 
 
 def _refuse_repeated(name: str, items: Iterable[Any]) -> None:
     repeated = [item for item, n in Counter(items).items() if n > 1]
     if repeated:
-        raise InputError(f"field {name!r} has {_short(join_items(repeated))} more than once")
+        raise InputError(
+            f"field {name!r} has {_short(join_items(repeated))} more than once", parameter="values"
+        )
 
 
 def _show(value: Any) -> str:

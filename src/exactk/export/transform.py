@@ -38,20 +38,23 @@ def find_positions(
             raise InputError(
                 f"{what} has {width} columns, and the choice was made among "
                 f"{choice.n_features_in} by position; give all of them in the same order"
-                + (", or a frame with names" if choice.feature_names_in is not None else "")
+                + (", or a frame with names" if choice.feature_names_in is not None else ""),
+                parameter="table",
             )
         return [feature.index for feature in choice.features]
     known = [str(name) for name in names]
     repeated = [name for name, count in Counter(known).items() if count > 1]
     if repeated:
-        raise InputError(f"{what} has more than one column named {join_items(repeated)}")
+        raise InputError(
+            f"{what} has more than one column named {join_items(repeated)}", parameter="table"
+        )
     place = {name: at for at, name in enumerate(known)}
     missing = [name for name in choice.names if name not in place]
     if missing:
         raise InputError(
             f"{what} lacks {len(missing)} of the {len(choice.names)} chosen columns: "
-            f"{join_items(missing)}{did_you_mean(missing[0], known)}"
-        )
+            f"{join_items(missing)}{did_you_mean(missing[0], known)}", parameter="table",
+        )  # fmt: skip
     return [place[name] for name in choice.names]
 
 
@@ -69,14 +72,16 @@ def take_features(choice: SavedSelection, table: Any) -> Any:
         try:
             X = np.asarray(X)
         except ValueError as error:
-            raise InputError(f"table is not a rectangular array: {error}") from error
+            raise InputError(
+                f"table is not a rectangular array: {error}", parameter="table"
+            ) from error
     elif X.format not in ("csr", "csc"):
         X = X.tocsr()
     if X.ndim != 2:
         raise InputError(
             f"table must be a frame, or an array of rows and columns, not "
-            f"{type(table).__name__} of shape {X.shape}"
-        )
+            f"{type(table).__name__} of shape {X.shape}", parameter="table",
+        )  # fmt: skip
     return X[:, find_positions(choice, None, X.shape[1])]
 
 
@@ -85,8 +90,8 @@ def take_numbers(choice: SavedSelection, table: Any) -> Any:
     if is_dask(table):
         raise InputError(
             "predictions of a Dask collection are made part by part: "
-            "X.map_blocks(choice.predict) or X.map_partitions(choice.predict)"
-        )
+            "X.map_blocks(choice.predict) or X.map_partitions(choice.predict)", parameter="table",
+        )  # fmt: skip
     coding = {
         at: Category(one.name, one.index, 0, one.levels, str(one.reference))
         for at, one in enumerate(choice.features)
@@ -97,15 +102,21 @@ def take_numbers(choice: SavedSelection, table: Any) -> Any:
         values = encode_like(taken, coding) if coding else frame_to_array(taken)[0]
     elif coding:
         names = join_items(choice.features[at].name for at in coding)
-        raise InputError(f"text or categories were chosen ({names}): table must be a frame")
+        raise InputError(
+            f"text or categories were chosen ({names}): table must be a frame", parameter="table"
+        )
     else:
         values = taken
     if values.dtype.kind not in "fiubO":
-        raise InputError(f"the chosen columns must hold numbers, not {values.dtype}")
+        raise InputError(
+            f"the chosen columns must hold numbers, not {values.dtype}", parameter="table"
+        )
     try:
         values = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"the chosen columns must hold numbers: {error}") from error
+        raise InputError(
+            f"the chosen columns must hold numbers: {error}", parameter="table"
+        ) from error
     _refuse_infinite(choice, values)
     return values
 
@@ -119,9 +130,9 @@ def _refuse_infinite(choice: SavedSelection, values: Any) -> None:
         values = values.toarray()
     row, column = map(int, np.argwhere(~np.isfinite(values))[0])
     raise InputError(
-        f"column {choice.terms[column][0]!r} is NaN or infinite in row {row}; fill it in, or "
-        f"drop that row"
-    )
+        f"column {choice.terms[column][0]!r} is NaN or infinite in row {row}", parameter="table",
+        hint="fill it in, or drop that row",
+    )  # fmt: skip
 
 
 def refuse_infinite_rows(made: Any, what: str, of: Any) -> None:
@@ -140,6 +151,7 @@ def refuse_infinite_rows(made: Any, what: str, of: Any) -> None:
         row = int(np.argmax(bad))
         largest = abs(of[row : row + 1]).max()
         raise InputError(
-            f"{what} of row {row} is too large for a number, made of values up to {largest:.3g}; "
-            f"are they in the units of the table that was fitted? Correct them, or drop that row"
+            f"{what} of row {row} is too large for a number, made of values up to {largest:.3g}",
+            parameter="table",
+            hint="are they in the units of the table that was fitted? correct them, or drop it",
         )

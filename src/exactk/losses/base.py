@@ -302,4 +302,6 @@ def refuse_numbers(name: str, task: str, classes: bool) -> None:
         if task == "regression"
         else "give one column of y, or take loss='squared'"
     )
-    raise InputError(f"loss {name!r} is for classes, one a row, and y holds {what}; {way}")
+    raise InputError(
+        f"loss {name!r} is for classes, one a row, and y holds {what}", parameter="loss", hint=way,
+    )  # fmt: skip

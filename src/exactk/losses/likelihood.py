@@ -83,9 +83,9 @@ class Poisson(Loss):
     def check_task(self, task: str, *, classes: bool) -> None:  # noqa: D102
         if task != "regression":
             raise InputError(
-                "loss 'poisson' is for counts, and y was taken for classes; give task='regression' "
-                "(TopKRegressor has it)"
-            )
+                "loss 'poisson' is for counts, and y was taken for classes", parameter="task",
+                hint="give task='regression' (TopKRegressor has it)",
+            )  # fmt: skip
 
     def check_rows(self, target: Target, weights: Floats, numbers: Indices) -> None:  # noqa: D102
         Y = target.block(0, target.n_rows)
@@ -94,14 +94,14 @@ class Poisson(Loss):
             row, column = negative[0]
             raise InputError(
                 f"loss 'poisson' is for counts, zero or more, and y is {Y[row, column]:g} in row "
-                f"{numbers[row]}; take loss='squared' or 'huber'"
-            )
+                f"{numbers[row]}", parameter="y", hint="take loss='squared' or 'huber'",
+            )  # fmt: skip
         empty = np.flatnonzero(weights @ Y == 0)
         if empty.size:
             raise InputError(
                 f"output {empty[0]} of y is zero in every row that counts (of a fold, in every row "
-                f"to train on): there is nothing to predict"
-            )
+                f"to train on): there is nothing to predict", parameter="y",
+            )  # fmt: skip
 
     def bind(self, target: Target, weights: Floats) -> Criterion:  # noqa: D102
         return _Poisson(target.block(0, target.n_rows), weights)

@@ -32,7 +32,9 @@ def loss_class(name: Any) -> type[Loss]:
     """Return the class of a loss, or say which names there are."""
     if not isinstance(name, str) or name not in _LOSSES:
         close = did_you_mean(name, names()) if isinstance(name, str) else ""
-        raise InputError(f"loss must be one of {', '.join(names())}, not {name!r}{close}")
+        raise InputError(
+            f"loss must be one of {', '.join(names())}, not {name!r}{close}", parameter="loss"
+        )
     return _LOSSES[name]
 
 
@@ -52,7 +54,9 @@ def create(name: str, /, **options: Any) -> Loss:
     for option in options:
         if option not in kind.option_names():
             known = ", ".join(kind.option_names()) or "none"
-            raise UnknownOptionError(f"loss {name!r} has no option {option!r}; it has: {known}")
+            raise UnknownOptionError(
+                f"loss {name!r} has no option {option!r}", parameter=option, hint=f"it has: {known}"
+            )
     loss = kind(**options)
     loss.check()
     return loss

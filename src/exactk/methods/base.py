@@ -208,27 +208,28 @@ def initial_supports(init: object, problem: Problem, k: int) -> list[npt.NDArray
         return []
     words = "init must be a list of k column indices, or several such lists"
     if isinstance(init, (str, bytes)) or not np.iterable(init):
-        raise InputError(f"{words}, not {init!r}")
+        raise InputError(f"{words}, not {init!r}", parameter="init")
     items = list(init)
     nested = [not np.isscalar(item) for item in items]
     if any(nested) and not all(nested):
-        raise InputError(f"{words}, not a mixture of both: {init!r}")
+        raise InputError(f"{words}, not a mixture of both: {init!r}", parameter="init")
     supports = []
     for given in items if any(nested) else [items]:
         try:
             support = problem.check_support(given)
         except InputError as error:
-            raise InputError(f"{words}: {error}") from error
+            raise InputError(f"{words}: {error}", parameter="init") from error
         rules = problem.rules or Rules()
         size = rules.size_of(support)
         if size != k:
-            raise InputError(f"init has a support of {size} columns, k is {k}")
+            raise InputError(f"init has a support of {size} columns, k is {k}", parameter="init")
         # What is no candidate has no entry on the diagonal; a group may have it all the same.
         alone = [p for p in support if p not in rules.group_of]
         barred = np.array([p for p in alone if problem.diagonal[p] == 0], dtype=np.intp)
         if barred.size:
             raise InputError(
-                f"init names column {barred[0]}, which is constant or a copy of another"
+                f"init names column {barred[0]}, which is constant or a copy of another",
+                parameter="init",
             )
         supports.append(support)
     return supports

@@ -84,14 +84,15 @@ class Exhaustive(Method):
         if count > self.max_subsets:
             raise InputError(
                 f"exhaustive search over {count:,} subsets ({k} of {len(columns)} columns) is "
-                f"more than max_subsets={self.max_subsets:,}; use method='exchange', a smaller "
-                f"k, or raise max_subsets"
-            )
+                f"more than max_subsets={self.max_subsets:,}", parameter="max_subsets",
+                hint="use method='exchange', a smaller k, or raise max_subsets",
+            )  # fmt: skip
         if 8 * len(columns) ** 2 > problem.memory_limit:
             raise InputError(
                 f"exhaustive search needs the whole Gram matrix of {len(columns)} columns, which "
-                f"is more than memory_limit={problem.memory_limit:,}; use method='exchange'"
-            )
+                f"is more than memory_limit={problem.memory_limit:,}", parameter="memory_limit",
+                hint="use method='exchange'",
+            )  # fmt: skip
         # Columns of unit size: what counts as dependent must not hang on their units.
         root = 1.0 / np.sqrt(problem.diagonal[columns])
         A = problem.gram_rows(columns)[:, columns] * np.outer(root, root)
@@ -146,9 +147,9 @@ class Exhaustive(Method):
         if count > most:
             raise InputError(
                 f"exhaustive search over {count:,} sets of {len(free)} columns and groups is more "
-                f"than max_subsets={self.max_subsets:,} allows; use method='exchange', a smaller "
-                f"k, or raise max_subsets"
-            )
+                f"than max_subsets={self.max_subsets:,} allows", parameter="max_subsets",
+                hint="use method='exchange', a smaller k, or raise max_subsets",
+            )  # fmt: skip
         best: list[int] = []
         least_objective, done = inf, 0
         status = Status.OPTIMAL if problem.loss.convex else Status.CONVERGED

@@ -133,8 +133,8 @@ def describe(name: str) -> MethodInfo:
     if name not in _METHODS:
         raise UnknownMethodError(
             f"unknown method {name!r}{did_you_mean(str(name), names())} (known methods: "
-            f"{', '.join(names())})"
-        )
+            f"{', '.join(names())})", parameter="method",
+        )  # fmt: skip
     return _METHODS[name]
 
 
@@ -177,5 +177,5 @@ def check_options(name: str, known: list[str], options: dict[str, Any]) -> None:
             whose = f"; {option!r} is one of {', '.join(map(repr, others))}" if others else ""
             raise UnknownOptionError(
                 f"method {name!r} has no option {option!r}{did_you_mean(option, known)} "
-                f"({has}){whose}"
-            )
+                f"({has}){whose}", parameter=option,
+            )  # fmt: skip

@@ -98,8 +98,9 @@ class Stability(Method):
         if count_places(problem) < LEAST_PLACES:
             raise InputError(
                 f"stability needs at least {LEAST_PLACES} rows of weight above zero to draw halves "
-                f"of, and there are {count_places(problem)}; use method 'exchange'"
-            )
+                f"of, and there are {count_places(problem)}", parameter="X",
+                hint="use method 'exchange'",
+            )  # fmt: skip
 
     def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
         return next(self._answers(problem, [k], monitor))
@@ -142,8 +143,8 @@ class Stability(Method):
         if not gathered.supports and gathered.status == Status.CONVERGED:
             raise InputError(
                 "stability finds the target constant, or the constraints impossible, in every half "
-                "of the rows; use method 'exchange'"
-            )
+                "of the rows", parameter="method", hint="use method 'exchange'",
+            )  # fmt: skip
         features = Features.of(problem)
         for place, k in enumerate(sizes):
             yield _answer(problem, features, k, [s[place] for s in gathered.supports], gathered)

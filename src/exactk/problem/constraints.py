@@ -248,13 +248,20 @@ class Columns:
             if column not in self._known:
                 raise InputError(
                     f"{what}: there is no column "
-                    f"{column!r}{did_you_mean(column, list(self._known))}"
+                    f"{column!r}{did_you_mean(column, list(self._known))}",
+                    parameter=_parameter(what),
                 )
             return self._known[column]
         if isinstance(column, (bool, np.bool_)) or not isinstance(column, (int, np.integer)):
-            raise InputError(f"{what}: a column is a name or a number, not {column!r}")
+            raise InputError(
+                f"{what}: a column is a name or a number, not {column!r}",
+                parameter=_parameter(what),
+            )
         if not 0 <= column < len(self.parts):
-            raise InputError(f"{what}: column {column} is not in 0..{len(self.parts) - 1}")
+            raise InputError(
+                f"{what}: column {column} is not in 0..{len(self.parts) - 1}",
+                parameter=_parameter(what),
+            )
         return self.parts[int(column)]
 
     def find_all(self, what: str, columns: Any) -> tuple[int, ...]:
@@ -264,8 +271,16 @@ class Columns:
         # An iterator would be empty the second time it is asked.
         listed = isinstance(columns, Collection) and getattr(columns, "ndim", 1) == 1
         if not listed or isinstance(columns, (Mapping, bytes)):
-            raise InputError(f"{what} must be a list of column names or numbers, not {columns!r}")
+            raise InputError(
+                f"{what} must be a list of column names or numbers, not {columns!r}",
+                parameter=_parameter(what),
+            )
         return tuple(sorted({p for column in columns for p in self.find(what, column)}))
+
+
+def _parameter(what: str) -> str:
+    """Return the parameter of a place in it, such as ``quotas['a']``."""
+    return what.partition("[")[0]
 
 
 def make_rules(
@@ -298,7 +313,7 @@ def make_rules(
         k is, each by name.
     """
     if count not in ("groups", "columns"):
-        raise InputError(f"count must be 'groups' or 'columns', not {count!r}")
+        raise InputError(f"count must be 'groups' or 'columns', not {count!r}", parameter="count")
     together = _groups(columns, feature_groups, categories)
     for group in together:
         columns.add_group(group.name, group.columns)
@@ -310,16 +325,16 @@ def make_rules(
     broken = _broken_group(of_group, barred)
     if broken is not None:
         raise InputError(
-            f"exclude has only a part of the group {broken.name!r}, whose columns enter together; "
-            f"exclude the whole group, or take columns out of it"
-        )
+            f"exclude has only a part of the group {broken.name!r}, whose columns enter together",
+            parameter="exclude", hint="exclude the whole group, or take columns out of it",
+        )  # fmt: skip
     both = sorted(set(wanted) & set(barred))
     if both:
         raise InputError(
             f"include and exclude contradict each other: "
             f"{join_items(columns.coded[p] for p in both)} "
-            f"is in both"
-        )
+            f"is in both", parameter="include",
+        )  # fmt: skip
     rules = Rules(
         include=wanted,
         exclude=barred,
@@ -356,28 +371,31 @@ def _groups(columns: Columns, groups: Any, categories: Sequence[Group]) -> tuple
     for group in found:
         if not group.columns:
             raise InputError(
-                f"feature_groups[{group.name!r}] is empty; name its columns or leave it out"
-            )
+                f"feature_groups[{group.name!r}] is empty", parameter="feature_groups",
+                hint="name its columns or leave it out",
+            )  # fmt: skip
         for p in group.columns:
             if p in owner:
                 raise InputError(
                     f"column {columns.coded[p]!r} is in two groups, {owner[p]!r} and "
-                    f"{group.name!r}; columns that may be chosen apart are a family"
-                )
+                    f"{group.name!r}", parameter="feature_groups",
+                    hint="columns that may be chosen apart are a family",
+                )  # fmt: skip
             owner[p] = group.name
     own = {name: set(part) for name, part in zip(columns.names, columns.parts, strict=True)}
     for group in found:
         if not own.get(group.name, set()) <= set(group.columns):
             raise InputError(
-                f"feature_groups[{group.name!r}] has the name of a column that is not in it; give "
-                f"it another name"
-            )
+                f"feature_groups[{group.name!r}] has the name of a column that is not in it",
+                parameter="feature_groups", hint="give it another name",
+            )  # fmt: skip
     for category in categories:
         inside = [owner[p] for p in category.columns if p in owner]
         if inside and len(inside) < len(category.columns):
             raise InputError(
-                f"feature_groups[{inside[0]!r}] has some levels of {category.name!r} and not all; "
-                f"they enter together: name {category.name!r} itself"
+                f"feature_groups[{inside[0]!r}] has some levels of {category.name!r} and not all",
+                parameter="feature_groups",
+                hint=f"they enter together: name {category.name!r} itself",
             )
         if not inside:
             found.append(category)
@@ -391,27 +409,30 @@ def _named_groups(groups: Any, n_columns: int) -> dict[str, Any]:
     if isinstance(groups, str) or not isinstance(groups, (Sequence, np.ndarray)):
         raise InputError(
             f"feature_groups must map names to lists of columns, or be a list of such lists, or "
-            f"one label for each column, not {type(groups).__name__}"
-        )
+            f"one label for each column, not {type(groups).__name__}", parameter="feature_groups",
+        )  # fmt: skip
     items = list(groups)
     lists = [isinstance(item, (list, tuple, set, np.ndarray)) for item in items]
     if all(lists):
         return {f"group {n}": list(item) for n, item in enumerate(items)}
     if any(lists):
         raise InputError(
-            "feature_groups must be lists of columns, or labels, not a mixture of both"
+            "feature_groups must be lists of columns, or labels, not a mixture of both",
+            parameter="feature_groups",
         )
     if len(items) != n_columns:
         raise InputError(
-            f"feature_groups has {len(items)} labels, the table {n_columns} columns; give one for "
-            f"each, None for a column that stands alone"
+            f"feature_groups has {len(items)} labels, the table {n_columns} columns",
+            parameter="feature_groups",
+            hint="give one for each, None for a column that stands alone",
         )
     named: dict[str, Any] = {}
     for j, label in enumerate(items):
         if label is not None and label != label:
             raise InputError(
-                f"feature_groups: the label of column {j} is nan; None is a column alone"
-            )
+                f"feature_groups: the label of column {j} is nan", parameter="feature_groups",
+                hint="None is a column alone",
+            )  # fmt: skip
         if label is not None:
             named.setdefault(str(label), []).append(j)
     return named
@@ -421,7 +442,9 @@ def _by_text(what: str, mapping: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a mapping with names that are text, or say which two are the same then."""
     named = {str(name): members for name, members in mapping.items()}
     if len(named) < len(mapping):
-        raise InputError(f"{what} has two of the same name: {join_items(map(str, mapping))}")
+        raise InputError(
+            f"{what} has two of the same name: {join_items(map(str, mapping))}", parameter=what
+        )
     return named
 
 
@@ -429,7 +452,9 @@ def _quotas(columns: Columns, quotas: Any, of_group: Mapping[int, Group]) -> tup
     if quotas is None:
         return ()
     if not isinstance(quotas, Mapping):
-        raise InputError(f"quotas must map names to columns and bounds, not {quotas!r}")
+        raise InputError(
+            f"quotas must map names to columns and bounds, not {quotas!r}", parameter="quotas"
+        )
     return tuple(
         _quota(columns, name, quota, of_group) for name, quota in _by_text("quotas", quotas).items()
     )
@@ -441,31 +466,37 @@ def _quota(columns: Columns, name: str, quota: Any, of_group: Mapping[int, Group
     if not isinstance(quota, Mapping) or "columns" not in quota or not set(quota) <= {*keys}:
         raise InputError(
             f"{what} must have columns and at_least, at_most or both, such as "
-            f"{{'columns': ['a', 'b'], 'at_most': 1}}, not {quota!r}"
-        )
+            f"{{'columns': ['a', 'b'], 'at_most': 1}}, not {quota!r}", parameter="quotas",
+        )  # fmt: skip
     least, most = quota.get("at_least"), quota.get("at_most")
     if least is None and most is None:
-        raise InputError(f"{what} has no bound; give at_least, at_most or both")
+        raise InputError(
+            f"{what} has no bound", parameter="quotas", hint="give at_least, at_most or both"
+        )
     for bound in (least, most):
         whole = isinstance(bound, (int, np.integer)) and not isinstance(bound, bool)
         if bound is not None and not (whole and bound >= 0):
-            raise InputError(f"{what}: a bound must be a whole number from 0, not {bound!r}")
+            raise InputError(
+                f"{what}: a bound must be a whole number from 0, not {bound!r}", parameter="quotas"
+            )
     if least is not None and most is not None and least > most:
-        raise InputError(f"{what}: at_least={least} and at_most={most} contradict each other")
+        raise InputError(
+            f"{what}: at_least={least} and at_most={most} contradict each other", parameter="quotas"
+        )
     members = columns.find_all(what, quota["columns"])
     broken = _broken_group(of_group, members)
     if broken is not None:
         raise InputError(
-            f"{what} has only a part of the group {broken.name!r}, whose columns enter together; "
-            f"take all of it or nothing"
-        )
+            f"{what} has only a part of the group {broken.name!r}, whose columns enter together",
+            parameter="quotas", hint="take all of it or nothing",
+        )  # fmt: skip
     return Quota(name, members, int(least or 0), None if most is None else int(most))
 
 
 def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | None:
     if (costs is None) != (budget is None):
         given, missing = ("budget", "costs") if costs is None else ("costs", "budget")
-        raise InputError(f"{given} needs {missing} as well")
+        raise InputError(f"{given} needs {missing} as well", parameter=missing)
     if costs is None:
         return None
     if isinstance(costs, Mapping) or hasattr(costs, "to_dict"):
@@ -475,18 +506,23 @@ def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | Non
         values = [costs] if np.ndim(costs) == 0 else list(costs)
         if len(values) != len(columns.names):
             raise InputError(
-                f"costs has {len(values)} numbers, the table {len(columns.names)} columns; give "
-                f"one for each, or map names to costs"
-            )
+                f"costs has {len(values)} numbers, the table {len(columns.names)} columns",
+                parameter="costs", hint="give one for each, or map names to costs",
+            )  # fmt: skip
         pairs = list(enumerate(values))
     each = np.full(len(columns.coded), math.nan)
     for column, cost in pairs:
         if cost is None:
-            raise InputError(f"costs[{column!r}] is None; give 0 for a column that costs nothing")
+            raise InputError(
+                f"costs[{column!r}] is None", parameter="costs",
+                hint="give 0 for a column that costs nothing",
+            )  # fmt: skip
         value = _number(f"costs[{column!r}]", cost, 0.0, MOST_COST)
         behind = list(columns.find("costs", column))
         if not np.isnan(each[behind]).all():
-            raise InputError(f"costs names {column!r} twice, by itself and as part of a group")
+            raise InputError(
+                f"costs names {column!r} twice, by itself and as part of a group", parameter="costs"
+            )
         # What a group costs is shared out among its columns, which are bought together.
         each[behind] = (value or 0.0) / len(behind)
     without = [
@@ -496,8 +532,9 @@ def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | Non
     ]
     if without:
         raise InputError(
-            f"costs has no number for {join_items(without)}; give 0 for columns that cost nothing"
-        )
+            f"costs has no number for {join_items(without)}", parameter="costs",
+            hint="give 0 for columns that cost nothing",
+        )  # fmt: skip
     return tuple(each.tolist())
 
 
@@ -507,5 +544,7 @@ def _number(what: str, value: Any, low: float, high: float) -> float | None:
     number = isinstance(value, (int, float, np.integer, np.floating))
     if not number or isinstance(value, bool) or not low <= value <= high:
         span = f"from {low:g} to {high:g}" if high < MOST_COST else f"of at least {low:g}"
-        raise InputError(f"{what} must be a number {span}, not {value!r}")
+        raise InputError(
+            f"{what} must be a number {span}, not {value!r}", parameter=_parameter(what)
+        )
     return float(value)

@@ -104,9 +104,9 @@ class FromAnnData:
             )  # fmt: skip
         if gram == "columns":
             raise InputError(
-                "gram='columns' needs the cells in memory, and adata is backed; read them with "
-                "adata.to_memory()"
-            )
+                "gram='columns' needs the cells in memory, and adata is backed", parameter="gram",
+                hint="read them with adata.to_memory()",
+            )  # fmt: skip
         wanted = task_of(loss, task)
         problem = made.from_stream(
             AnnDataStream(cells, wanted), task=wanted, ridge=ridge, scale=scale, verbose=verbose,

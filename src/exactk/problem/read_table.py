@@ -315,7 +315,8 @@ def _open_cells(path: str, roles: TableRoles, *, backed: bool) -> Any:
             )
     adata = read_h5ad(path, backed=backed)
     columns = () if roles.columns is None else roles.columns
-    return keep_genes(adata, gene_names(adata.var, roles.gene_names), columns, roles.drop)
+    names = gene_names(adata.var, roles.gene_names, "gene_names")
+    return keep_genes(adata, names, columns, roles.drop)
 
 
 def _cell_groups(

@@ -24,43 +24,57 @@ def check_ridge(ridge: Any) -> float:
     """Return the ridge as a float, or say what it must be."""
     if isinstance(ridge, bool) or not isinstance(ridge, (int, float, np.integer, np.floating)):
         way = "; Problem.with_ridge also takes 'auto' and 'cv'" if ridge in ("auto", "cv") else ""
-        raise InputError(f"ridge must be a number that is zero or more, not {ridge!r}{way}")
+        raise InputError(
+            f"ridge must be a number that is zero or more, not {ridge!r}{way}", parameter="ridge"
+        )
     try:
         value = float(ridge)
     except OverflowError:
         value = np.inf
     if not 0 <= value <= MOST_RIDGE:
-        raise InputError(f"ridge must be zero or more, and at most {MOST_RIDGE:g}, not {ridge!r}")
+        raise InputError(
+            f"ridge must be zero or more, and at most {MOST_RIDGE:g}, not {ridge!r}",
+            parameter="ridge",
+        )
     return value
 
 
 def check_one_hot(moments: Moments, labels: npt.NDArray[Any]) -> None:
     """Raise where the outputs cannot be classes, one a row."""
     if len(set(labels.tolist())) != len(labels):
-        raise InputError(f"classes names a label twice: {join_items(map(str, labels.tolist()))}")
+        raise InputError(
+            f"classes names a label twice: {join_items(map(str, labels.tolist()))}",
+            parameter="classes",
+        )
     share, n = moments.y_mean, moments.weight
     # Of zeros and ones with a single one in each row the scatter follows from the means.
     wanted = n * (np.diag(share) - np.outer(share, share))
     if share.min() < -1e-9 or not np.allclose(moments.yy, wanted, rtol=0, atol=1e-6 * n):
         raise InputError(
             "classes was given, but the outputs of these moments are not one-hot classes, one a "
-            "row: make them of zeros and ones, or leave classes out"
-        )
+            "row: make them of zeros and ones, or leave classes out", parameter="classes",
+        )  # fmt: skip
 
 
 def check_total(total: float, target: Target, weights: Floats | None) -> float:
     """Return ‖HY‖², or say why it cannot be used."""
     if not np.isfinite(total):
-        raise InputError("the values of y are too large for float64 sums of squares; rescale y")
+        raise InputError(
+            "the values of y are too large for float64 sums of squares", parameter="y",
+            hint="rescale y",
+        )  # fmt: skip
     if total < TINY_SQUARE:
         values, of_weight = target.values, ""
         if weights is not None and (weights == 0).any():
             values = None if values is None else values[weights > 0]
             of_weight = " of weight above 0"
         if values is not None and (values != values[:1]).any():
-            raise InputError("y varies too little for sums of squares in float64; rescale y")
+            raise InputError(
+                "y varies too little for sums of squares in float64", parameter="y",
+                hint="rescale y",
+            )  # fmt: skip
         raise ConstantTargetError(
-            f"y is the same in every row{of_weight}: there is nothing to predict"
+            f"y is the same in every row{of_weight}: there is nothing to predict", parameter="y"
         )
     return total
 

@@ -270,8 +270,9 @@ class Feasible:
             floor, ceiling = [*floor, *[0.0] * len(cuts)], [*ceiling, *[1.0] * len(cuts)]
         raise UndecidedError(
             f"no set of k={self.k} was found that keeps all constraints, and whether there is one "
-            f"could not be told in {self.seconds:.3g} seconds; relax one, or ask for a smaller k"
-        )
+            f"could not be told in {self.seconds:.3g} seconds", parameter="constraints",
+            hint="relax one, or ask for a smaller k",
+        )  # fmt: skip
 
     def draw(self, chosen: Sequence[int], rng: np.random.Generator) -> list[int] | None:
         """Return a random set that contains `chosen` and keeps all rules; None if there is none."""

@@ -69,9 +69,9 @@ def check_feasible(problem: Problem, k: int, seconds: float | None = None) -> No
     if n_included > k:
         names = join_items(units.names[u] for u in units.included)
         raise InfeasibleError(
-            f"k={k} is less than include asks for: {names} count {n_included}; ask for at least "
-            f"k={n_included}, or include fewer"
-        )
+            f"k={k} is less than include asks for: {names} count {n_included}", parameter="k",
+            hint=f"ask for at least k={n_included}, or include fewer",
+        )  # fmt: skip
     each = min(EACH_SECONDS, limit)
     for part in _parts(problem):
         without = part.drop(rules)
@@ -82,11 +82,12 @@ def check_feasible(problem: Problem, k: int, seconds: float | None = None) -> No
             rules = without
     if not blamed:
         raise InfeasibleError(
-            f"k={k} cannot be made up of the {len(units)} columns and groups that can be chosen"
+            f"k={k} cannot be made up of the {len(units)} columns and groups that can be chosen",
+            parameter="k",
         )
     kept = f"all of: {'; '.join(blamed)}" if len(blamed) > 1 else blamed[0]
     relax = "; relax one" if len(blamed) > 1 else "; relax it"
-    raise InfeasibleError(f"no set of k={k} keeps {kept}{relax}")
+    raise InfeasibleError(f"no set of k={k} keeps {kept}{relax}", parameter="constraints")
 
 
 def possible_sizes(problem: Problem, k_max: int) -> list[int]:

@@ -102,8 +102,9 @@ class LossTable:
         if size > problem.memory_limit:
             raise InputError(
                 f"loss {problem.loss.name!r} reads the whole table as float64, "
-                f"{size / 2**30:.1f} GiB, more than memory_limit={problem.memory_limit:,}; raise "
-                f"memory_limit in Problem.from_arrays, or take loss='squared'"
+                f"{size / 2**30:.1f} GiB, more than memory_limit={problem.memory_limit:,}",
+                parameter="memory_limit",
+                hint="raise memory_limit in Problem.from_arrays, or take loss='squared'",
             )
         self.X = np.ascontiguousarray(
             problem.standardised(self.columns)[0][problem.weighted_rows].T

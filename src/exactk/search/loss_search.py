@@ -195,8 +195,9 @@ def enumerate_by_loss(problem: Problem, k: int, most: int, monitor: Monitor) -> 
         raise InputError(
             f"exhaustive search would fit loss {problem.loss.name!r} on {count:,} subsets ({left} "
             f"of {len(free)} columns), more than {most:,}, which is max_subsets over "
-            f"{FITS_COST:,}; use method='exchange', a smaller k, or raise max_subsets"
-        )
+            f"{FITS_COST:,}", parameter="max_subsets",
+            hint="use method='exchange', a smaller k, or raise max_subsets",
+        )  # fmt: skip
     status = Status.OPTIMAL if problem.loss.convex else Status.CONVERGED
     best: tuple[int, ...] = ()
     least, done = inf, 0

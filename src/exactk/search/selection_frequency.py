@@ -217,7 +217,7 @@ def most_frequent(features: Features, k: int, frequencies: Floats) -> list[int]:
     values = np.array([frequencies[f] + TIE * gains[f] / size if f >= 0 else 0.0 for f in of_unit])
     settled = find_feasible(units, k)
     if settled is None:
-        raise InfeasibleError(f"no set of k={k} keeps all constraints")
+        raise InfeasibleError(f"no set of k={k} keeps all constraints", parameter="constraints")
     feasible, found = settled
     with suppress(UndecidedError):
         found = feasible.complete(units.included, values) or found

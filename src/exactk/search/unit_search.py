@@ -93,7 +93,9 @@ def _next_unplain(
     whole = feasible.complete(chosen, values)
     if whole is None:
         # What was completable before is so no more by the solver's tolerance.
-        raise UndecidedError(f"no way was found to complete a set to k={feasible.k}")
+        raise UndecidedError(
+            f"no way was found to complete a set to k={feasible.k}", parameter="constraints"
+        )
     return [u for u in whole if u not in chosen]
 
 

@@ -60,15 +60,19 @@ class AnnDataStream(Stream):
         self.n_rows = int(cells.X.shape[0])
         if y.ndim not in (1, 2) or len(y) != self.n_rows:
             raise InputError(
-                f"X has {self.n_rows} rows, the target has shape {y.shape}; give one value a cell"
-            )
+                f"X has {self.n_rows} rows, the target has shape {y.shape}", parameter="target",
+                hint="give one value a cell",
+            )  # fmt: skip
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         self.feature_names, self.target = cells.names, cells.target
         self.n_outputs = 1 if y.ndim == 1 else int(y.shape[1])
         kind = kind_of(y.dtype, "the target")
         if self.n_outputs > 1 and kind == "text":
-            raise InputError("the target holds text in several columns; these must be numbers")
+            raise InputError(
+                "the target holds text in several columns", parameter="target",
+                hint="these must be numbers",
+            )  # fmt: skip
         as_numbers = self.n_outputs > 1 or (task == "regression" and kind != "text")
         self.y_kind = "float" if as_numbers else kind
         self._labels: list[Any] = []
@@ -105,7 +109,9 @@ class AnnDataStream(Stream):
         if sparse.issparse(X):
             X = X.toarray(order="F")
         if X.dtype.kind not in "fiub":
-            raise InputError(f"{self._source} has dtype {X.dtype}, which is not a number")
+            raise InputError(
+                f"{self._source} has dtype {X.dtype}, which is not a number", parameter="adata"
+            )
         # A copy: whoever gets a block may overwrite it, and X may be in memory.
         return np.array(X, dtype=np.float64, order="F")
 

@@ -132,13 +132,14 @@ def resolve_roles(
     """
     targets = (target,) if isinstance(target, str) else tuple(target)
     if not targets:
-        raise InputError("target names no column")
+        raise InputError("target names no column", parameter="target")
     known = schema.names
     repeated = [name for name, count in Counter(known).items() if count > 1]
     if repeated:
         raise InputError(
-            f"the table has more than one column named {join_items(repeated)}; rename them"
-        )
+            f"the table has more than one column named {join_items(repeated)}", parameter="path",
+            hint="rename them",
+        )  # fmt: skip
     check_roles(known, targets, weights, drop, groups)
     features = choose_features(schema, columns, {*targets, weights, groups, *drop})
     _refuse_wrong_types(schema, features, weights)
@@ -153,11 +154,14 @@ def _refuse_wrong_types(schema: pa.Schema, features: Sequence[str], weights: str
         shown = ", ".join(sorted({str(kinds[name]) for name in wrong})[:3])
         count = "1 feature column is" if len(wrong) == 1 else f"{len(wrong)} feature columns are"
         raise InputError(
-            f"{count} not numeric ({shown}): {join_items(wrong)}; drop them, or recode"
-            f"{_why_not(kinds[name] for name in wrong)}"
-        )
+            f"{count} not numeric ({shown}): {join_items(wrong)}", parameter="columns",
+            hint=f"drop them, or recode{_why_not(kinds[name] for name in wrong)}",
+        )  # fmt: skip
     if weights is not None and not is_number(plain_type(kinds[weights])):
-        raise InputError(f"weights column {weights!r} is {kinds[weights]}; it must hold numbers")
+        raise InputError(
+            f"weights column {weights!r} is {kinds[weights]}", parameter="weights",
+            hint="it must hold numbers",
+        )  # fmt: skip
 
 
 def _why_not(kinds: Iterable[Any]) -> str:
@@ -198,8 +202,9 @@ def _kind_of_targets(schema: pa.Schema, targets: Sequence[str], task: str) -> st
         if kind is None or (kind == "text" and len(targets) > 1):
             wanted = "numbers" if len(targets) > 1 else "numbers or UTF-8 labels"
             raise InputError(
-                f"target column {name!r} is {schema.field(name).type}; it must hold {wanted}"
-            )
+                f"target column {name!r} is {schema.field(name).type}", parameter="target",
+                hint=f"it must hold {wanted}",
+            )  # fmt: skip
         kinds.append(kind)
     if len(kinds) > 1 or (task == "regression" and kinds[0] != "text"):
         return "float"
@@ -360,8 +365,9 @@ def _numbers(column: Any, name: str, location: Location, start: int) -> npt.NDAr
     column = decode_column(column)
     if not is_number(column.type):
         raise InputError(
-            f"column {name!r} of {location.source} is {column.type}; it must hold numbers"
-        )
+            f"column {name!r} of {location.source} is {column.type}", parameter="columns",
+            hint="it must hold numbers",
+        )  # fmt: skip
     _refuse_nulls(column, name, location, start)
     values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values
@@ -371,8 +377,9 @@ def _refuse_nulls(column: Any, name: str, location: Location, start: int) -> Non
     if column.null_count:
         row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
         error = MissingError(
-            f"column {name!r} is missing in {location.rows(row, row + 1)}; fill it in, drop those "
-            f"rows, or leave the column out"
+            f"column {name!r} is missing in {location.rows(row, row + 1)}",
+            parameter="X",
+            hint="fill it in, drop those rows, or leave the column out",
         )
         error.row = location.first_row + row
         raise error
@@ -395,8 +402,8 @@ def _target(
         if target_kind(kind) != roles.y_kind:
             raise InputError(
                 f"target column {name!r} of {location.source} is {kind}, and was taken for "
-                f"{roles.y_kind}"
-            )
+                f"{roles.y_kind}", parameter="target",
+            )  # fmt: skip
         parts.append(_numbers(piece.column(name), name, location, start))
         start += piece.num_rows
     return np.concatenate(parts)
@@ -413,8 +420,8 @@ def _labels(pieces: Sequence[pa.RecordBatch], name: str, location: Location) -> 
         if not is_text(plain_type(column.type)):
             raise InputError(
                 f"target column {name!r} of {location.source} is {column.type}, and was "
-                "taken for text"
-            )
+                "taken for text", parameter="target",
+            )  # fmt: skip
         # A null may also stand in the dictionary, where it is not counted.
         if not pa.types.is_dictionary(column.type) or column.dictionary.null_count:
             column = decode_column(column)

@@ -239,5 +239,5 @@ def unwrap(whole: Part | PartitionError | None) -> Part:
     if isinstance(whole, PartitionError):
         raise whole.error
     if whole is None:
-        raise InputError("the table has no rows of non-zero weight")
+        raise InputError("the table has no rows of non-zero weight", parameter="X")
     return whole

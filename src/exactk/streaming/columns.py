@@ -63,7 +63,9 @@ class TableColumns:
         for file, schema in zip(self.files, self.schemas, strict=True):
             missing = [name for name in names if name not in {*schema.names, *file.constants}]
             if missing:
-                raise InputError(f"table {file.path!r} lacks the column {join_items(missing)}")
+                raise InputError(
+                    f"table {file.path!r} lacks the column {join_items(missing)}", parameter="path"
+                )
             for name in names:
                 if name in file.constants:
                     kind = pa.scalar(file.constants[name]).type
@@ -90,7 +92,8 @@ class TableColumns:
         if self.is_text:
             return pa.string()
         raise InputError(
-            f"column {name!r} is {other} in {file.path!r} and {one} in {self.files[0].path!r}"
+            f"column {name!r} is {other} in {file.path!r} and {one} in {self.files[0].path!r}",
+            parameter="path",
         )
 
     def batches(

@@ -147,7 +147,7 @@ def typed_batches(
                 raise
             name = text_schema(path).names[int(problem["column"])]
             if name in promote:
-                other = OtherKindError(f"column {name!r} is not {types[name]}")
+                other = OtherKindError(f"column {name!r} is not {types[name]}", parameter="path")
                 other.column = name
                 raise other from error
             raise _refused(path, name, _with_row(path, types, names, problem)) from error
@@ -184,11 +184,14 @@ def _refused(path: str, name: str, problem: re.Match[str]) -> InputError:
     row = "" if problem["row"] is None else f", row {problem['row']} (the header is row 1)"
     if "UTF8" in problem["why"]:
         return InputError(
-            f"table {path!r} is not UTF-8 text: column {name!r}{row}; save it as UTF-8"
+            f"table {path!r} is not UTF-8 text: column {name!r}{row}",
+            parameter="path",
+            hint="save it as UTF-8",
         )
     value = problem["why"].removeprefix("invalid value ")
     wanted = "neither true nor false" if problem["kind"] == "bool" else "not a number"
     return InputError(
-        f"column {name!r} of table {path!r} holds {value}{row}, which is {wanted}; correct it, "
-        f"or leave the column out"
+        f"column {name!r} of table {path!r} holds {value}{row}, which is {wanted}",
+        parameter="X",
+        hint="correct it, or leave the column out",
     )

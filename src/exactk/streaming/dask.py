@@ -127,8 +127,8 @@ def align_partitions(collection: Any, others: dict[str, Any]) -> tuple[Parts, di
         if values.npartitions != collection.npartitions:
             raise InputError(
                 f"X has {collection.npartitions} partitions, {what} has {values.npartitions}: "
-                f"repartition both alike, or make {what} a column of the dataframe"
-            )
+                f"repartition both alike, or make {what} a column of the dataframe", parameter=what,
+            )  # fmt: skip
     if not others:
         return partitions(collection), {}
     packed = dd.map_partitions(
@@ -167,8 +167,8 @@ def aligned(values: Any, table: Parts, what: str) -> list[Any]:
         raise InputError(
             f"X has {len(table.delayed)} partitions, {what} has {len(parts)}, and their sizes are "
             f"not known: repartition both alike, make {what} a column of the dataframe, or call "
-            f"compute_chunk_sizes() on arrays"
-        )
+            f"compute_chunk_sizes() on arrays", parameter=what,
+        )  # fmt: skip
     return parts
 
 
@@ -188,7 +188,7 @@ def _slices(values: Any, table: Parts, what: str) -> list[Any]:
 def _check_length(length: int, table: Parts, what: str) -> None:
     assert table.sizes is not None
     if length != sum(table.sizes):
-        raise InputError(f"X has {sum(table.sizes)} rows, {what} has {length}")
+        raise InputError(f"X has {sum(table.sizes)} rows, {what} has {length}", parameter=what)
 
 
 def _in_memory(values: Any, what: str) -> Any:
@@ -198,9 +198,9 @@ def _in_memory(values: Any, what: str) -> Any:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise InputError(f"{what} is not a rectangular array: {error}") from error
+        raise InputError(f"{what} is not a rectangular array: {error}", parameter=what) from error
     if array.ndim == 0:
-        raise InputError(f"{what} must have one value a row, not be {values!r}")
+        raise InputError(f"{what} must have one value a row, not be {values!r}", parameter=what)
     return array
 
 
@@ -211,7 +211,10 @@ def _header(values: Any, what: str) -> Any:
         return values
     if is_dask(values):
         if not is_framed(values):
-            raise InputError(f"{what} is a dask {type(values).__name__}; give an array or a series")
+            raise InputError(
+                f"{what} is a dask {type(values).__name__}", parameter=what,
+                hint="give an array or a series",
+            )  # fmt: skip
         return values._meta
     return _in_memory(values, what)
 
@@ -222,22 +225,25 @@ def refuse_blocks(collection: Any, what: str) -> None:
     if not is_plain_array(meta):
         kind = f"{type(meta).__module__.partition('.')[0]}.{type(meta).__name__}"
         raise InputError(
-            f"the blocks of {what} are of type {kind}; make them plain NumPy arrays first, for "
-            f"example with {what}.map_blocks"
-        )
+            f"the blocks of {what} are of type {kind}", parameter=what,
+            hint=f"make them plain NumPy arrays first, for example with {what}.map_blocks",
+        )  # fmt: skip
 
 
 def inspect_target(y: Any) -> TargetInfo:
     """Say what a target of any kind holds, or why it cannot be one."""
     if y is None:
         raise InputError(
-            "y is None: exactk requires y to be passed, but the target y is None; give y, or the "
-            "column of a dataframe as target"
-        )
+            "y is None: exactk requires y to be passed, but the target y is None", parameter="y",
+            hint="give y, or the column of a dataframe as target",
+        )  # fmt: skip
     header = _header(y, "y")
     n_outputs = 1 if header.ndim == 1 else header.shape[1]
     if header.ndim > 2 or np.isnan(n_outputs) or n_outputs == 0:
-        raise InputError(f"y has shape {header.shape}; give one target a row, or several columns")
+        raise InputError(
+            f"y has shape {header.shape}", parameter="y",
+            hint="give one target a row, or several columns",
+        )  # fmt: skip
     named = header.ndim == 2 and hasattr(header, "columns")
     if named:
         dtypes = {f"target {str(name)!r}": dtype for name, dtype in header.dtypes.items()}
@@ -246,7 +252,9 @@ def inspect_target(y: Any) -> TargetInfo:
     kinds = [kind_of(dtype, what) for what, dtype in dtypes.items()]
     if n_outputs > 1 and "text" in kinds:
         what = list(dtypes)[kinds.index("text")]
-        raise InputError(f"{what} holds text; several targets must all be numbers")
+        raise InputError(
+            f"{what} holds text", parameter="y", hint="several targets must all be numbers"
+        )
     name = header.columns[0] if named else getattr(header, "name", None)
     if is_array(y) or n_outputs > 1 or name is None:
         return TargetInfo("float" if n_outputs > 1 else kinds[0], int(n_outputs), None)
@@ -257,9 +265,14 @@ def check_weights(weights: Any) -> None:
     """Raise for weights that are not one number a row."""
     header = _header(weights, "weights")
     if header.ndim != 1:
-        raise InputError(f"weights must be one number a row; they have {header.ndim} dimensions")
+        raise InputError(
+            "weights must be one number a row", parameter="weights",
+            hint=f"they have {header.ndim} dimensions",
+        )  # fmt: skip
     if kind_of(header.dtype, "weights") == "text":
-        raise InputError(f"weights has dtype {header.dtype}; they must be numbers")
+        raise InputError(
+            f"weights has dtype {header.dtype}", parameter="weights", hint="they must be numbers"
+        )
 
 
 # How many parts one task merges; two where each is so large that a worker should hold few.
@@ -402,16 +415,18 @@ def open_dask(
     (('height',), 'tree', 'text')
     """
     if isinstance(y, str):
-        raise InputError(f"y is the text {y!r}; a column of X is named with target={y!r}")
+        raise InputError(
+            f"y is the text {y!r}", parameter="y", hint=f"a column of X is named with target={y!r}"
+        )
     if is_array(X):
         reader, collection, name = _open_array(X, y, target, columns, drop, weights)
     elif is_frame(X):
         reader, collection, name = _open_frame(X, y, target, columns, drop, weights)
     else:
         raise InputError(
-            f"X is a {type(X).__name__}, and not a dask array or dataframe; Problem.from_arrays "
-            f"takes tables in memory"
-        )
+            f"X is a {type(X).__name__}, and not a dask array or dataframe", parameter="X",
+            hint="Problem.from_arrays takes tables in memory",
+        )  # fmt: skip
     beside = {"y": y, "weights": weights if reader.weights is None else None}
     together: dict[str, list[Any]] = {}
     if is_array(X):
@@ -439,25 +454,30 @@ def _open_array(
 ) -> tuple[PartitionReader, Any, str | None]:
     """Check an array and what goes with it; returns how it is read, and what of it."""
     if X.ndim != 2 or np.isnan(X.shape[1]):
-        raise InputError(f"X has shape {X.shape}; it must have n rows and d known columns")
+        raise InputError(
+            f"X has shape {X.shape}", parameter="X", hint="it must have n rows and d known columns"
+        )
     if target is not None or isinstance(weights, str):
         what = "target" if target is not None else "weights"
         raise InputError(
             f"{what} names a column of a dataframe, and X is a dask array: give "
-            f"{'y' if what == 'target' else 'weights'} as an array"
-        )
+            f"{'y' if what == 'target' else 'weights'} as an array", parameter=what,
+        )  # fmt: skip
     refuse_blocks(X, "X")
     if X.dtype.kind not in "fiub":
         raise InputError(
-            f"X has dtype {X.dtype}, which is not a number; convert it with X.astype('float64')"
-        )
+            f"X has dtype {X.dtype}, which is not a number", parameter="X",
+            hint="convert it with X.astype('float64')",
+        )  # fmt: skip
     names = check_names(columns) or tuple(f"x{j}" for j in range(X.shape[1]))
     if len(names) != X.shape[1]:
-        raise InputError(f"columns has {len(names)} names, X has {X.shape[1]} columns")
+        raise InputError(
+            f"columns has {len(names)} names, X has {X.shape[1]} columns", parameter="columns"
+        )
     check_roles(names, (), None, drop)
     kept = [j for j, name in enumerate(names) if name not in set(drop)]
     if not kept:
-        raise InputError("X has no columns, or all of them are dropped")
+        raise InputError("X has no columns, or all of them are dropped", parameter="X")
     if len(kept) < len(names):
         X, names = X[:, kept], tuple(names[j] for j in kept)
     if weights is not None:
@@ -473,9 +493,14 @@ def _open_frame(
     meta = X._meta
     library = type(meta).__module__.partition(".")[0]
     if library != "pandas":
-        raise InputError(f"the partitions of X are {library} frames; convert them to pandas first")
+        raise InputError(
+            f"the partitions of X are {library} frames", parameter="X",
+            hint="convert them to pandas first",
+        )  # fmt: skip
     if y is not None and target is not None:
-        raise InputError(f"both y and target={target!r} were given; give one of them")
+        raise InputError(
+            f"both y and target={target!r} were given", parameter="target", hint="give one of them"
+        )
     targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
     weight = weights if isinstance(weights, str) else None
     features = _features_of(meta, targets, weight, columns, drop)
@@ -510,5 +535,7 @@ def _features_of(
         return named_features(columns, known, out)
     features = tuple(name for name in known if name not in out)
     if not features:
-        raise InputError("X has no feature columns besides the target, weights and drops")
+        raise InputError(
+            "X has no feature columns besides the target, weights and drops", parameter="X"
+        )
     return features

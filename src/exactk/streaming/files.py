@@ -168,12 +168,13 @@ def open_files(
 def refuse_repeated(path: str, schema: pa.Schema) -> None:
     """Raise for a file without columns, or with two of one name."""
     if not schema.names:
-        raise InputError(f"table {path!r} has no columns")
+        raise InputError(f"table {path!r} has no columns", parameter="path")
     repeated = [name for name, count in Counter(schema.names).items() if count > 1]
     if repeated:
         raise InputError(
-            f"table {path!r} has more than one column named {join_items(repeated)}; rename them"
-        )
+            f"table {path!r} has more than one column named {join_items(repeated)}",
+            parameter="path", hint="rename them",
+        )  # fmt: skip
 
 
 def folder_columns(found: Sequence[Found], schema: pa.Schema) -> dict[str, list[Any]]:
@@ -184,8 +185,8 @@ def folder_columns(found: Sequence[Found], schema: pa.Schema) -> dict[str, list[
             raise InputError(
                 f"the folders of {one.path!r} spell out the columns {join_items(one.folders)}, "
                 "those "
-                f"of {found[0].path!r} {join_items(names)}"
-            )
+                f"of {found[0].path!r} {join_items(names)}", parameter="path",
+            )  # fmt: skip
     columns: dict[str, list[Any]] = {}
     for name in names:
         if name in schema.names:
@@ -236,8 +237,8 @@ def _common(
             if both is None:
                 raise InputError(
                     f"column {name!r} is {kind} in {file.path!r} and {held[name]} in "
-                    f"{source[name]!r}"
-                )
+                    f"{source[name]!r}", parameter="path",
+                )  # fmt: skip
             if pa.types.is_null(held[name]):
                 source[name] = file.path
             held[name] = both
@@ -255,13 +256,16 @@ def _check_columns(
     index = pandas_index(schema)
     missing = [name for name in sorted(wanted - out) if name not in schema.names]
     if missing:
-        raise InputError(f"table {file.path!r} lacks the column {join_items(missing)} of {first!r}")
+        raise InputError(
+            f"table {file.path!r} lacks the column {join_items(missing)} of {first!r}",
+            parameter="path",
+        )
     more = [name for name in schema.names if name not in wanted | out | index]
     if all_of_them and more:
         raise InputError(
-            f"table {file.path!r} has the column {join_items(more)}, which {first!r} has not; drop "
-            f"it, or name the columns that are features"
-        )
+            f"table {file.path!r} has the column {join_items(more)}, which {first!r} has not",
+            parameter="path", hint="drop it, or name the columns that are features",
+        )  # fmt: skip
 
 
 def _merged_type(one: Any, other: Any, *, is_target: bool, text: bool) -> Any:

@@ -74,22 +74,24 @@ def find_files(paths: Paths) -> list[Found]:
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not given:
-        raise InputError("no file is given")
+        raise InputError("no file is given", parameter="path")
     files = [found for path in given for found in _find(path)]
     repeated = [
         path for path, n in Counter(os.path.realpath(f.path) for f in files).items() if n > 1
     ]
     if repeated:
         raise InputError(
-            f"{join_items(repeated)} is given more than once: its rows would count twice"
+            f"{join_items(repeated)} is given more than once: its rows would count twice",
+            parameter="path",
         )
     first = files[0]
     for found in files:
         if found.kind != first.kind:
             raise InputError(
                 f"files of several kinds cannot be one table: {first.path!r} is {first.kind}, "
-                f"{found.path!r} is {found.kind}; give a pattern such as '*.parquet'"
-            )
+                f"{found.path!r} is {found.kind}", parameter="path",
+                hint="give a pattern such as '*.parquet'",
+            )  # fmt: skip
     return files
 
 
@@ -105,11 +107,11 @@ def _find(path: str | os.PathLike[str]) -> Iterator[Found]:
         yield from _matching(name)
     elif "://" in name:
         raise InputError(
-            f"table {name!r} does not lie on a disk of this machine; read it with Dask or Spark "
-            f"(Problem.from_dask, Problem.from_spark), or copy it"
-        )
+            f"table {name!r} does not lie on a disk of this machine", parameter="path",
+            hint="read it with Dask or Spark (Problem.from_dask, Problem.from_spark), or copy it",
+        )  # fmt: skip
     else:
-        raise InputError(f"table {name!r} does not exist")
+        raise InputError(f"table {name!r} does not exist", parameter="path")
 
 
 def _matching(pattern: str) -> Iterator[Found]:
@@ -120,7 +122,7 @@ def _matching(pattern: str) -> Iterator[Found]:
     ]
     files = [match for match in matches if not os.path.isdir(match)]
     if not matches:
-        raise InputError(f"no file matches {pattern!r}")
+        raise InputError(f"no file matches {pattern!r}", parameter="path")
     if not files:
         for folder in matches:
             yield from _in_folder(folder)
@@ -132,15 +134,21 @@ def _matching(pattern: str) -> Iterator[Found]:
 def _in_folder(folder: str) -> Iterator[Found]:
     names = sorted(_walk(folder))
     if not names:
-        raise InputError(f"folder {folder!r} holds no table; give one with {list_suffixes()}")
+        raise InputError(
+            f"folder {folder!r} holds no table", parameter="path",
+            hint=f"give one with {list_suffixes()}",
+        )  # fmt: skip
     for name in names:
         path = os.path.join(folder, name)
         try:
             kind = KINDS[suffix_of(path)]
         except InputError as error:
             raise InputError(
-                f"folder {folder!r} holds {name!r}, which is no table; move it away, or give a "
-                f"pattern such as {os.path.join(folder, '*.parquet')!r}"
+                f"folder {folder!r} holds {name!r}, which is no table",
+                parameter="path",
+                hint=(
+                    f"move it away, or give a pattern such as {os.path.join(folder, '*.parquet')!r}"
+                ),
             ) from error
         yield Found(path, kind, _spelt_out(name))
 
@@ -149,7 +157,9 @@ def _walk(folder: str) -> Iterator[str]:
     """Paths of the files in a folder, relative to it."""
 
     def fail(error: OSError) -> None:
-        raise InputError(f"folder {error.filename!r} cannot be read: {error.strerror}") from error
+        raise InputError(
+            f"folder {error.filename!r} cannot be read: {error.strerror}", parameter="path"
+        ) from error
 
     for location, folders, files in os.walk(folder, onerror=fail, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]

@@ -67,10 +67,14 @@ class TableFile:
             now = os.stat(self.path)
         except OSError as error:
             raise InputError(
-                f"table {self.path!r} was there, and cannot be read any more: {error.strerror}"
+                f"table {self.path!r} was there, and cannot be read any more: {error.strerror}",
+                parameter="path",
             ) from error
         if (now.st_size, now.st_mtime_ns) != (self.size, self.changed):
-            raise InputError(f"table {self.path!r} was changed while it was in use; start anew")
+            raise InputError(
+                f"table {self.path!r} was changed while it was in use", parameter="path",
+                hint="start anew",
+            )  # fmt: skip
 
 
 def read_schema(found: Found) -> tuple[TableFile, pa.Schema]:

@@ -200,9 +200,9 @@ class _Frame:
             pieces = list(read.batches())
             if sum(piece.num_rows for piece in pieces) != self._window.n_rows:
                 raise InputError(
-                    f"table {location.source!r} has fewer rows than it announces; it is damaged, "
-                    f"or was changed meanwhile"
-                )
+                    f"table {location.source!r} has fewer rows than it announces", parameter="path",
+                    hint="it is damaged, or was changed meanwhile",
+                )  # fmt: skip
             fill(self._blocks, pieces, read.columns, self._layout, location)
             if read.rest:
                 self._rest = list(cut(pieces, self._sizes))
@@ -239,6 +239,6 @@ class _Frame:
 def _refuse_line_breaks(block: Block, target: str) -> None:
     if isinstance(block.y, EncodedLabels) and any("\n" in label for label in block.y.labels):
         raise InputError(
-            f"target column {target!r} has a label with a line break in {block.location.source}; "
-            f"is a quote left open?"
-        )
+            f"target column {target!r} has a label with a line break in {block.location.source}",
+            parameter="target", hint="is a quote left open?",
+        )  # fmt: skip

@@ -36,7 +36,9 @@ def kind_of(dtype: Any, what: str) -> str:
     # Arrow columns of decimals, lists and the like are objects to pandas, but no labels.
     other = hasattr(dtype, "pyarrow_dtype") and dtype.kind == "O" and "string" not in str(dtype)
     if kind is None or other:
-        raise InputError(f"{what} has dtype {dtype}, which is neither numbers nor labels")
+        raise InputError(
+            f"{what} has dtype {dtype}, which is neither numbers nor labels", parameter=what
+        )
     return kind
 
 
@@ -94,8 +96,8 @@ class PartitionReader:
             if other is not None and len(other) != len(X):
                 raise InputError(
                     f"{source} of X has {len(X)} rows, that of {what} has {len(other)}: partition "
-                    f"both alike, or make {what} a column of the frame"
-                )
+                    f"both alike, or make {what} a column of the frame", parameter=what,
+                )  # fmt: skip
         step = rows_per_block(len(self.names))
         for start in range(0, len(X), step):
             rows, location = slice(start, start + step), Location(source, number, start)
@@ -113,15 +115,17 @@ class PartitionReader:
         if self.features is None:
             if not is_plain_array(X):
                 raise InputError(
-                    f"{source} of X is a {_type(X)}, not a NumPy array; convert the blocks with "
-                    f"X.map_blocks first"
-                )
+                    f"{source} of X is a {_type(X)}, not a NumPy array", parameter="X",
+                    hint="convert the blocks with X.map_blocks first",
+                )  # fmt: skip
             if X.ndim != 2 or X.shape[1] != len(self.names):
-                raise InputError(f"{source} of X has shape {X.shape}, not n × {len(self.names)}")
+                raise InputError(
+                    f"{source} of X has shape {X.shape}, not n × {len(self.names)}", parameter="X"
+                )
             return
         absent = [name for name in self.features if name not in X.columns]
         if absent:
-            raise InputError(f"{source} of X has no column {join_items(absent)}")
+            raise InputError(f"{source} of X has no column {join_items(absent)}", parameter="X")
 
     def _features(self, rows: Any, source: str) -> Floats:
         if self.features is None:
@@ -168,7 +172,9 @@ def _floats(values: Any, what: str, source: str) -> Floats:
         copied = values.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
         return np.asfortranarray(copied)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what} in {source} cannot be read as numbers: {error}") from error
+        raise InputError(
+            f"{what} in {source} cannot be read as numbers: {error}", parameter="X"
+        ) from error
 
 
 def _labels(values: Any, location: Location) -> EncodedLabels:
@@ -177,27 +183,32 @@ def _labels(values: Any, location: Location) -> EncodedLabels:
     try:
         codes, found = pd.factorize(values)
     except TypeError as error:
-        raise InputError(f"y in {location.source} holds what is no label: {error}") from error
+        raise InputError(
+            f"y in {location.source} holds what is no label: {error}", parameter="y"
+        ) from error
     missing = np.flatnonzero(codes < 0)
     if missing.size:
         first = int(missing[0])
         raise InputError(
-            f"y is missing in {location.rows(first, first + 1)}; drop those rows or fill "
-            "them in first"
-        )
+            f"y is missing in {location.rows(first, first + 1)}", parameter="y",
+            hint="drop those rows or fill them in first",
+        )  # fmt: skip
     labels = found.tolist()
     kinds = {type(label) for label in labels}
     if len(kinds) > 1 and not kinds <= {int, float}:
         shown = join_items(sorted(kind.__name__ for kind in kinds))
         raise InputError(
-            f"y mixes labels that cannot be sorted together in {location.source} ({shown}); make "
-            f"them all strings or all numbers"
-        )
+            f"y mixes labels that cannot be sorted together in {location.source} ({shown})",
+            parameter="y", hint="make them all strings or all numbers",
+        )  # fmt: skip
     if bytes in kinds:
-        raise InputError(f"y holds bytes in {location.source}; decode them to strings first")
+        raise InputError(
+            f"y holds bytes in {location.source}", parameter="y",
+            hint="decode them to strings first",
+        )  # fmt: skip
     if any(isinstance(label, float) and label != round(label) for label in labels):
         raise InputError(
-            f"y holds fractions as objects in {location.source}; make them numbers with "
-            f"astype('float64')"
-        )
+            f"y holds fractions as objects in {location.source}", parameter="y",
+            hint="make them numbers with astype('float64')",
+        )  # fmt: skip
     return EncodedLabels(codes.astype(np.intp), labels)

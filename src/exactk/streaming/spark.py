@@ -219,11 +219,14 @@ def _check_lengths(vectors: Any, name: str, width: int, location: Location) -> N
     row, length = int(wrong[0]), int(lengths[wrong[0]])
     where = location.rows(row, row + 1)
     if length < 0:
-        raise InputError(f"column {name!r} is missing in {where}; fill it in, or drop those rows")
+        raise InputError(
+            f"column {name!r} is missing in {where}", parameter="X",
+            hint="fill it in, or drop those rows",
+        )  # fmt: skip
     raise InputError(
-        f"column {name!r} has {length} entries in {where}, and {width} elsewhere; all rows must "
-        f"have the same number"
-    )
+        f"column {name!r} has {length} entries in {where}, and {width} elsewhere", parameter="X",
+        hint="all rows must have the same number",
+    )  # fmt: skip
 
 
 # A task merges about this many parts, one after the other.
@@ -393,13 +396,17 @@ def _number(session: SparkSession, name: str, default: int) -> int:
 
 def _check_frame(df: Any) -> None:
     if hasattr(df, "to_spark"):
-        raise InputError("df is a pandas-on-Spark frame; give df.to_spark()")
+        raise InputError("df is a pandas-on-Spark frame", parameter="X", hint="give df.to_spark()")
     if not (hasattr(df, "mapInArrow") and hasattr(df, "schema")):
         raise InputError(
-            f"df must be a Spark data frame (pyspark.sql.DataFrame), not {type(df).__name__}"
+            f"df must be a Spark data frame (pyspark.sql.DataFrame), not {type(df).__name__}",
+            parameter="X",
         )
     if df.isStreaming:
-        raise InputError("df is a streaming data frame, which has no end; give one that has")
+        raise InputError(
+            "df is a streaming data frame, which has no end", parameter="X",
+            hint="give one that has",
+        )  # fmt: skip
 
 
 def _is_vector(kind: Any) -> bool:
@@ -425,8 +432,12 @@ def _vector_column(schema: Any, columns: Sequence[str] | None, out: set[Any]) ->
     if vectors and len(features) > 1:
         raise InputError(
             f"column {vectors[0]!r} holds vectors, and stands beside {len(features) - 1} other "
-            f"feature columns; name it alone (columns=[{vectors[0]!r}]), drop it, or join them "
-            f"with VectorAssembler"
+            "feature columns",
+            parameter="columns",
+            hint=(
+                f"name it alone (columns=[{vectors[0]!r}]), drop it, or join them "
+                "with VectorAssembler"
+            ),
         )
     return vectors[0] if vectors else None
 
@@ -493,9 +504,9 @@ def _first_length(frame: DataFrame, position: int, name: str) -> int:
 
     row = frame.select(functions.size(frame.columns[position])).first()
     if row is None:
-        raise InputError("the table has no rows")
+        raise InputError("the table has no rows", parameter="X")
     length = row[0]
     if length is None or length < 1:
         what = "has no entries" if length == 0 else "is missing"
-        raise InputError(f"column {name!r} {what} in the first row of the table")
+        raise InputError(f"column {name!r} {what} in the first row of the table", parameter="X")
     return int(length)

@@ -108,8 +108,8 @@ class ToMemory(Reducer[_Chunks, _Chunks]):
             raise TooLargeError(
                 f"{n_rows:,} rows {words}{' ' if words else ''}of {len(self.names):,} columns take "
                 f"{needed:,} bytes in memory, more than memory_limit ({self.limit:,}): "
-                f"{self.hint}, or name fewer columns"
-            )
+                f"{self.hint}, or name fewer columns", parameter="memory_limit",
+            )  # fmt: skip
 
     def check_size(self, stream: Stream) -> None:
         """Raise before any reading where it is known that the rows do not fit."""
@@ -194,5 +194,5 @@ def check_unchanged(found: int, before: int) -> None:
     if found != before:
         raise InputError(
             f"the table has {found:,} rows of non-zero weight now and had {before:,} when it was "
-            f"read first; make the problem anew"
-        )
+            "read first", parameter="X", hint="make the problem anew",
+        )  # fmt: skip

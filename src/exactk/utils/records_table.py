@@ -53,7 +53,9 @@ class RecordsTable(Sequence[dict[str, Any]]):
         self._rows = tuple(tuple(_plain(value) for value in row) for row in rows)
         for row in self._rows:
             if len(row) != len(self.columns):
-                raise InputError(f"a row of {len(row)} values for {len(self.columns)} columns")
+                raise InputError(
+                    f"a row of {len(row)} values for {len(self.columns)} columns", parameter="rows"
+                )
 
     @overload
     def __getitem__(self, which: str) -> list[Any]: ...
@@ -151,7 +153,9 @@ class RecordsTable(Sequence[dict[str, Any]]):
         1  2   0.25
         """
         if library not in ("pandas", "polars"):
-            raise InputError(f"library must be 'pandas' or 'polars', not {library!r}")
+            raise InputError(
+                f"library must be 'pandas' or 'polars', not {library!r}", parameter="library"
+            )
         return self.to_pandas() if library == "pandas" else self.to_polars()
 
     def to_text(self, rows: int | None = None, width: int | None = SHOWN_WIDTH) -> str:

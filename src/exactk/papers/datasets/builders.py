@@ -42,7 +42,8 @@ def build_stack(files: Sequence[Path], entry: Entry) -> Arrays:
             f"{file.name}: {X.shape[1]}" for file, (X, _) in zip(files, parts, strict=True)
         )
         raise InputError(
-            f"the parts of {entry.name!r} have different numbers of columns ({widths})"
+            f"the parts of {entry.name!r} have different numbers of columns ({widths})",
+            parameter="path",
         )
     return np.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
 
@@ -52,9 +53,14 @@ def build_semeion(files: Sequence[Path], entry: Entry) -> Arrays:
     try:
         table = np.loadtxt(files[0])
     except ValueError as error:
-        raise InputError(f"{str(files[0])!r} is not a table of numbers: {error}") from error
+        raise InputError(
+            f"{str(files[0])!r} is not a table of numbers: {error}", parameter="path"
+        ) from error
     if table.ndim != 2 or table.shape[1] != entry.d + 10:
-        raise InputError(f"{str(files[0])!r} does not have {entry.d} pixels and 10 labels a row")
+        raise InputError(
+            f"{str(files[0])!r} does not have {entry.d} pixels and 10 labels a row",
+            parameter="path",
+        )
     return table[:, : entry.d], table[:, entry.d :].argmax(axis=1)
 
 
@@ -80,7 +86,9 @@ def build_carcinom(files: Sequence[Path], entry: Entry) -> Arrays:
     """The genes with the largest maxima, floored and in log10; ties go to the first."""
     X, y = read_mat(files[0], (entry.n, TUMOUR_GENES))
     if X.shape[1] < entry.d:
-        raise InputError(f"{str(files[0])!r} has {X.shape[1]} genes, fewer than {entry.d}")
+        raise InputError(
+            f"{str(files[0])!r} has {X.shape[1]} genes, fewer than {entry.d}", parameter="path"
+        )
     kept = np.sort(np.argsort(-X.max(axis=0).astype(np.float64), kind="stable")[: entry.d])
     return np.log10(np.maximum(X[:, kept].astype(np.float64), TUMOUR_FLOOR)), y
 
@@ -96,10 +104,10 @@ def _digits(files: Sequence[Path]) -> Arrays:
     if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
         raise InputError(
             f"{str(files[0])!r} and {str(files[1])!r} are not images and their labels: shapes "
-            f"{images.shape} and {labels.shape}"
-        )
+            f"{images.shape} and {labels.shape}", parameter="path",
+        )  # fmt: skip
     if labels.size and labels.max() > 9:
-        raise InputError(f"{str(files[1])!r} has labels beyond 9")
+        raise InputError(f"{str(files[1])!r} has labels beyond 9", parameter="path")
     return images.reshape(len(images), -1), labels.astype(np.int64)
 
 
@@ -109,11 +117,15 @@ def _read_idx(file: Path) -> npt.NDArray[np.uint8]:
         with gzip.open(file) as stream:
             content = stream.read()
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{str(file)!r} is not a whole .gz file: {error}") from error
+        raise InputError(
+            f"{str(file)!r} is not a whole .gz file: {error}", parameter="path"
+        ) from error
     sides = content[3] if len(content) > 3 and content[:3] == b"\x00\x00\x08" else 0
     shape = tuple(np.frombuffer(content[4 : 4 + 4 * sides], dtype=">u4").astype(int).tolist())
     if not shape or len(content) != 4 + 4 * sides + int(np.prod(shape)):
-        raise InputError(f"{str(file)!r} is not an IDX file of bytes, or is cut short")
+        raise InputError(
+            f"{str(file)!r} is not an IDX file of bytes, or is cut short", parameter="path"
+        )
     return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * sides).reshape(shape)
 
 
@@ -125,12 +137,13 @@ def _read_pgm(file: Path) -> npt.NDArray[np.uint8]:
         rb"P5(?:\s|#[^\n]*\n)+(\d+)(?:\s|#[^\n]*\n)+(\d+)(?:\s|#[^\n]*\n)+(\d+)\s", content
     )
     if head is None or int(head[3]) > 255:
-        raise InputError(f"{str(file)!r} is not a binary PGM image of 8 bits")
+        raise InputError(f"{str(file)!r} is not a binary PGM image of 8 bits", parameter="path")
     height, width = int(head[2]), int(head[1])
     pixels = np.frombuffer(content, dtype=np.uint8, offset=head.end())
     if (height, width) != PGM_SHAPE or len(pixels) != height * width:
         raise InputError(
-            f"{str(file)!r} is not a whole image of {PGM_SHAPE[0]} x {PGM_SHAPE[1]} pixels"
+            f"{str(file)!r} is not a whole image of {PGM_SHAPE[0]} x {PGM_SHAPE[1]} pixels",
+            parameter="path",
         )
     return pixels
 

@@ -237,13 +237,14 @@ def describe(name: str) -> Entry:
     exactk.errors.InputError: no data set named 'srbtc'; did you mean 'srbct'?
     """
     if not isinstance(name, str):
-        raise InputError(f"the name of a data set must be text, not {name!r}")
+        raise InputError(f"the name of a data set must be text, not {name!r}", parameter="name")
     entries = _entries()
     if name not in entries:
         others = list(entries)
         raise InputError(
             f"no data set named "
-            f"{name!r}{did_you_mean(name, others) or f'; known are {join_items(others)}'}"
+            f"{name!r}{did_you_mean(name, others) or f'; known are {join_items(others)}'}",
+            parameter="name",
         )
     return entries[name]
 

@@ -337,7 +337,7 @@ def fetch(
     except InputError as error:
         shutil.rmtree(temporary, ignore_errors=True)
         raise InputError(
-            f"what {entry.addresses(base or RAW)[0]} gave was not kept: {error}"
+            f"what {entry.addresses(base or RAW)[0]} gave was not kept: {error}", parameter="name"
         ) from error
     path = _keep(made, place / f"{name}.npz")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -349,18 +349,22 @@ def _make(place: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"folder {str(place)!r} cannot be written ({error.strerror}); choose another folder"
-        ) from error
+            f"folder {str(place)!r} cannot be written ({error.strerror})", parameter="folder",
+            hint="choose another folder",
+        ) from error  # fmt: skip
 
 
 def _check_fetchable(entry: Entry, place: Path) -> None:
     if entry.origin != "file":
         what = "part of scikit-learn" if entry.origin == "scikit-learn" else "generated"
-        raise InputError(f"data set {entry.name!r} is {what}: there is nothing to fetch")
+        raise InputError(
+            f"data set {entry.name!r} is {what}: there is nothing to fetch", parameter="name"
+        )
     if not entry.build:
         raise InputError(
-            f"data set {entry.name!r} cannot be fetched by exactk; {where_to_get(entry, place)}"
-        )
+            f"data set {entry.name!r} cannot be fetched by exactk", parameter="name",
+            hint=f"{where_to_get(entry, place)}",
+        )  # fmt: skip
 
 
 def _download_all(
@@ -396,7 +400,8 @@ def _download_all(
                 ) from error
             except OSError as error:
                 raise InputError(
-                    f"{str(file)!r} cannot be written: {error.strerror or error}"
+                    f"{str(file)!r} cannot be written: {error.strerror or error}",
+                    parameter="folder",
                 ) from error
         files.append(file)
     return files
@@ -408,7 +413,9 @@ def _keep(data: Dataset, path: Path) -> Path:
         with replace_file(path) as file:
             np.savez_compressed(file, X=_smallest(data.X), y=data.y.astype(np.int16))
     except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be written: {error.strerror or error}") from error
+        raise InputError(
+            f"{str(path)!r} cannot be written: {error.strerror or error}", parameter="folder"
+        ) from error
     return path
 
 

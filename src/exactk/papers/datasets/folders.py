@@ -70,8 +70,9 @@ def folders(folder: str | os.PathLike[str] | None = None) -> list[Path]:
         return named + ([cache] if cache else [])
     if cache is None:
         raise InputError(
-            f"there is no home folder to keep data sets in; set {VARIABLE} to a folder of yours"
-        )
+            "there is no home folder to keep data sets in", parameter="folder",
+            hint=f"set {VARIABLE} to a folder of yours",
+        )  # fmt: skip
     return [cache]
 
 
@@ -130,7 +131,10 @@ def available(
     (['wine', 'planted'], [])
     """
     if isinstance(wanted, str):
-        raise InputError(f"wanted must be a list of names, such as [{wanted!r}], not a name alone")
+        raise InputError(
+            f"wanted must be a list of names, such as [{wanted!r}], not a name alone",
+            parameter="wanted",
+        )
     here: list[str] = []
     missing: list[str] = []
     for name in dataset_names() if wanted is None else wanted:
@@ -141,9 +145,11 @@ def available(
 def locate(name: str, folder: str | os.PathLike[str] | None = None) -> Located | None:
     """Find the files of a set: NAME.npz, the source's own files, NAME.mat, or a table."""
     if not isinstance(name, str):
-        raise InputError(f"the name of a data set must be text, not {name!r}")
+        raise InputError(f"the name of a data set must be text, not {name!r}", parameter="name")
     if not NAME.fullmatch(name):
-        raise InputError(f"data set name {name!r} must be a plain file name without its ending")
+        raise InputError(
+            f"data set name {name!r} must be a plain file name without its ending", parameter="name"
+        )
     entry = describe(name) if name in dataset_names() else None
     if entry is not None and entry.origin != "file":
         return None
@@ -189,8 +195,12 @@ def _searched(folder: str | os.PathLike[str] | None) -> list[Path]:
         if not place.is_dir():
             what = "is no folder" if place.exists() else "does not exist"
             raise InputError(
-                f"{VARIABLE} names {str(place)!r}, which {what}; make that folder, or set "
-                f"{VARIABLE} to one that exists (several are separated by {os.pathsep!r})"
+                f"{VARIABLE} names {str(place)!r}, which {what}",
+                parameter="folder",
+                hint=(
+                    "make that folder, or set "
+                    f"{VARIABLE} to one that exists (several are separated by {os.pathsep!r})"
+                ),
             )
     return [place for place in folders(folder) if place.is_dir()]
 
@@ -204,7 +214,9 @@ def _content(place: Path) -> list[Path]:
     try:
         return sorted(place.iterdir())
     except OSError as error:
-        raise InputError(f"folder {str(place)!r} cannot be read: {error.strerror}") from error
+        raise InputError(
+            f"folder {str(place)!r} cannot be read: {error.strerror}", parameter="folder"
+        ) from error
 
 
 def _in_folder(name: str, entry: Entry | None, place: Path) -> Located | None:
@@ -245,7 +257,9 @@ def _expanded(folder: str | os.PathLike[str]) -> Path:
     try:
         return Path(folder).expanduser()
     except RuntimeError as error:
-        raise InputError(f"folder {os.fspath(folder)!r}: there is no such home folder") from error
+        raise InputError(
+            f"folder {os.fspath(folder)!r}: there is no such home folder", parameter="folder"
+        ) from error
 
 
 def _cache_folder() -> Path | None:

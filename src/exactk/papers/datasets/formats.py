@@ -51,7 +51,7 @@ def read_any(path: Path, shape: tuple[int, int] | None = None) -> Content:
         return Content(*read_mat(path, shape))
     if name.endswith(TABLES):
         return _read_table(path)
-    raise InputError(f"{str(path)!r} is neither .npz, .mat nor a table")
+    raise InputError(f"{str(path)!r} is neither .npz, .mat nor a table", parameter="path")
 
 
 def read_npz(path: Path) -> Arrays:
@@ -60,14 +60,17 @@ def read_npz(path: Path) -> Arrays:
         # Opened here, since np.load leaves a damaged file open.
         with path.open("rb") as file, _arrays_of(file) as stored:
             if "y" not in stored:
-                raise InputError(f"{str(path)!r} has no array 'y'; it has {join_items(stored)}")
+                raise InputError(
+                    f"{str(path)!r} has no array 'y'", parameter="path",
+                    hint=f"it has {join_items(stored)}",
+                )  # fmt: skip
             if "X" in stored:
                 return _array(stored, "X"), _array(stored, "y")
             if missing := [part for part in SPARSE_PARTS if part not in stored]:
                 raise InputError(
                     f"{str(path)!r} has no array 'X' and, for a sparse one, no "
-                    f"{join_items(missing)}"
-                )
+                    f"{join_items(missing)}", parameter="path",
+                )  # fmt: skip
             data, indices, indptr, shape = (_array(stored, part) for part in SPARSE_PARTS)
             X = sparse.csr_array((data, indices, indptr), shape=tuple(int(s) for s in shape))
             X.check_format(full_check=True)
@@ -75,10 +78,12 @@ def read_npz(path: Path) -> Arrays:
     except InputError:
         raise
     except MemoryError as error:
-        raise InputError(f"{str(path)!r} does not fit into memory: {error}") from error
+        raise InputError(
+            f"{str(path)!r} does not fit into memory: {error}", parameter="path"
+        ) from error
     # A damaged file ends in whatever the reader trips over: no list of errors is complete.
     except Exception as error:
-        raise InputError(_unreadable(path, "a .npz file", error)) from error
+        raise InputError(_unreadable(path, "a .npz file", error), parameter="path") from error
 
 
 def read_mat(path: Path, shape: tuple[int, int] | None = None) -> Arrays:
@@ -92,9 +97,9 @@ def read_mat(path: Path, shape: tuple[int, int] | None = None) -> Arrays:
         # Another array must not take the place of one that is there but cannot be used.
         if _named(arrays, known) is None and (name := _named(others, known)) is not None:
             raise InputError(
-                f"{str(path)!r}: {name!r} is no matrix of numbers but {others[name]}; save it as "
-                f"one (labels as whole numbers)"
-            )
+                f"{str(path)!r}: {name!r} is no matrix of numbers but {others[name]}",
+                parameter="path", hint="save it as one (labels as whole numbers)",
+            )  # fmt: skip
     matrix = _named(arrays, MATRIX_NAMES)
     target = _named(arrays, TARGET_NAMES)
     if matrix is None:
@@ -107,16 +112,16 @@ def read_mat(path: Path, shape: tuple[int, int] | None = None) -> Arrays:
             raise InputError(
                 f"{str(path)!r}: which of {join_items(arrays)} is the target? Call it 'y', or "
                 "keep it "
-                f"as the last column of one matrix"
-            )
+                f"as the last column of one matrix", parameter="path",
+            )  # fmt: skip
         return _split_target(path, dense(X), shape)
     y = _labels(path, target, dense(arrays[target]))
     if X.shape[0] != len(y):
         if X.shape[1] != len(y):
             raise InputError(
                 f"{str(path)!r}: {matrix!r} is {X.shape[0]} x {X.shape[1]}, but {target!r} has "
-                f"{len(y)} labels"
-            )
+                f"{len(y)} labels", parameter="path",
+            )  # fmt: skip
         X = X.T
     elif shape is not None and X.shape[0] == X.shape[1] and X.shape != shape:
         X = X.T
@@ -134,12 +139,12 @@ def _variables(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
             content = loadmat(path)
     except NotImplementedError as error:
         raise InputError(
-            f"{str(path)!r} is a MATLAB 7.3 file (HDF5), which SciPy does not read; save it in "
-            f"MATLAB with save(..., '-v7')"
-        ) from error
+            f"{str(path)!r} is a MATLAB 7.3 file (HDF5), which SciPy does not read",
+            parameter="path", hint="save it in MATLAB with save(..., '-v7')",
+        ) from error  # fmt: skip
     # A damaged file ends in whatever the reader trips over: no list of errors is complete.
     except Exception as error:
-        raise InputError(_unreadable(path, "a MATLAB file", error)) from error
+        raise InputError(_unreadable(path, "a MATLAB file", error), parameter="path") from error
     arrays = {
         name: value
         for name, value in content.items()
@@ -151,7 +156,7 @@ def _variables(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
         and min(value.shape) > 0
     }
     if not arrays:
-        raise InputError(f"{str(path)!r} holds no matrix of numbers")
+        raise InputError(f"{str(path)!r} holds no matrix of numbers", parameter="path")
     others = {
         name: f"{getattr(value, 'dtype', type(value).__name__)} of shape {np.shape(value)}"
         for name, value in content.items()
@@ -169,21 +174,27 @@ def check_arrays(X: npt.NDArray[Any], y: npt.NDArray[Any], path: Path) -> Arrays
     """Refuse what is no table with a target: wrong shapes, other than numbers, NaN."""
     where = repr(str(path))
     if X.dtype.kind not in "buif":
-        raise InputError(f"{where}: X holds {X.dtype}, not numbers")
+        raise InputError(f"{where}: X holds {X.dtype}, not numbers", parameter="path")
     if X.ndim != 2 or 0 in X.shape:
-        raise InputError(f"{where}: X must be a table of rows and columns, its shape is {X.shape}")
+        raise InputError(
+            f"{where}: X must be a table of rows and columns, its shape is {X.shape}",
+            parameter="path",
+        )
     if y.dtype.kind not in "buifUSO" or y.ndim not in (1, 2) or 0 in y.shape:
-        raise InputError(f"{where}: y of shape {y.shape} and type {y.dtype} is no target")
+        raise InputError(
+            f"{where}: y of shape {y.shape} and type {y.dtype} is no target", parameter="path"
+        )
     if len(y) != len(X):
-        raise InputError(f"{where}: X has {len(X)} rows, but y has {len(y)}")
+        raise InputError(f"{where}: X has {len(X)} rows, but y has {len(y)}", parameter="path")
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     for name, values in (("X", X), ("y", y)):
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             bad = int(np.size(values) - np.isfinite(values).sum())
             raise InputError(
-                f"{where}: {name} has {bad} value(s) that are NaN or infinite; fill or remove them"
-            )
+                f"{where}: {name} has {bad} value(s) that are NaN or infinite", parameter="path",
+                hint="fill or remove them",
+            )  # fmt: skip
     return X, y
 
 
@@ -208,17 +219,16 @@ def _read_table(path: Path) -> Content:
     table = read_table(path)
     if not path.name.lower().endswith((".parquet", ".pq")) and _is_row(table.column_names):
         raise InputError(
-            f"{str(path)!r} has no header: its first row is {join_items(table.column_names)}; "
-            "write "
-            f"names of the columns above it"
-        )
+            f"{str(path)!r} has no header: its first row is {join_items(table.column_names)}",
+            parameter="path", hint="write names of the columns above it",
+        )  # fmt: skip
     target = "y" if "y" in table.column_names else table.column_names[-1]
     try:
         parts = split_table(table, target)
     except InputError as error:
         # Its hint names a parameter that `load` does not have.
-        flaw = InputError(error.message, hint="change the file")
-        raise InputError(f"{str(path)!r}: {flaw}") from error
+        flaw = InputError(error.message, hint="change the file", parameter="path")
+        raise InputError(f"{str(path)!r}: {flaw}", parameter="path") from error
     columns = [column.to_numpy() for column in parts.features.columns]
     X = np.column_stack(columns).astype(np.float64)
     return Content(X, parts.target, tuple(parts.features.column_names))
@@ -260,9 +270,9 @@ def _labels(path: Path, name: str, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if (np.sum(wide == top, axis=1) == 1).all() and len(np.unique(wide)) == 2:
         return wide.argmax(axis=1)
     raise InputError(
-        f"{str(path)!r}: {name!r} is {y.shape[0]} x {y.shape[1]}; labels must be a vector, or "
-        f"one column for each class"
-    )
+        f"{str(path)!r}: {name!r} is {y.shape[0]} x {y.shape[1]}", parameter="path",
+        hint="labels must be a vector, or one column for each class",
+    )  # fmt: skip
 
 
 def _split_target(path: Path, Z: npt.NDArray[Any], shape: tuple[int, int] | None) -> Arrays:
@@ -273,13 +283,17 @@ def _split_target(path: Path, Z: npt.NDArray[Any], shape: tuple[int, int] | None
             Z = Z.T
         if Z.shape != (n, d + 1):
             raise InputError(
-                f"{str(path)!r} holds no labels beside a matrix of {Z.shape[0]} x {Z.shape[1]}"
+                f"{str(path)!r} holds no labels beside a matrix of {Z.shape[0]} x {Z.shape[1]}",
+                parameter="path",
             )
         # Labels repeat; measurements rarely do.
         if len(np.unique(Z[:, 0])) < len(np.unique(Z[:, -1])):
             return Z[:, 1:], Z[:, 0]
     if Z.shape[1] < 2:
-        raise InputError(f"{str(path)!r} holds one column; features and a target are needed")
+        raise InputError(
+            f"{str(path)!r} holds one column", parameter="path",
+            hint="features and a target are needed",
+        )  # fmt: skip
     return Z[:, :-1], Z[:, -1]
 
 

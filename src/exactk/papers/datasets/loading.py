@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -85,7 +84,7 @@ def load(
         return _from_sklearn(entry)
     located = locate(name, folder)
     if located is None:
-        raise InputError(missing_message(name, folder))
+        raise InputError(missing_message(name, folder), parameter="name")
     path = located.files[0]
     if entry is None:
         return load_local(name, path)
@@ -136,16 +135,20 @@ def _check_content(
         what = f"a checksum of {found}, not {entry.checksum}"
     if what:
         raise InputError(
-            f"{str(path)!r} is not the data set {entry.name!r}: it has {what}; delete it and run "
-            f"'exactk papers datasets fetch {entry.name}', or use it as it is with "
-            f"load({entry.name!r}, verify=False)"
+            f"{str(path)!r} is not the data set {entry.name!r}: it has {what}",
+            parameter="name",
+            hint=(
+                "delete it and run "
+                f"'exactk papers datasets fetch {entry.name}', or use it as it is with "
+                f"load({entry.name!r}, verify=False)"
+            ),
         )
 
 
 def code_labels(y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Labels as 0, 1, … in the order of their values."""
     if y.ndim != 1:
-        raise InputError(f"labels must be one a row, y has shape {y.shape}")
+        raise InputError(f"labels must be one a row, y has shape {y.shape}", parameter="y")
     return np.unique(y, return_inverse=True)[1].astype(np.int64)
 
 
@@ -220,11 +223,9 @@ def load_local(name: str, path: Path) -> Dataset:
     try:
         classes = has_classes(y)
     except InputError as error:
-        # To name the task is for those who call the selector; a file cannot.
-        words = re.sub(
-            r"; give task=.* if it is meant$|, as task=.* with 2-d y needs", "", str(error)
-        )
-        raise InputError(f"{str(path)!r}: {words}") from error
+        # Its hint names a parameter that `load` does not have.
+        flaw = InputError(error.message, parameter="path")
+        raise InputError(f"{str(path)!r}: {flaw}", parameter="path") from error
     if classes:
         codes = code_labels(y)
         return Dataset(

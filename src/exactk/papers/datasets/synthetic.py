@@ -119,7 +119,10 @@ def make_planted(
     """
     _check_whole(n=n, d=d, c=c, k=k)
     if k > d:
-        raise InputError(f"k={k} informative columns do not fit among d={d}; lower k or raise d")
+        raise InputError(
+            f"k={k} informative columns do not fit among d={d}", parameter="k",
+            hint="lower k or raise d",
+        )  # fmt: skip
     Number("(-1, 1)")("correlation", correlation)
     Number("(0, inf)")("snr", snr)
     rng = _generator(random_state)
@@ -176,7 +179,10 @@ def make_genes(
     _check_whole(n=n, d=d, informative=informative, block=block)
     Integer(2, n)("classes", classes)
     if informative > d:
-        raise InputError(f"informative={informative} columns do not fit among d={d}; lower it")
+        raise InputError(
+            f"informative={informative} columns do not fit among d={d}", parameter="informative",
+            hint="lower it",
+        )  # fmt: skip
     Number("[0, 1)")("correlation", correlation)
     Number("(0, inf)")("shift", shift)
     rng = _generator(random_state)

@@ -77,18 +77,26 @@ def accuracy(
     Seed()("random_state", random_state)
     X, T = checked_table("X_train", X_train), checked_table("X_test", X_test)
     if X.shape[1] == 0:
-        raise InputError("X_train has no columns: a classifier needs a support of one or more")
+        raise InputError(
+            "X_train has no columns: a classifier needs a support of one or more",
+            parameter="X_train",
+        )
     if X.shape[1] != T.shape[1]:
-        raise InputError(f"X_train has {X.shape[1]} columns, X_test {T.shape[1]}")
+        raise InputError(
+            f"X_train has {X.shape[1]} columns, X_test {T.shape[1]}", parameter="X_test"
+        )
     y, wanted = _labels("y_train", y_train, len(X)), _labels("y_test", y_test, len(T))
     if (y.dtype.kind in "US") != (wanted.dtype.kind in "US"):
-        raise InputError(f"y_train holds {y.dtype} and y_test {wanted.dtype}: not the same labels")
+        raise InputError(
+            f"y_train holds {y.dtype} and y_test {wanted.dtype}: not the same labels",
+            parameter="y_test",
+        )
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise InputError(
-            f"y_train has one class, {str(classes[0])!r}: a classifier needs two or more; split "
-            f"within the classes (share_split, fold_splits)"
-        )
+            f"y_train has one class, {str(classes[0])!r}: a classifier needs two or more",
+            parameter="y_train", hint="split within the classes (share_split, fold_splits)",
+        )  # fmt: skip
     return float((classes[predict(X, codes, T, random_state)] == wanted).mean())
 
 
@@ -106,23 +114,31 @@ def check_classifier(name: str) -> str:
     if name not in CLASSIFIERS:
         raise InputError(
             f"unknown classifier {name!r}{did_you_mean(str(name), CLASSIFIERS)} (known: "
-            f"{', '.join(CLASSIFIERS)})"
-        )
+            f"{', '.join(CLASSIFIERS)})", parameter="classifier",
+        )  # fmt: skip
     return name
 
 
 def _labels(name: str, y: Any, n_rows: int) -> npt.NDArray[Any]:
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
-        raise InputError(f"{name} must be {n_rows} labels, one a row, not shape {labels.shape}")
+        raise InputError(
+            f"{name} must be {n_rows} labels, one a row, not shape {labels.shape}", parameter=name
+        )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         bad = np.flatnonzero(~np.isfinite(labels))
-        raise InputError(f"{name} has NaN or infinity in {bad.size} row(s), first in row {bad[0]}")
+        raise InputError(
+            f"{name} has NaN or infinity in {bad.size} row(s), first in row {bad[0]}",
+            parameter=name,
+        )
     if labels.dtype.kind == "O" and len({type(label) for label in labels}) > 1:
         kinds = sorted({type(label).__name__ for label in labels})
-        raise InputError(f"{name} mixes labels of types {join_items(kinds)}; give them one type")
+        raise InputError(
+            f"{name} mixes labels of types {join_items(kinds)}", parameter=name,
+            hint="give them one type",
+        )  # fmt: skip
     if any(label is None for label in labels[:1]):
-        raise InputError(f"{name} has no labels: they are None")
+        raise InputError(f"{name} has no labels: they are None", parameter=name)
     return labels
 
 

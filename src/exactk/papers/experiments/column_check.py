@@ -64,28 +64,29 @@ def checked_table(name: str, X: Any) -> Floats:
     try:
         table = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} cannot be read as numbers: {error}") from error
+        raise InputError(f"{name} cannot be read as numbers: {error}", parameter=name) from error
     if table.ndim != 2:
         raise InputError(
-            f"{name} must be a table of rows and columns, not an array of shape {table.shape}"
+            f"{name} must be a table of rows and columns, not an array of shape {table.shape}",
+            parameter=name,
         )
     if len(table) == 0:
-        raise InputError(f"{name} has no rows")
+        raise InputError(f"{name} has no rows", parameter=name)
     # A sum is finite unless one of the numbers is not (or they are huge): cheaper than all of them.
     if not np.isfinite(table.sum()):
         bad = np.argwhere(~np.isfinite(table))
         if bad.size:
             raise InputError(
                 f"{name} has NaN or infinity in {len(bad)} place(s), first in row {bad[0][0]}, "
-                f"column {bad[0][1]}; fill it in or drop it first"
-            )
+                f"column {bad[0][1]}", parameter=name, hint="fill it in or drop it first",
+            )  # fmt: skip
     return table
 
 
 def checked_support(support: Iterable[int], n_columns: int) -> Indices:
     """Return different column indices, as given, or say what is wrong with them."""
     if not isinstance(support, Iterable):
-        raise InputError(f"support must be a list of columns, not {support!r}")
+        raise InputError(f"support must be a list of columns, not {support!r}", parameter="support")
     given: list[Any] = list(support)
     wrong = [
         p
@@ -93,9 +94,13 @@ def checked_support(support: Iterable[int], n_columns: int) -> Indices:
         if isinstance(p, bool) or not isinstance(p, (int, np.integer)) or not 0 <= p < n_columns
     ]
     if wrong:
-        raise InputError(f"support must hold columns 0..{n_columns - 1}, not {join_items(wrong)}")
+        raise InputError(
+            f"support must hold columns 0..{n_columns - 1}, not {join_items(wrong)}",
+            parameter="support",
+        )
     if len(set(given)) < len(given):
         raise InputError(
-            f"support names a column twice: {join_items(p for p in given if given.count(p) > 1)}"
+            f"support names a column twice: {join_items(p for p in given if given.count(p) > 1)}",
+            parameter="support",
         )
     return np.array(given, dtype=np.intp)

@@ -140,9 +140,13 @@ def linear_rmse(X_train: Any, Y_train: Any, X_test: Any, Y_test: Any) -> float:
     X, T = checked_table("X_train", X_train), checked_table("X_test", X_test)
     Y, U = _outputs("Y_train", Y_train, len(X)), _outputs("Y_test", Y_test, len(T))
     if X.shape[1] != T.shape[1]:
-        raise InputError(f"X_train has {X.shape[1]} columns, X_test {T.shape[1]}")
+        raise InputError(
+            f"X_train has {X.shape[1]} columns, X_test {T.shape[1]}", parameter="X_test"
+        )
     if Y.shape[1] != U.shape[1]:
-        raise InputError(f"Y_train has {Y.shape[1]} outputs, Y_test {U.shape[1]}")
+        raise InputError(
+            f"Y_train has {Y.shape[1]} outputs, Y_test {U.shape[1]}", parameter="Y_test"
+        )
     mean = Y.mean(axis=0)
     scale = standardiser(X)
     coef = np.linalg.lstsq(scale.apply(X), Y - mean, rcond=None)[0]
@@ -153,9 +157,13 @@ def _several(supports: Sequence[Iterable[int]]) -> list[list[int]]:
     try:
         sets = [list(support) for support in supports]
     except TypeError:
-        raise InputError(f"supports must be a list of lists of columns, not {supports!r}") from None
+        raise InputError(
+            f"supports must be a list of lists of columns, not {supports!r}", parameter="supports"
+        ) from None
     if len(sets) < 2:
-        raise InputError(f"supports must hold two sets or more to compare, not {len(sets)}")
+        raise InputError(
+            f"supports must hold two sets or more to compare, not {len(sets)}", parameter="supports"
+        )
     return sets
 
 
@@ -163,7 +171,7 @@ def _outputs(name: str, Y: Any, n_rows: int) -> Floats:
     values = np.asarray(Y)
     table = checked_table(name, values[:, None] if values.ndim == 1 else values)
     if len(table) != n_rows:
-        raise InputError(f"{name} has {len(table)} rows, its table {n_rows}")
+        raise InputError(f"{name} has {len(table)} rows, its table {n_rows}", parameter=name)
     return table
 
 
@@ -203,7 +211,7 @@ def residual(X: Any, y: Any, support: Iterable[int], task: str) -> float:
     columns = checked_support(support, table.shape[1])
     target = encode_target(y, task)  # type: ignore[arg-type]  # one of the two words by now
     if target.n_rows != len(table):
-        raise InputError(f"X has {len(table)} rows, y has {target.n_rows}")
+        raise InputError(f"X has {len(table)} rows, y has {target.n_rows}", parameter="y")
     Y = target.block(0, target.n_rows)
     Y = Y - Y.mean(axis=0)
     Z = standardiser(table[:, columns]).apply(table[:, columns])

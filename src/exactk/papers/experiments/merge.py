@@ -47,8 +47,8 @@ def gather(paths: Iterable[str | os.PathLike[str]]) -> list[Record]:
                 if lacks := missing_fields(record):
                     raise InputError(
                         f"the record {record['key']!r} of the store {os.fspath(path)!r} has no "
-                        f"{lacks[0]}: delete its line, and its cell runs again"
-                    )
+                        f"{lacks[0]}: delete its line, and its cell runs again", parameter="store",
+                    )  # fmt: skip
                 cells.append(record)
             else:
                 recipes[record["name"]] = merge_records(recipes.get(record["name"]), record)

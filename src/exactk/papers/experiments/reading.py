@@ -60,9 +60,11 @@ def read_recipe(name: str | Path) -> Recipe:
         try:
             values = tomllib.loads(Path(text).read_text(encoding="utf-8-sig"))
         except OSError as error:
-            raise InputError(f"recipe {text!r} cannot be read: {error.strerror}") from error
+            raise InputError(
+                f"recipe {text!r} cannot be read: {error.strerror}", parameter="recipe"
+            ) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"recipe {text!r} is not TOML: {error}") from error
+            raise InputError(f"recipe {text!r} is not TOML: {error}", parameter="recipe") from error
         return make_recipe(values, text)
     recipes = _shipped()
     if text in recipes:
@@ -73,9 +75,9 @@ def read_recipe(name: str | Path) -> Recipe:
         return aliases.get(key) or recipes[key]
     hint = did_you_mean(text, [*recipes, *aliases])
     raise InputError(
-        f"no recipe {text!r}{hint} (exactk papers list shows them; a name that ends in .toml is a "
-        f"file of your own)"
-    )
+        f"no recipe {text!r}{hint} (exactk papers list shows them", parameter="recipe",
+        hint="a name that ends in .toml is a file of your own)",
+    )  # fmt: skip
 
 
 class _Ridge(Check):
@@ -153,11 +155,15 @@ _CHECKS: dict[type, dict[str, Check]] = {
 def _make(kind: type[T], values: Any, where: str) -> T:
     """Make a dataclass of a table of the file; unknown, missing and wrong entries are named."""
     if not isinstance(values, Mapping):
-        raise InputError(f"{where} must be a table of names and values, not {values!r}")
+        raise InputError(
+            f"{where} must be a table of names and values, not {values!r}", parameter="recipe"
+        )
     known = [part.name for part in fields(kind)]  # type: ignore[arg-type]  # a dataclass
     for name in values:
         if name not in known:
-            raise InputError(f"{where} has no entry {name!r}{did_you_mean(name, known)}")
+            raise InputError(
+                f"{where} has no entry {name!r}{did_you_mean(name, known)}", parameter="recipe"
+            )
     for name, check in _CHECKS[kind].items():
         if name in values:
             check(f"{where}: {name}", values[name])
@@ -165,7 +171,7 @@ def _make(kind: type[T], values: Any, where: str) -> T:
         return kind(**values)
     except TypeError as error:
         missing = re.findall(r"'(\w+)'", str(error))
-        raise InputError(f"{where} lacks {join_items(missing)}") from None
+        raise InputError(f"{where} lacks {join_items(missing)}", parameter="recipe") from None
 
 
 def _sizes(value: Any, where: str) -> list[int]:
@@ -173,7 +179,9 @@ def _sizes(value: Any, where: str) -> list[int]:
     if isinstance(value, Mapping):
         ends = {"step": 1, **value}
         if set(ends) != {"from", "to", "step"}:
-            raise InputError(f"{where}: sizes must be a list, or have from, to and step")
+            raise InputError(
+                f"{where}: sizes must be a list, or have from, to and step", parameter="recipe"
+            )
         for name, end in ends.items():
             Integer(1, MOST_SIZE)(f"{where}: sizes.{name}", end)
         value = list(range(ends["from"], ends["to"] + 1, ends["step"]))
@@ -203,7 +211,9 @@ def make_recipe(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
         for i, view in enumerate(values.get("views", []), 1)
     ]
     if not values.get("methods"):
-        raise InputError(f"{where} has no methods; give one or more [[methods]]")
+        raise InputError(
+            f"{where} has no methods", parameter="recipe", hint="give one or more [[methods]]"
+        )
     values["methods"] = [
         _make(MethodSpec, variant, f"{where}: method {i}")
         for i, variant in enumerate(values["methods"], 1)
@@ -213,29 +223,38 @@ def make_recipe(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
     labels = [variant.label for variant in recipe.methods]
     for label in labels:
         if labels.count(label) > 1:
-            raise InputError(f"{where}: two methods are labelled {label!r}; labels must differ")
+            raise InputError(
+                f"{where}: two methods are labelled {label!r}", parameter="recipe",
+                hint="labels must differ",
+            )  # fmt: skip
     for variant in recipe.methods:
         variant.check(where)
     if recipe.split.train is not None and recipe.split.folds is not None:
-        raise InputError(f"{where}: split has both train and folds; give one of them")
+        raise InputError(
+            f"{where}: split has both train and folds", parameter="recipe", hint="give one of them"
+        )
     if recipe.protocol != "fit" and recipe.split == Split():
-        raise InputError(f"{where}: protocol {recipe.protocol!r} needs a split: train or folds")
+        raise InputError(
+            f"{where}: protocol {recipe.protocol!r} needs a split: train or folds",
+            parameter="recipe",
+        )
     if recipe.protocol == "fit" and recipe.split.folds is not None:
         raise InputError(
-            f"{where}: protocol 'fit' tests nothing, so that folds have no use; give train, a "
-            f"share of the rows to fit, or no split"
-        )
+            f"{where}: protocol 'fit' tests nothing, so that folds have no use", parameter="recipe",
+            hint="give train, a share of the rows to fit, or no split",
+        )  # fmt: skip
     for variant in recipe.methods:
         if variant.method == ALL_FEATURES and recipe.protocol != "classify":
             raise InputError(
-                f"{where}: method {ALL_FEATURES!r} of {variant.label!r} is a baseline of accuracy; "
-                f"protocol {recipe.protocol!r} has none"
-            )
+                f"{where}: method {ALL_FEATURES!r} of {variant.label!r} is a baseline of accuracy",
+                parameter="recipe", hint=f"protocol {recipe.protocol!r} has none",
+            )  # fmt: skip
         if variant.grid and recipe.protocol != "classify":
             raise InputError(
                 f"{where}: method {variant.label!r} has a grid, which is searched by accuracy, and "
-                f"protocol {recipe.protocol!r} has none; put its values into options"
-            )
+                f"protocol {recipe.protocol!r} has none", parameter="recipe",
+                hint="put its values into options",
+            )  # fmt: skip
     _check_published(recipe, where)
     return replace(recipe, quick=_read_quick(recipe, where))
 
@@ -248,25 +267,34 @@ def _check_published(recipe: Recipe, where: str) -> None:
             place = f"{where}: published.{measure}.{dataset}"
             if dataset not in recipe.datasets:
                 hint = did_you_mean(dataset, list(recipe.datasets))
-                raise InputError(f"{place}: the recipe has no data set {dataset!r}{hint}")
+                raise InputError(
+                    f"{place}: the recipe has no data set {dataset!r}{hint}", parameter="recipe"
+                )
             for k, by_label in _table(by_size, place):
                 if not k.isdigit() or int(k) not in recipe.sizes:
-                    raise InputError(f"{place}.{k}: {k!r} is none of the sizes of the recipe")
+                    raise InputError(
+                        f"{place}.{k}: {k!r} is none of the sizes of the recipe", parameter="recipe"
+                    )
                 for label, printed in _table(by_label, f"{place}.{k}"):
                     if label not in labels:
                         hint = did_you_mean(label, labels)
-                        raise InputError(f"{place}.{k}: no method is labelled {label!r}{hint}")
+                        raise InputError(
+                            f"{place}.{k}: no method is labelled {label!r}{hint}",
+                            parameter="recipe",
+                        )
                     pair = printed if isinstance(printed, Sequence) else [printed]
                     if len(pair) not in (1, 2) or not all(Number().allows(v) for v in pair):
                         raise InputError(
                             f"{place}.{k}: {label!r} must have a number, or a number and its "
-                            f"deviation, not {printed!r}"
-                        )
+                            f"deviation, not {printed!r}", parameter="recipe",
+                        )  # fmt: skip
 
 
 def _table(value: Any, where: str) -> list[tuple[str, Any]]:
     if not isinstance(value, Mapping):
-        raise InputError(f"{where} must be a table of names and values, not {value!r}")
+        raise InputError(
+            f"{where} must be a table of names and values, not {value!r}", parameter="recipe"
+        )
     return list(value.items())
 
 
@@ -277,8 +305,8 @@ def _check_classifiers(measure: Measure, where: str) -> None:
         if name not in CLASSIFIERS:
             raise InputError(
                 f"{where}: no classifier {name!r}{did_you_mean(str(name), CLASSIFIERS)} (there are "
-                f"{', '.join(CLASSIFIERS)})"
-            )
+                f"{', '.join(CLASSIFIERS)})", parameter="recipe",
+            )  # fmt: skip
 
 
 def _read_quick(recipe: Recipe, where: str) -> dict[str, Any]:
@@ -288,7 +316,10 @@ def _read_quick(recipe: Recipe, where: str) -> dict[str, Any]:
         quick["split"] = _make(Split, quick["split"], f"{where}: quick.split")
     for name in quick:
         if name not in allowed:
-            raise InputError(f"{where}: quick has no entry {name!r}{did_you_mean(name, allowed)}")
+            raise InputError(
+                f"{where}: quick has no entry {name!r}{did_you_mean(name, allowed)}",
+                parameter="recipe",
+            )
     if "sizes" in quick:
         quick["sizes"] = _sizes(quick["sizes"], f"{where}: quick")
     checks = {**_CHECKS[Recipe], "methods": ListOf(least=1)}
@@ -299,6 +330,7 @@ def _read_quick(recipe: Recipe, where: str) -> dict[str, Any]:
     for label in quick.get("methods", ()):
         if label not in labels:
             raise InputError(
-                f"{where}: quick names a method {label!r}{did_you_mean(label, labels)}"
+                f"{where}: quick names a method {label!r}{did_you_mean(label, labels)}",
+                parameter="recipe",
             )
     return quick

@@ -59,7 +59,9 @@ class MethodSpec:
         for name, values in self.grid.items():
             ListOf(Anything("a value"), least=1)(f"{place}: grid.{name}", values)
             if name in self.options:
-                raise InputError(f"{place}: {name!r} is both in options and in the grid")
+                raise InputError(
+                    f"{place}: {name!r} is both in options and in the grid", parameter="options"
+                )
         if self.method == ALL_FEATURES:
             return
         cls = method_class(self.method)
@@ -71,11 +73,12 @@ class MethodSpec:
                 # The recipe is right; a run leaves the method out and says how to get it.
                 continue
             except ExactkError as error:
-                raise InputError(f"{place}: {error}") from error
+                raise InputError(f"{place}: {error}", parameter="options") from error
             except Exception as error:
                 # Of a method of one's own anything may come.
                 raise InputError(
-                    f"{place} cannot be made with {options}: {type(error).__name__}: {error}"
+                    f"{place} cannot be made with {options}: {type(error).__name__}: {error}",
+                    parameter="options",
                 ) from error
 
     def lacks(self) -> str:
@@ -310,11 +313,14 @@ class Recipe:
                 raise InputError(
                     f"recipe {self.name!r} has no method {name!r} to leave out"
                     f"{did_you_mean(name, known)} (it has "
-                    f"{join_items([v.label for v in self.methods])})"
-                )
+                    f"{join_items([v.label for v in self.methods])})", parameter="methods",
+                )  # fmt: skip
             left = [v for v in left if name.lower() not in (v.label.lower(), v.method.lower())]
         if not left:
-            raise InputError(f"nothing is left of recipe {self.name!r} without all its methods")
+            raise InputError(
+                f"nothing is left of recipe {self.name!r} without all its methods",
+                parameter="methods",
+            )
         return left
 
     def _find_methods(self, wanted: Sequence[str]) -> list[MethodSpec]:
@@ -328,9 +334,9 @@ class Recipe:
                     known = [v.label for v in self.methods] + list(registry.names())
                     raise InputError(
                         f"recipe {self.name!r} has no method {name!r}, and none of that name is "
-                        f"registered{did_you_mean(name, known)} (exactk list methods shows them; "
-                        f"package.module:Class names one of your own)"
-                    )
+                        f"registered{did_you_mean(name, known)} (exactk list methods shows them",
+                        parameter="methods", hint="package.module:Class names one of your own)",
+                    )  # fmt: skip
                 target = low if low in registry.names() else name
                 ridge = 0.0 if self.protocol == "fit" else "auto"
                 matches = [MethodSpec(name, target, ridge=ridge)]
@@ -349,9 +355,16 @@ def method_class(target: str) -> type[Method]:
     except (Exception, SystemExit) as error:
         # Whatever a module of one's own does when it is read, it must not end the command.
         raise InputError(
-            f"method {target!r} cannot be imported ({type(error).__name__}: {error}); it is read "
-            f"as package.module:Class, from the folder of the recipe or wherever Python looks"
+            f"method {target!r} cannot be imported ({type(error).__name__}: {error})",
+            parameter="methods",
+            hint=(
+                "it is read "
+                "as package.module:Class, from the folder of the recipe or wherever Python looks"
+            ),
         ) from error
     if not (isinstance(found, type) and issubclass(found, Method)):
-        raise InputError(f"method {target!r} is not a subclass of exactk.methods.base.Method")
+        raise InputError(
+            f"method {target!r} is not a subclass of exactk.methods.base.Method",
+            parameter="methods",
+        )
     return found

@@ -224,8 +224,9 @@ def plan(recipe: Recipe, store: Store, *, seed: int = 0, retry_failed: bool = Fa
         if recipe.protocol == "classify" and known.classes is None:
             raise InputError(
                 f"data set {name!r} has numbers as target, and recipe {recipe.name!r} needs "
-                f"classes (protocol 'classify'); leave it out, or use protocol 'regress'"
-            )
+                "classes (protocol 'classify')", parameter="datasets",
+                hint="leave it out, or use protocol 'regress'",
+            )  # fmt: skip
     lacking = {variant.label: variant.lacks() for variant in recipe.methods}
     left_out |= {label: how for label, how in lacking.items() if how}
     done = store.done_keys(retry_failed=retry_failed)

@@ -67,7 +67,9 @@ def select_sizes(
     """
     wanted = [problem.check_k(k) for k in sizes]
     if not wanted or len(set(wanted)) < len(wanted):
-        raise InputError(f"sizes must be different sizes, one or more, not {list(sizes)!r}")
+        raise InputError(
+            f"sizes must be different sizes, one or more, not {list(sizes)!r}", parameter="sizes"
+        )
     chosen: str | Method = method
     if len(wanted) > 1 and shares_sizes(method):
         chosen, options = _one_run(method, options, max(wanted)), {}

@@ -64,7 +64,8 @@ def share_split(
     test_rows = np.setdiff1d(np.arange(codes.size), train_rows)
     if test_rows.size == 0:
         raise InputError(
-            f"y has no class of two rows or more ({codes.size} rows): nothing is left to test on"
+            f"y has no class of two rows or more ({codes.size} rows): nothing is left to test on",
+            parameter="y",
         )
     return train_rows, test_rows
 
@@ -131,21 +132,23 @@ def _class_codes(y: Any, task: str) -> Indices:
     _TASK("task", task)
     values = np.asarray(y)
     if values.ndim not in (1, 2) or len(values) < 2:
-        raise InputError(f"y must have two rows or more to split, not shape {values.shape}")
+        raise InputError(
+            f"y must have two rows or more to split, not shape {values.shape}", parameter="y"
+        )
     if task == "regression" or values.ndim == 2 or (task == "auto" and values.dtype.kind == "f"):
         if task == "classification":
             raise InputError(
-                f"y has shape {values.shape}: classes are split by one label a row; "
-                f"give one column, or task='regression'"
-            )
+                f"y has shape {values.shape}: classes are split by one label a row", parameter="y",
+                hint="give one column, or task='regression'",
+            )  # fmt: skip
         return np.zeros(len(values), dtype=np.intp)
     try:
         _, first, codes = np.unique(values, return_index=True, return_inverse=True)
     except TypeError as error:
         raise InputError(
-            f"y mixes labels that cannot be sorted together ({error}); make them all strings or "
-            f"all numbers"
-        ) from error
+            f"y mixes labels that cannot be sorted together ({error})", parameter="y",
+            hint="make them all strings or all numbers",
+        ) from error  # fmt: skip
     place = np.empty(first.size, dtype=np.intp)
     place[np.argsort(first)] = np.arange(first.size)
     found: Indices = place[codes.ravel()]

@@ -102,15 +102,15 @@ class Store:
             file = self.path.open("a+b")
         except OSError as error:
             raise InputError(
-                f"the store {str(self.path)!r} cannot be written: {error.strerror}; give another "
-                f"place with --store"
-            ) from error
+                f"the store {str(self.path)!r} cannot be written: {error.strerror}",
+                parameter="store", hint="give another place with --store",
+            ) from error  # fmt: skip
         with file:
             if not _lock(file):
                 raise InputError(
-                    f"another run is writing to the store {str(self.path)!r}; wait for its end, or "
-                    f"give another place with --store"
-                )
+                    f"another run is writing to the store {str(self.path)!r}", parameter="store",
+                    hint="wait for its end, or give another place with --store",
+                )  # fmt: skip
             self._repair_tail(file)
             self._file = file
             try:
@@ -128,7 +128,7 @@ class Store:
             raise ValueError("a record starts with its type")
         if wrong := find_fault(content):
             # Not written, for a store with it could not be read any more.
-            raise InputError(f"a {content['type']} cannot be recorded: {wrong}")
+            raise InputError(f"a {content['type']} cannot be recorded: {wrong}", parameter="store")
         self._check_place(self._file)
         try:
             self._file.write(line.encode() + b"\n")
@@ -136,8 +136,9 @@ class Store:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise InputError(
-                f"the store {str(self.path)!r} cannot be written any more: {error.strerror}; what "
-                f"is recorded is kept, and the same command goes on from there"
+                f"the store {str(self.path)!r} cannot be written any more: {error.strerror}",
+                parameter="store",
+                hint="what is recorded is kept, and the same command goes on from there",
             ) from error
 
     def _check_place(self, file: BinaryIO) -> None:
@@ -153,13 +154,17 @@ class Store:
         if not same:
             raise InputError(
                 f"the store {str(self.path)!r} was moved, replaced or deleted during the run, "
-                f"which stops here; put it back, and the same command goes on from there"
-            )
+                "which stops here", parameter="store",
+                hint="put it back, and the same command goes on from there",
+            )  # fmt: skip
 
     def _check_kind(self) -> None:
         # A device or a pipe may never come to an end.
         if self.path.exists() and not self.path.is_file():
-            raise InputError(f"the store {str(self.path)!r} is not a file; give another place")
+            raise InputError(
+                f"the store {str(self.path)!r} is not a file", parameter="store",
+                hint="give another place",
+            )  # fmt: skip
 
     def _read(self) -> bytes:
         try:
@@ -169,7 +174,7 @@ class Store:
             return b""
         except OSError as error:
             raise InputError(
-                f"the store {str(self.path)!r} cannot be read: {error.strerror}"
+                f"the store {str(self.path)!r} cannot be read: {error.strerror}", parameter="store"
             ) from error
 
     def _lines(self, content: bytes) -> tuple[list[Record], int]:
@@ -202,28 +207,28 @@ class Store:
             )
             raise InputError(
                 f"the store {str(self.path)!r} holds no record in line {number} "
-                f"({line[:40].decode(errors='replace')!r}): {what}"
-            )
+                f"({line[:40].decode(errors='replace')!r}): {what}", parameter="store",
+            )  # fmt: skip
         if record["type"] == "cell" and not isinstance(record.get("key"), str):
             raise InputError(
                 f"the record in line {number} of the store {str(self.path)!r} has no key: delete "
-                f"this line, and its cell runs again"
-            )
+                f"this line, and its cell runs again", parameter="store",
+            )  # fmt: skip
         schema = record.get("schema", SCHEMA)
         if isinstance(schema, int) and schema > SCHEMA:
             raise InputError(
                 f"the store {str(self.path)!r} was written by a newer exactk (schema {schema} in "
-                f"line {number}, known here: {SCHEMA}); update exactk, or give another place with "
-                f"--store"
-            )
+                f"line {number}, known here: {SCHEMA})", parameter="store",
+                hint="update exactk, or give another place with --store",
+            )  # fmt: skip
         wrong = find_fault(record) if schema == SCHEMA else f"schema is {schema!r}"
         if record["type"] == "recipe" and not wrong and (lacks := missing_fields(record)):
             wrong = f"it has no {lacks[0]}"
         if wrong:
             raise InputError(
                 f"the record in line {number} of the store {str(self.path)!r} is damaged "
-                f"({wrong}): delete this line, and its cell runs again"
-            )
+                f"({wrong}): delete this line, and its cell runs again", parameter="store",
+            )  # fmt: skip
         return record
 
     def _repair_tail(self, file: BinaryIO) -> None:

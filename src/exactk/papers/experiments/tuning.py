@@ -130,11 +130,11 @@ def tune(
     sizes: list[Any] = list(k) if isinstance(k, Iterable) else [k]
     table, labels = checked_table("X", X), np.asarray(y)
     if len(labels) != len(table):
-        raise InputError(f"X has {len(table)} rows, y has {len(labels)}")
+        raise InputError(f"X has {len(table)} rows, y has {len(labels)}", parameter="y")
     for size in sizes:
         Integer(1, table.shape[1])("k", size)
     if not sizes:
-        raise InputError("k is empty: give one size or more")
+        raise InputError("k is empty: give one size or more", parameter="k")
     options = _checked_settings(method, settings)
     check_classifier(classifier)
     Seed()("random_state", random_state)
@@ -165,7 +165,9 @@ def tune(
     means = scores.mean(axis=1).round(12)
     if len(failures) == len(options):
         reasons = "; ".join(f"{options[s]}: {why}" for s, why in failures.items())
-        raise InputError(f"every setting of {method!r} failed in a fold: {reasons}")
+        raise InputError(
+            f"every setting of {method!r} failed in a fold: {reasons}", parameter="method"
+        )
     results = []
     for i in range(len(sizes)):
         best = int(np.nanargmax(means[:, i]))
@@ -185,7 +187,10 @@ def _checked_settings(method: str | Method, settings: Sequence[Setting]) -> list
     """Settings whose options the method has, with values that it allows."""
     options = [dict(setting) for setting in settings]
     if not options:
-        raise InputError("settings is empty: give one or more mappings of options, for example {}")
+        raise InputError(
+            "settings is empty: give one or more mappings of options, for example {}",
+            parameter="settings",
+        )
     for setting in options:
         if isinstance(method, str):
             registry.create(method, **setting).check()

@@ -108,7 +108,7 @@ def _refuse_negative(problem: Problem) -> None:
         if least.min() < 0:
             first = int(np.argmax(least < 0))
             raise InputError(
-                f"bins='counts' takes counts, zero or more, and column "
-                f"{problem.name(columns[first])!r} has the value {least[first]:g}; give "
-                f"bins='sd', or leave such columns out"
-            )
+                "bins='counts' takes counts, zero or more, and column "
+                f"{problem.name(columns[first])!r} has the value {least[first]:g}",
+                parameter="bins", hint="give bins='sd', or leave such columns out",
+            )  # fmt: skip

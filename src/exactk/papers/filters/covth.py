@@ -102,8 +102,9 @@ class CovTh(Filter):
         if self.t is None and problem.weight <= FACTOR**2:
             raise InputError(
                 f"covth needs more than {FACTOR**2:.0f} rows for its threshold {FACTOR:g}/√n to be "
-                f"below 1, and there are {problem.weight:g}; give t, for example t=0.5"
-            )
+                f"below 1, and there are {problem.weight:g}", parameter="t",
+                hint="give t, for example t=0.5",
+            )  # fmt: skip
 
     def rank(self, problem: Problem, k: int, monitor: Monitor) -> Ranking:  # noqa: D102
         t = FACTOR / np.sqrt(problem.weight) if self.t is None else float(self.t)
@@ -153,8 +154,9 @@ class CovTh(Filter):
             if kept > most:
                 raise InputError(
                     f"covth keeps more than {most:,} correlations of {t:.3g} and above, which "
-                    f"take more than memory_limit={problem.memory_limit:,}; give a larger t, or "
-                    f"raise memory_limit in Problem.from_arrays"
+                    f"take more than memory_limit={problem.memory_limit:,}",
+                    parameter="memory_limit",
+                    hint="give a larger t, or raise memory_limit in Problem.from_arrays",
                 )
             rows.append((i + start).astype(np.int32))
             columns.append((j + start).astype(np.int32))

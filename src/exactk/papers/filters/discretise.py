@@ -210,9 +210,9 @@ def level_blocks(
             first = int(np.argmax(n_levels > MOST_VALUES))
             raise InputError(
                 f"bins='values' takes columns of at most {MOST_VALUES} distinct values, and "
-                f"column {problem.name(S[part][first])!r} has {n_levels[first]}; give bins='sd', "
-                f"or a number of bins such as bins=5"
-            )
+                f"column {problem.name(S[part][first])!r} has {n_levels[first]}", parameter="bins",
+                hint="give bins='sd', or a number of bins such as bins=5",
+            )  # fmt: skip
         positions = np.arange(part.start, part.stop)
         for count in np.unique(n_levels):
             same = np.flatnonzero(n_levels == count)
@@ -330,9 +330,9 @@ class LevelTable:
         if m * n > problem.memory_limit:
             raise InputError(
                 f"this method keeps the levels of the whole table, {m * n / 2**30:.1f} GiB, more "
-                f"than memory_limit={problem.memory_limit:,}; raise memory_limit in "
-                f"Problem.from_arrays, or use method='infogain'"
-            )
+                f"than memory_limit={problem.memory_limit:,}", parameter="memory_limit",
+                hint="raise memory_limit in Problem.from_arrays, or use method='infogain'",
+            )  # fmt: skip
         self._weights, self._type = held.weights, count_type(held.weights)
         self._blocks = _joined(level_blocks(problem, held, bins, width))
         values = sum(block.codes.size * (block.n_levels - 1) for block in self._blocks)

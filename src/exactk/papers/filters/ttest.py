@@ -78,9 +78,9 @@ class TTest(Filter):
         n_rows = problem.n_rows if weights is None else int(np.count_nonzero(weights > 0))
         if n_rows < 3:
             raise InputError(
-                f"ttest needs at least three rows, for a variance within the classes, and there "
-                f"are {n_rows}; give more, or use method='fisher'"
-            )
+                "ttest needs at least three rows, for a variance within the classes, and there "
+                f"are {n_rows}", parameter="X", hint="give more, or use method='fisher'",
+            )  # fmt: skip
 
     def rank(self, problem: Problem, k: int, monitor: Monitor) -> Ranking:  # noqa: D102
         t = self._score(problem)

@@ -270,9 +270,9 @@ def _choose(n: int, c: int, D: int, solver: str, problem: Problem) -> str:
         size = 8 * max(always, needs.get(solver, always)) / 2**30
         raise InputError(
             f"ipfs with solver={solver!r} needs {size:.1f} GiB for {n:,} rows and {D:,} columns, "
-            f"more than memory_limit={problem.memory_limit:,}; raise memory_limit in "
-            f"Problem.from_arrays, or use method='exchange'"
-        )
+            f"more than memory_limit={problem.memory_limit:,}", parameter="memory_limit",
+            hint="raise memory_limit in Problem.from_arrays, or use method='exchange'",
+        )  # fmt: skip
     return min(costs, key=lambda form: costs[form])
 
 

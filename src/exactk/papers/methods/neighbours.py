@@ -123,8 +123,12 @@ class NeighbourLists:
         if entries * ENTRY > self.memory:
             raise InputError(
                 f"slap has {entries:,} similarities to look at in a class of {n:,} rows, more "
-                f"than its share of memory_limit, {self.memory:,} bytes, takes; give fewer rows, "
-                f"raise memory_limit in Problem.from_arrays, or use method='spec'"
+                f"than its share of memory_limit, {self.memory:,} bytes, takes",
+                parameter="memory_limit",
+                hint=(
+                    "give fewer rows, "
+                    "raise memory_limit in Problem.from_arrays, or use method='spec'"
+                ),
             )
         lists = self._nearest(rows, width)
         if level == len(self.lists):

@@ -262,9 +262,9 @@ class _Objective:
             if gamma >= self.n * most:
                 raise InputError(
                     f"gamma={gamma:g} is so large that ρ_max = n·max|x| − γ, of which the default "
-                    f"of rho is a share, is not above zero (n is the sum of the weights); take "
-                    f"gamma < {self.n * most:.6g}, or give rho"
-                )
+                    "of rho is a share, is not above zero (n is the sum of the weights)",
+                    parameter="gamma", hint=f"take gamma < {self.n * most:.6g}, or give rho",
+                )  # fmt: skip
             rho = method.rho_share * (self.n * most - gamma)
         self.rho = rho
         smooth = 0.0 if self.in_prox else gamma

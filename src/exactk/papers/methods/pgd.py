@@ -152,10 +152,10 @@ def _largest_eigenvalue(problem: Problem) -> float:
     if problem.rows is not None and not isinstance(problem.gram, WholeGram):
         if 8 * problem.n_rows * len(columns) > problem.memory_limit:
             raise InputError(
-                f"pgd reads the whole table to find its step length, and that is more than "
-                f"memory_limit={problem.memory_limit:,}; give eta, or raise memory_limit in "
-                f"Problem.from_arrays"
-            )
+                "pgd reads the whole table to find its step length, and that is more than "
+                f"memory_limit={problem.memory_limit:,}", parameter="memory_limit",
+                hint="give eta, or raise memory_limit in Problem.from_arrays",
+            )  # fmt: skip
         size = spectral_norm(standard_table(problem).X) * column_unit(problem)
         return size**2 + problem.penalty
     A = problem.gram.whole()[np.ix_(columns, columns)]

@@ -144,9 +144,9 @@ def whole_table(problem: Problem) -> Floats:
     if size > problem.memory_limit:
         raise InputError(
             f"this method reads the whole table as float64, {size / 2**30:.1f} GiB, more than "
-            f"memory_limit={problem.memory_limit:,}; raise memory_limit in Problem.from_arrays, "
-            f"or use method='exchange'"
-        )
+            f"memory_limit={problem.memory_limit:,}", parameter="memory_limit",
+            hint="raise memory_limit in Problem.from_arrays, or use method='exchange'",
+        )  # fmt: skip
     return rows.columns(columns)
 
 
@@ -215,14 +215,16 @@ def validate_init(init: object, problem: Problem) -> Floats:
             raise TypeError(f"not {type(init).__name__} of {raw.dtype}")
         W = raw.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"init must be a matrix of numbers of shape {shape}: {error}") from error
+        raise InputError(
+            f"init must be a matrix of numbers of shape {shape}: {error}", parameter="init"
+        ) from error
     if W.shape != shape:
         raise InputError(
             f"init must be a matrix of shape {shape}, a row for each column of X and a column "
-            f"for each output, not of shape {W.shape}"
-        )
+            f"for each output, not of shape {W.shape}", parameter="init",
+        )  # fmt: skip
     if not np.isfinite(W).all():
-        raise InputError("init has NaN or infinite entries")
+        raise InputError("init has NaN or infinite entries", parameter="init")
     return np.ascontiguousarray(W[problem.candidates])
 
 

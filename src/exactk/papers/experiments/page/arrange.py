@@ -42,11 +42,18 @@ def studies(records: Iterable[Any]) -> list[Study]:
             checked.append(_completed(record, number))
         else:
             raise InputError(
-                f"record {number} has type {kind!r}; a store holds 'recipe' (with its definition) "
-                f"and 'cell' (is this a file that exactk papers run wrote?)"
+                f"record {number} has type {kind!r}",
+                parameter="store",
+                hint=(
+                    "a store holds 'recipe' (with its definition) "
+                    "and 'cell' (is this a file that exactk papers run wrote?)"
+                ),
             )
     if not checked:
-        raise InputError("the store holds no records; run a recipe first: exactk papers run")
+        raise InputError(
+            "the store holds no records", parameter="store",
+            hint="run a recipe first: exactk papers run",
+        )  # fmt: skip
     definitions: dict[str, Mapping[str, Any]] = {}
     cells: dict[str, dict[str, Record]] = {}
     for record in checked:
@@ -85,9 +92,11 @@ def _check_cell(record: Record, number: int) -> None:
     schema = record.get("schema", SCHEMA)
     if not isinstance(schema, int) or schema > SCHEMA:
         raise InputError(
-            f"record {number} has schema {schema!r}, and this exactk reads up to {SCHEMA}; update "
-            f"exactk"
-        )
+            f"record {number} has schema {schema!r}, and this exactk reads up to {SCHEMA}",
+            parameter="store", hint="update exactk",
+        )  # fmt: skip
     lacking = [name for name in NEEDED if record.get(name) is None]
     if lacking:
-        raise InputError(f"record {number} is a cell without {', '.join(lacking)}")
+        raise InputError(
+            f"record {number} is a cell without {', '.join(lacking)}", parameter="store"
+        )

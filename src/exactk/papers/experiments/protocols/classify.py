@@ -36,8 +36,8 @@ def run(
     if dataset.task != "classification":
         raise InputError(
             f"data set {dataset.name!r} has numbers as target, and protocol 'classify' needs "
-            f"classes; use a recipe with protocol 'regress'"
-        )
+            "classes", parameter="dataset", hint="use a recipe with protocol 'regress'",
+        )  # fmt: skip
     measure = cell.measure
     train, test = draw(cell, dataset)
     part = TrainingData(dataset.X[train], dataset.y[train], dataset.task)

@@ -20,8 +20,8 @@ def run(
     if dataset.task != "regression":
         raise InputError(
             f"data set {dataset.name!r} has classes as target, and protocol 'regress' needs "
-            f"numbers; use a recipe with protocol 'classify'"
-        )
+            "numbers", parameter="dataset", hint="use a recipe with protocol 'classify'",
+        )  # fmt: skip
     train, test = draw(cell, dataset)
     X, y = dataset.X, dataset.y
     part = TrainingData(X[train], y[train], dataset.task)
