@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Sequence
 
@@ -62,12 +63,11 @@ def run(args: Sequence[str] | None = None) -> int:
     exactk ...
     0
     """
-    session = Session()
+    session = Session(words=sys.argv[1:] if args is None else list(args))
     try:
         code = app.main(
-            args=None if args is None else list(args), prog_name="exactk", standalone_mode=False,
-            obj=session,
-        )  # fmt: skip
+            args=list(session.words), prog_name="exactk", standalone_mode=False, obj=session
+        )
     except (Exception, KeyboardInterrupt) as error:
         message, code = _explain(error, session)
         if session.debug:

@@ -1,129 +1,130 @@
-"""``exactk select``: a table and a k in, the k columns out."""
+"""``exactk select``: a table and a k in, the k best columns out."""
 
 from __future__ import annotations
 
-import math
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.certify import optimal_option
-from exactk.cli.options import output_option, size_or_auto, style_option
-from exactk.cli.output import check_output, write_output
-from exactk.cli.render import render
-from exactk.cli.row_groups import open_grouped
-from exactk.cli.search_options import SearchOptions, SizeOptions, search_options, size_options
-from exactk.cli.table_options import TableOptions, show_warnings, table_options
-from exactk.errors import InputError
+from exactk.cli.framework import (
+    CONFIG,
+    RULES,
+    TABLE,
+    Call,
+    aligned,
+    check_place,
+    command,
+    heading,
+    is_interrupted,
+    option,
+    param,
+    write_text,
+)
+from exactk.errors import InputError, Setting
+from exactk.utils.formatting import escape_controls
 
 if TYPE_CHECKING:
+    from exactk.model_selection.choose_k import AutoKResult
     from exactk.problem.problem import Problem
     from exactk.proof.results import Certificate
     from exactk.result import Result
 
 __all__ = ["select"]
 
-OPEN = 1
-INTERRUPTED = 130
+AUTO = ("k_max", "criterion")
+# Parameters of the problem, which must be set before it is searched.
+OF_TABLE = ("loss", "class_weight", "constraints")
+MEASURES = {"squared": "squared error", "logistic": "deviance", "poisson": "deviance"}
 
 
-@click.command()
-@table_options
-@click.option(
-    "-k",
-    callback=size_or_auto,
-    required=True,
-    metavar="NUMBER|auto",
-    help="How many features to pick; auto chooses the number, as exactk path does.",
-)
-@size_options
-@search_options
-@click.option("--certify", "seconds", type=click.FloatRange(min=0, min_open=True),
-              metavar="SECONDS",
-              help="Then prove that no other K features are better, for so long at most; a better "
-              "set that is found takes their place. See: exactk certify.")  # fmt: skip
-@optimal_option
-@click.option("--export", type=click.Path(), metavar="FILE",
-              help="Write the choice and its linear fit there, too, as JSON for production. See: "
-              "exactk apply.")  # fmt: skip
-@style_option
-@output_option
-def select(
-    source: TableOptions,
-    k: int | None,
-    sizing: SizeOptions,
-    search: SearchOptions,
-    seconds: float | None,
-    require_optimal: bool,
-    export: str | None,
-    style: str,
-    output: str | None,
-) -> int:
-    """Pick exactly K columns of TABLE that predict the target best.
+@command(
+    "select",
+    parameters=(
+        *TABLE, "groups", param("k", default=None), *AUTO, *RULES, "method", "loss", "ridge",
+        "time_limit", "certify", "random_state",
+    ),
+    config=(*CONFIG, "effort"),
+    auto=AUTO,
+    table=True,
+)  # fmt: skip
+@option(
+    "--table", "with_table", is_flag=True, section="Features",
+    help="With -k auto: show the best set of every size.",
+)  # fmt: skip
+@option(
+    "--export", type=click.Path(), metavar="FILE",
+    help="Also write the selection and its linear fit to FILE, for exactk apply.",
+)  # fmt: skip
+def select(call: Call, with_table: bool, export: str | None) -> int:
+    """Select the best K features of TABLE to predict TARGET.
 
-    TABLE is a file, a folder or a quoted pattern: CSV or TSV (.gz too), Parquet, Arrow or
-    Feather; or one .h5ad file, whose genes are the features and whose other columns are those of
-    obs. Every column that is not the target, the weights or dropped is a feature: numbers, or
-    text of few kinds, which is coded and counts as one. Large tables and folders are not read into
-    memory but passed over, and must be numeric. In place of TABLE and --target, --from-moments
-    takes what exactk stats has made of them, or of many tables.
+    TABLE is a file, a folder or a quoted pattern: CSV or TSV (also .gz), Parquet, Arrow, Feather,
+    an .h5ad file, or a file made by exactk moments. Every column without another role is a
+    feature: numbers, or text with few distinct values, which is encoded and counts as one.
+    Folders and large tables are streamed; these must be numeric.
     """
-    from exactk.model_selection.ridge import find_ridge
+    from exactk.question import read_problem
+
+    if export is not None:
+        _check_export(call, export)
+    k, seconds = call.values.get("k"), call.values.pop("certify", None)
+    if k is None:
+        raise InputError((Setting("k"), " is missing"), parameter="k", hint=(
+            "give the number of features, or ", Setting("k", "auto")))  # fmt: skip
+    if with_table and isinstance(k, int):
+        raise InputError("--table shows the sizes that are tried", hint="use it with -k auto")
+    data = call.read()
+    asked = call.arguments(data)
+    table = {name: asked.pop(name) for name in OF_TABLE if name in asked}
+    problem, choice, certificate = read_problem(data.problem, **table), None, None
+    if isinstance(k, int):
+        result = _solve(problem, **asked)
+    else:
+        choice = _choose(problem, **asked)
+        result = choice.result
+    problem = problem.with_ridge(result.ridge)
+    if seconds is not None and not is_interrupted(result):
+        from exactk.proof.certify import certify
+
+        certificate = certify(problem, features=result, time_limit=seconds, verbose=call.verbose)
+        result = certificate.result
+    if export is not None:
+        _export(problem, result, certificate, data.target, export)
+    found = choice if choice is not None and with_table and call.style == "csv" else result
+    rule = asked["ridge"] if isinstance(asked["ridge"], str) else None
+    return call.emit(
+        found, lambda: _text(problem, result, choice, certificate, data.target, rule, with_table),
+        choice=choice, certificate=certificate,
+    )  # fmt: skip
+
+
+def _check_export(call: Call, export: str) -> None:
+    """Raise for a place that cannot be written, or is that of the result, before any work."""
+    check_place(export, call.inputs, "--export")
+    if call.output is not None and os.path.realpath(export) == os.path.realpath(call.output):
+        raise InputError(f"--export {export!r} and --output are the same file")
+
+
+def _solve(
+    problem: Problem, *, k: int, ridge: Any, method: Any = "exchange", time_limit: Any = None,
+    verbose: int = 0, random_state: Any = None, groups: Any = None, **options: Any,
+) -> Result:  # fmt: skip
+    from exactk.methods.registry import method_class
     from exactk.solver import solve
 
-    if k is not None and sizing.used_options:
-        raise click.UsageError(f"{sizing.used_options[0]} goes with -k auto: here k is given.")
-    options, choice = search.options(), None
-    _check_places(output, export, source)
-    with show_warnings(source.quiet):
-        problem, target, groups = open_grouped(source, sizing.row_groups)
-        if k is None:
-            choice = sizing.choose(problem, source, search, options, groups)
-            result = choice.result
-        else:
-            seed = options.get("random_state")
-            ridge = find_ridge(source.ridge, problem, k, random_state=seed)
-            problem = problem.with_ridge(ridge)
-            result = solve(
-                problem, k, search.method, time_limit=search.time_limit, verbose=source.verbose,
-                **options,
-            )  # fmt: skip
-        certificate = _proof(problem, result, seconds, source)
-    ended = result if certificate is None else certificate
-    if certificate is not None:
-        result = certificate.result
-    if ended.status == "interrupted":
-        source.echo(result.message or "stopped by the user; this is what was known until then")
-    facts = {**source.facts(problem, target), "options": options}
-    if choice is not None:
-        source.echo(choice.message)
-        facts["row_groups"] = sizing.row_groups
-        facts["choice"] = {
-            name: value for name, value in choice.to_dict().items() if name != "result"
-        }
-    if certificate is not None:
-        facts["certificate"] = certificate
-    write_output(render(result, problem, style, facts), output)
-    if export is not None:
-        _export(problem, result, certificate, target, export)
-    if ended.status == "interrupted":
-        return INTERRUPTED
-    is_proven = result.status == "optimal" if certificate is None else certificate.proven
-    if require_optimal and not is_proven and seconds is None:
-        source.echo("not proven: --certify SECONDS tries to")
-    return OPEN if require_optimal and not is_proven else 0
+    kind = method_class(method) if isinstance(method, str) else type(method)
+    if random_state is not None and "random_state" in kind.option_names():
+        options["random_state"] = random_state
+    problem = problem.with_ridge(ridge, k, random_state=random_state)
+    return solve(problem, k, method, time_limit=time_limit, verbose=verbose, **options)
 
 
-def _check_places(output: str | None, export: str | None, source: TableOptions) -> None:
-    """Refuse places that cannot be written, or are the same, before any work."""
-    if output is not None:
-        check_output(output, *source.inputs)
-    if export is None:
-        return
-    check_output(export, *source.inputs, option="--export")
-    if output is not None and os.path.realpath(export) == os.path.realpath(output):
-        raise InputError(f"--export {export!r} and --output are the same file; give another name")
+def _choose(problem: Problem, *, k: Any, **asked: Any) -> AutoKResult:
+    from exactk.model_selection.choose_k import choose_k
+
+    auto = {} if isinstance(k, str) else k.get_params(deep=False)
+    return choose_k(problem, **auto, **asked)
 
 
 def _export(
@@ -131,18 +132,65 @@ def _export(
 ) -> None:
     from exactk.export.saved_selection import SavedSelection
 
-    choice = SavedSelection.from_problem(problem, result, certificate, target=target)
-    write_output(choice.to_json(indent=2, ensure_ascii=False) + "\n", place, "--export")
+    saved = SavedSelection.from_problem(problem, result, certificate, target=target)
+    write_text(saved.to_json(indent=2, ensure_ascii=False) + "\n", place, "--export")
 
 
-def _proof(
-    problem: Problem, result: Result, seconds: float | None, source: TableOptions
-) -> Certificate | None:
-    """Prove a result, if that is asked for and nobody has stopped the search."""
-    from exactk.proof.certify import certify
+def _text(
+    problem: Problem, result: Result, choice: AutoKResult | None,
+    certificate: Certificate | None, target: str, rule: str | None, with_table: bool,
+) -> str:  # fmt: skip
+    lines = [heading(len(result.selected), problem, target), "", *_listed(problem, result), ""]
+    if choice is not None and with_table:
+        lines += [_sizes(choice), ""]
+    ridge_term = ", ridge term included" if result.ridge else ""
+    lines += aligned({
+        "chosen": choice and _chosen(choice),
+        "objective": f"{result.objective:.6g} of {result.total:.6g}{ridge_term}",
+        "explained": f"{result.explained:.1%} of the {MEASURES.get(result.loss, 'loss')}",
+        "loss": None if result.loss == "squared" else repr(problem.loss),
+        "ridge": f"{result.ridge:.3g}{f' ({rule})' if rule else ''}",
+        "status": f"{result.status}{f': {result.message}' if result.message else ''}",
+        "method": f"{result.method}, {result.seconds:.3g} s",
+        "proof": certificate and str(certificate),
+    })  # fmt: skip
+    return "\n".join(lines)
 
-    if seconds is None or result.status == "interrupted":
-        return None
-    limit = None if math.isinf(seconds) else seconds
-    problem = problem.with_ridge(result.ridge)
-    return certify(problem, result, time_limit=limit, verbose=source.verbose)
+
+def _listed(problem: Problem, result: Result) -> list[str]:
+    """Return one line for each feature of the table, with the score of a filter."""
+    levels = {one.column: f" ({len(one.levels)} levels)" for one in problem.categories}
+    places = dict(zip(result.feature_names, result.support.tolist(), strict=True))
+    found: dict[int, tuple[bool, float | None]] = {}
+    for row in result.table:
+        column = int(problem.input_columns[places[row["feature"]]])
+        score = row.get("score")
+        if column in found and score is not None:
+            # Of a category the best of its levels.
+            score = max(score, found[column][1] or score)
+        found[column] = (row["rank"] is None, score)
+    names = {j: escape_controls(problem.original_names[j]) + levels.get(j, "") for j in found}
+    width = max(map(len, names.values()), default=0)
+    lines, rank = [], 0
+    for j, (is_included, score) in found.items():
+        rank += not is_included
+        place = "included" if is_included else str(rank)
+        shown = "" if score is None else f"  {score:.4g}"
+        lines.append(f"{place:>8}  {names[j]:{width}}{shown}".rstrip())
+    return lines
+
+
+def _chosen(choice: AutoKResult) -> str:
+    how = f"{choice.rule}, {choice.n_folds} folds" if choice.n_folds else "the lowest value"
+    return f"k = {choice.k} of 1 to {choice.k_max} by {choice.criterion} ({how})"
+
+
+def _sizes(choice: AutoKResult) -> str:
+    """Return one line for each size; a star marks the chosen one."""
+    from exactk.utils.records_table import RecordsTable
+
+    names = ["k", "criterion", *(["standard_error"] if choice.n_folds else []), "objective",
+             "added", "removed"]  # fmt: skip
+    rows = [["*" if row["chosen"] else "", *(row[name] for name in names)] for row in choice.table]
+    head = {"criterion": choice.criterion, "standard_error": "std. error"}
+    return RecordsTable(["", *(head.get(name, name) for name in names)], rows).to_text()

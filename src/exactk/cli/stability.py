@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from exactk.cli.framework import CONFIG, RULES, TABLE, Call, command
+from exactk.cli.framework import CONFIG, RULES, TABLE, Call, aligned, command, heading
 
 if TYPE_CHECKING:
     from exactk.model_selection.stability import Stability
@@ -38,4 +38,34 @@ def stability(call: Call) -> int:
 
 
 def _text(found: Stability, problem: Problem, target: str) -> str:
-    return repr(found)
+    from exactk.utils.records_table import RecordsTable
+
+    rows = [
+        (
+            row["feature"],
+            f"{row['frequency']:.2f}",
+            f"{row['low']:.2f} to {row['high']:.2f}",
+            row["frequency_group"],
+            "yes" if row["in_full"] else "",
+            "yes" if row["selected"] else "",
+        )
+        for row in found.table
+        if row["frequency_group"] != "rare" or row["in_full"] or row["selected"]
+    ]
+    head = ["feature", "frequency", f"{found.level:.0%} interval", "group", "on all rows",
+            "selected"]  # fmt: skip
+    low, high = found.interval
+    facts = {
+        "index": f"{found.index:.3f} ({low:.3f} to {high:.3f}), mean Jaccard {found.jaccard:.3f}",
+        "core": f"{len(found.core)} in at least {found.threshold:.0%} of the half-samples; "
+        f"expected by chance: at most {found.expected_false:.3g}",
+        "unstable": str(len(found.unstable)),
+        "rare": f"{len(found.rare)} in at most {found.negligible:.0%} of the half-samples",
+        "objective": f"{found.result.objective:.6g} selected, {found.full.objective:.6g} on all "
+        f"rows, {found.result.total:.6g} without features",
+        "ridge": f"{found.result.ridge:.3g}",
+        "status": str(found.status),
+        "method": f"{found.method}, {found.n_subsamples} half-samples, {found.seconds:.3g} s",
+    }
+    table = RecordsTable(head, rows).to_text()
+    return "\n".join([heading(found.k, problem, target), "", table, "", *aligned(facts)])

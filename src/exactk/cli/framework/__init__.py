@@ -37,9 +37,9 @@ A command is a function of a `Call` and of the options that only it has::
 
 from __future__ import annotations
 
-from exactk.cli.framework.call import CONFIG, RULES, TABLE, Call, command
+from exactk.cli.framework.call import CONFIG, RULES, TABLE, Call, command, is_interrupted
 from exactk.cli.framework.options import Command, LazyGroup, argument, option, param, parse_bytes
-from exactk.cli.framework.output import check_place, note, to_json, write_text
+from exactk.cli.framework.output import aligned, check_place, heading, note, to_json, write_text
 
 __all__ = [
     "CONFIG",
@@ -48,9 +48,12 @@ __all__ = [
     "Call",
     "Command",
     "LazyGroup",
+    "aligned",
     "argument",
     "check_place",
     "command",
+    "heading",
+    "is_interrupted",
     "note",
     "option",
     "param",

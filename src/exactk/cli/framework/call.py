@@ -24,13 +24,14 @@ from exactk.cli.framework.options import (
 )
 from exactk.cli.framework.output import check_place, note, plain, to_json, write_text
 from exactk.cli.framework.settings import CONSTRAINTS, read_config, read_spec
-from exactk.errors import ExactkError, InputError, Setting
+from exactk.errors import ExactkError, InputError, Setting, Text, render
 from exactk.params import Param
 
 if TYPE_CHECKING:
+    from exactk.problem.problem import Problem
     from exactk.problem.read_table import TableData
 
-__all__ = ["CONFIG", "RULES", "TABLE", "Call", "command"]
+__all__ = ["CONFIG", "RULES", "TABLE", "Call", "command", "is_interrupted"]
 
 # Parameters of most commands that read a table: those with an option, and those without.
 TABLE = ("drop", "weights", "task")
@@ -58,6 +59,8 @@ class Call:
     style : {"text", "json", "csv"}
     output : str or None
     session : Session
+    problem : Problem or None
+        What was read, as soon as it is.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Call:
     style: str = "text"
     output: str | None = None
     session: Session = field(default_factory=Session)
+    problem: Problem | None = None
 
     @property
     def verbose(self) -> int:
@@ -79,21 +83,32 @@ class Call:
         """Files that no output may replace."""
         return [one for one in (self.table, self.config_file) if one is not None]
 
+    def reading(self) -> dict[str, Any]:
+        """Return the parameters of `exactk.read_table` that were given."""
+        return {name: self.values[name] for name in READ if name in self.values}
+
     def read(self) -> TableData:
         """Read the table by `exactk.read_table`."""
         from exactk.losses.registry import task_of
         from exactk.problem.read_table import read_table
 
         self._make_objects()
-        given = {name: self.values[name] for name in READ if name in self.values}
+        given = self.reading()
         if "loss" in self.values:
-            given["task"] = task_of(self.values["loss"], given.get("task", "auto"))
+            # Moments know their task.
+            task = task_of(self.values["loss"], given.get("task", "auto"))
+            given |= {"task": task} if self.target is not None else {}
         assert self.table is not None
-        return read_table(self.table, self.target, **given, verbose=self.verbose)
+        data = read_table(self.table, self.target, **given, verbose=self.verbose)
+        self.problem = data.problem
+        return data
 
     def arguments(self, data: TableData) -> dict[str, Any]:
         """Return the other parameters that were given, for the function that answers."""
         found = {name: value for name, value in self.values.items() if name not in READ}
+        if "certify" in found:
+            # Zero leaves a part of a report out.
+            found["certify"] = found["certify"] or False
         if isinstance(found.get("k"), dict):
             from exactk.model_selection.choose_k import AutoK
 
@@ -113,29 +128,38 @@ class Call:
             elif value is not None and name == "compare_with":
                 self.values[name] = [_made(name, one) for one in value]
 
-    def emit(self, result: Any, text: Callable[[], str] | str | None = None) -> int:
+    def emit(self, result: Any, text: Callable[[], str] | str | None = None, **parts: Any) -> int:
         """Write a result in the format that was asked for, and return the exit code.
 
         Parameters
         ----------
         result : object
             With `to_dict` for JSON and `table` for CSV; its `message`, `assumptions` and `status`
-            are said where it has them.
+            are said if it has them.
         text : str, callable or None
             What ``--format text`` shows; None is the repr of the result.
+        **parts
+            Further results, which the JSON has beside "result".
         """
         if self.style == "json":
-            shown = to_json(self.envelope(result.to_dict()))
+            found = {name: one.to_dict() for name, one in parts.items() if one is not None}
+            shown = to_json({**self.envelope(result.to_dict()), **plain(found)})
         elif self.style == "csv":
             shown = result.table.to_csv()
         else:
             shown = (text() if callable(text) else text) or repr(result)
+            shown = "\n".join([shown, *(f"assumed    {one}" for one in self.assumptions())])
         write_text(shown if shown.endswith("\n") else f"{shown}\n", self.output)
-        self.say(*self.assumptions(result), kind="Assumed")
-        if is_interrupted(result):
-            note(getattr(result, "message", "") or "this was found until then", "Interrupted")
+        results = [result, *(one for one in parts.values() if one is not None)]
+        return self.finish(*results, shown=shown)
+
+    def finish(self, *results: Any, shown: str = "") -> int:
+        """Say what the results assume and what happened, and return the exit code."""
+        self.say(*self.assumptions(), kind="Assumed", shown=shown)
+        self.say(*(getattr(one, "message", "") for one in results), shown=shown)
+        if any(is_interrupted(one) for one in results):
+            note("this was found until then", "Interrupted")
             return INTERRUPTED
-        self.say(getattr(result, "message", ""))
         return 0
 
     def envelope(self, result: Any) -> dict[str, Any]:
@@ -147,19 +171,23 @@ class Call:
             "command": self.name,
             "exactk": __version__,
             "call": plain({name: value for name, value in given.items() if value is not None}),
+            "assumptions": self.assumptions(),
             "result": plain(result),
         }
 
-    def assumptions(self, result: Any) -> list[str]:
-        """Return what the result says was assumed, with options in place of parameters."""
-        found = getattr(getattr(result, "result", result), "assumptions", ())
-        return [ExactkError(one).text(self.session.show) for one in found]
+    def assumptions(self) -> list[str]:
+        """Return what was assumed about the table, with options in place of parameters."""
+        return [self.text_of(one) for one in getattr(self.problem, "assumptions", ())]
 
-    def say(self, *messages: Any, kind: str = "Note") -> None:
-        """Write notes to stderr, each once, unless ``--quiet`` was given."""
+    def text_of(self, message: Text) -> str:
+        """Return a message with options in place of parameters."""
+        return render(message, self.session.show)
+
+    def say(self, *messages: Text, kind: str = "Note", shown: str = "") -> None:
+        """Write notes to stderr, each once, unless ``--quiet`` was given or they were shown."""
         for message in messages:
-            text = ExactkError(message).text(self.session.show)
-            if text and not self.session.quiet and text not in self._said:
+            text = self.text_of(message)
+            if text and not self.session.quiet and text not in self._said and text not in shown:
                 self._said.add(text)
                 note(text, kind)
 

@@ -43,6 +43,7 @@ UNITS = {unit: 2 ** (10 * power) for power, unit in enumerate(("", "K", "M", "G"
 class Session:
     """One run of the program: what is known when an error ends it."""
 
+    words: Sequence[str] = ()
     debug: bool = False
     quiet: bool = False
     command: Command | None = None

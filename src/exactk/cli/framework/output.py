@@ -8,14 +8,26 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from exactk.errors import InputError
 from exactk.utils.formatting import escape_controls
 
-__all__ = ["check_place", "note", "plain", "to_json", "to_sentence", "write_text"]
+if TYPE_CHECKING:
+    from exactk.problem.problem import Problem
+
+__all__ = [
+    "aligned",
+    "check_place",
+    "heading",
+    "note",
+    "plain",
+    "to_json",
+    "to_sentence",
+    "write_text",
+]
 
 
 def to_sentence(message: str) -> str:
@@ -28,6 +40,27 @@ def to_sentence(message: str) -> str:
     """
     sentence = escape_controls(" ".join(message.split()))
     return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
+
+
+def aligned(facts: Mapping[str, Any]) -> list[str]:
+    """Return one line for each fact that has a value, with the names in one column.
+
+    Examples
+    --------
+    >>> aligned({"ridge": "0.1 (auto)", "loss": None, "method": "greedy"})
+    ['ridge   0.1 (auto)', 'method  greedy']
+    """
+    known = {name: value for name, value in facts.items() if value not in (None, "")}
+    width = max(map(len, known), default=0)
+    return [f"{name:{width}}  {value}" for name, value in known.items()]
+
+
+def heading(n_selected: int, problem: Problem, target: str) -> str:
+    """Return the first line of a text: how many features of which table."""
+    return (
+        f"{n_selected} of {len(problem.original_names)} features for {target!r} "
+        f"({problem.task}, {problem.n_rows} rows)"
+    )
 
 
 def note(message: str, kind: str = "Note") -> None:
