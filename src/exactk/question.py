@@ -226,9 +226,12 @@ def read_question(
 
         auto = k if isinstance(k, AutoK) else AutoK()
         choice = choose_k(
-            problem, **auto.get_params(deep=False), method=method, ridge=ridge, groups=groups,
+            problem, **auto.get_params(deep=False), method=method, ridge=ridge,
+            groups=groups if auto.criterion == "cv" else None,
             random_state=random_state, time_limit=time_limit, verbose=verbose,
         )  # fmt: skip
+        if choice.status == Status.INTERRUPTED:
+            raise KeyboardInterrupt(choice.message)
         result = choice.result
         return Question(problem.with_ridge(result.ridge), result.k, None, result, choice)
     k = problem.check_k(k)

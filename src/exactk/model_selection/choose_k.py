@@ -1,172 +1,45 @@
-"""How many columns: the whole path of sizes, judged by cross-validation or by a criterion."""
+"""How many features: the best set of every size, judged by cross-validation or a criterion."""
 
 from __future__ import annotations
 
-import json
+import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 
-from exactk.errors import InputError
-from exactk.methods.base import Method
-from exactk.model_selection.criteria import CRITERIA, PERFECT, check_criterion, criterion_values
-from exactk.model_selection.cross_validation import HeldOut, Splits, check_cv
-from exactk.model_selection.path_runner import Clock, PathRunner
+from exactk.errors import InputError, Setting
+from exactk.methods import registry
+from exactk.methods.base import Method, generator
+from exactk.model_selection.criteria import PERFECT, check_criterion, criterion_values
+from exactk.model_selection.cross_validation import Fold, Splits
 from exactk.model_selection.ridge import find_ridge
 from exactk.model_selection.scoring import FoldScorer
-from exactk.params import Choice, Integer
+from exactk.params import validate, validated
+from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
+from exactk.question import read_problem
 from exactk.result import Path, Result, Status
 from exactk.search.feasibility import InfeasibleError
+from exactk.solver import solve, solve_path
 from exactk.types import Criterion, Floats, Rule
-from exactk.utils.records_table import RecordsTable, notebook_html
+from exactk.utils.records_table import RecordsTable, TableResult
 
-__all__ = [
-    "AutoK",
-    "AutoKResult",
-    "SizeScores",
-    "by_criterion",
-    "by_folds",
-    "check_size_options",
-    "choose_k",
-    "largest_size",
-    "pick_size",
-    "weighted_mean",
-]
+__all__ = ["FOLD_EFFORT", "AutoK", "AutoKResult", "choose_k", "largest_size", "pick_size"]
 
-
-@dataclass(frozen=True, eq=False)
-class SizeScores:
-    """What each size is worth.
-
-    Attributes
-    ----------
-    sizes : list of int
-    values : ndarray
-        What the choice is made by.
-    means, standard_errors : ndarray
-        Of the values over folds; nan without folds.
-    signed : ndarray
-        The values, the smaller the better.
-    se_difference : ndarray
-        Standard error, over folds, of the difference to the best size.
-    """
-
-    sizes: list[int]
-    values: Floats
-    means: Floats
-    standard_errors: Floats
-    signed: Floats
-    se_difference: Floats
-
-
-def by_criterion(problem: Problem, path: Path, criterion: str) -> SizeScores:
-    """Judge the sizes of a path by a criterion of its fits on all rows."""
-    values = criterion_values(problem, path, criterion)
-    none = np.full(len(path), np.nan)
-    return SizeScores([result.k for result in path], values, none, none, values, none)
-
-
-def by_folds(
-    problem: Problem,
-    path: Path,
-    k_max: int,
-    splits: Splits,
-    scorer: FoldScorer | None,
-    search: PathRunner,
-    clock: Clock,
-) -> SizeScores:
-    """Judge each size by its mean over the folds, each of which has a path of its own.
-
-    Sizes that some fold cannot have are left out.
-    """
-    found: list[dict[int, float]] = []
-    weights: list[float] = []
-    for fold in splits.folds(problem, search.rng, with_rows=search.kind.needs_rows):
-        left = max(splits.n_folds - len(found), 1)
-        own = _fold_path(fold.train, k_max, search, clock.share(left + 1))
-        errors = scorer or _mean_errors
-        values = errors(fold, own).tolist() if len(own) else []
-        found.append(dict(zip([result.k for result in own], values, strict=True)))
-        weights.append(fold.weight)
-    sizes = [result.k for result in path if all(result.k in fold for fold in found)]
-    if not sizes:
-        ruled = problem.rules is not None
-        raise InputError(
-            f"no size from 1 to k_max={k_max} can be had in every fold"
-            f"{' under the constraints' if ruled else ''}; give fewer folds, "
-            f"{'relax a constraint, ' if ruled else ''}or use criterion='ebic'"
-        )
-    table = np.array([[fold[k] for k in sizes] for fold in found])
-    # The squared error is a mean over rows, a score one over folds.
-    shares = np.array(weights) if scorer is None else None
-    means, spread = weighted_mean(table, shares)
-    signed = -means
-    if scorer is None:
-        # Below this an error is rounding, and among perfect fits the smallest is the best.
-        signed = np.maximum(means, PERFECT * problem.objective([]) / problem.weight)
-    best = int(np.argmin(signed))
-    # What a fold has hard rows for is hard for every size, and cancels.
-    _, to_best = weighted_mean(table - table[:, best : best + 1], shares)
-    return SizeScores(sizes, means, means, spread, signed, to_best)
-
-
-def _fold_path(
-    train: Problem, k_max: int, search: PathRunner, seconds: float | None
-) -> Sequence[Result]:
-    """The path of a fold; without results where its rows allow no size up to k_max."""
-    most = min(k_max, train.n_usable)
-    if most == 0:
-        return ()
-    try:
-        return search.path(train, most, seconds, fold=True)
-    except InfeasibleError:
-        # What the rules ask for may be constant, or correlated, in the rows of one fold.
-        return ()
-
-
-def weighted_mean(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
-    """Return the mean over rows of a table, and its standard error.
-
-    With K rows of weights w and values e, the standard error of the mean ē is
-    √(Σ w²(e − ē)² · K/(K − 1)) / Σw: that of a plain mean where weights are equal.
-
-    Parameters
-    ----------
-    values : ndarray of shape (K, m)
-    weights : ndarray of shape (K,) or None
-
-    Returns
-    -------
-    mean, standard_error : ndarray of shape (m,)
-        The standard error of a single row is nan.
-
-    Examples
-    --------
-    >>> mean, error = weighted_mean(np.array([[1.0], [3.0]]), np.array([3.0, 1.0]))
-    >>> mean.tolist(), error.tolist()
-    ([1.5], [0.75])
-    """
-    n = len(values)
-    w = np.ones(n) if weights is None else weights
-    mean: Floats = np.average(values, axis=0, weights=w)
-    if n < 2:
-        return mean, np.full_like(mean, np.nan)
-    squares = (w[:, None] ** 2 * (values - mean) ** 2).sum(axis=0)
-    return mean, np.sqrt(squares * n / (n - 1)) / w.sum()
-
-
-def _mean_errors(fold: HeldOut, results: Sequence[Result]) -> Floats:
-    return fold.errors(results) / fold.weight
-
-
-# Largest size that is tried unless the user names one.
+# Largest size that is tried unless the user gives one.
 MOST_SIZES = 50
-CHOICES = ("cv", *CRITERIA)
-RULES = ("one_se", "paired", "best")
+# Folds are searched by greedy steps and swaps alone: each of them would pay for more.
+FOLD_EFFORT = 0.0
+# What is worth a warning at the size that is chosen.
+WARNINGS = {
+    Status.RANK_DEFICIENT: UserWarning, Status.FAILED: UserWarning,
+    Status.MAX_ITER: ConvergenceWarning,
+}  # fmt: skip
 COLUMNS = (
     "k", "features", "support", "objective", "criterion", "mean", "standard_error", "added",
     "removed", "chosen",
@@ -223,38 +96,38 @@ class AutoK(BaseEstimator):
 
 
 @dataclass(frozen=True, eq=False)
-class AutoKResult:
-    """A size, why it was chosen, and the columns.
+class AutoKResult(TableResult):
+    """A number of features, why it was chosen, and the features.
 
     Attributes
     ----------
     k : int
-        The size chosen.
+        Number of features chosen.
     k_max : int
-        The largest size that was tried.
+        Largest number that was asked for.
     criterion : str
     rule : str
-        "best" wherever there are no folds.
+        "best" if there are no folds.
     scoring : str or None
-        Name of the score, the larger the better, that took the place of the squared error.
+        Name of the score, the larger the better, that replaces the squared error.
     n_folds : int
-        0 where the criterion needs none.
+        Folds that were finished; 0 without cross-validation.
     ridge : float
         Of the fits at all sizes.
     status : Status
-        ``time_limit`` where any of the searches was ended by it, else that of `result`.
+        ``interrupted`` after Ctrl-C; ``time_limit`` if it ended any of the searches; otherwise
+        that of `result`.
     path : Path
-        The best columns found at every size.
+        The best features found at every size.
     result : Result
         Those at k.
     table : RecordsTable
-        One row a size: ``k``, ``features`` (names in the user's table, and of groups that enter
-        together) and ``support`` (columns of the user's table), ``objective``,
-        ``criterion`` (what the choice was made by), its ``mean`` and ``standard_error`` over
-        folds (nan without folds), the names ``added`` and ``removed`` since the row before, and
-        whether the size was ``chosen``.
+        One row for each size: ``k``, ``features`` (names, of groups if columns enter together) and
+        ``support`` (columns of the user's table), ``objective``, ``criterion`` (what the choice is
+        made by), its ``mean`` and ``standard_error`` over folds (nan without folds), the names
+        ``added`` and ``removed`` since the row before, and whether the size was ``chosen``.
     message : str
-        A sentence where the best size is the largest that was tried: there may be better ones.
+        One sentence for each fact that the user should know, else empty.
     """
 
     k: int
@@ -272,177 +145,385 @@ class AutoKResult:
 
     def __repr__(self) -> str:
         """Return one line."""
-        return f"AutoKResult(k={self.k} of 1..{self.k_max}, {self.criterion}, {self.rule})"
-
-    def _repr_html_(self) -> str:
-        """Return the table for a notebook."""
-        return notebook_html(self.table, repr(self))
-
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return `table` as a frame of pandas, or of ``library="polars"``."""
-        return self.table.to_frame(library)
+        said = f"; {self.message}" if self.message else ""
+        return f"AutoKResult(k={self.k} of 1..{self.k_max}, {self.criterion}, {self.rule}{said})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON: the result and the table, not the whole path.
 
         NaN is None.
         """
-        named = ("k", "k_max", "criterion", "rule", "scoring", "n_folds", "ridge")
-        out: dict[str, Any] = {name: getattr(self, name) for name in named}
-        out["status"], out["message"] = str(self.status), self.message
-        return {**out, "result": self.result.to_dict(), "table": json.loads(self.table.to_json())}
+        named = ("k", "k_max", "criterion", "rule", "scoring", "n_folds", "ridge", "message")
+        return {
+            **{name: getattr(self, name) for name in named},
+            "status": str(self.status),
+            "result": self.result.to_dict(),
+            "table": self.table.to_plain(),
+        }
 
-    def to_json(self, **options: Any) -> str:
-        """Return the choice as JSON; options go to ``json.dumps``."""
-        return json.dumps(self.to_dict(), **options)
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the criterion of each size and return the matplotlib Axes."""
+        from exactk.plots.path import PathDisplay
+
+        return PathDisplay(self).plot(ax)
 
 
+@validated
 def choose_k(
-    problem: Problem,
-    k_max: int | None = None,
+    X: Any,
+    y: Any = None,
     *,
-    criterion: str = "cv",
-    method: str | Method = "exchange",
+    k_max: int | None = None,
+    criterion: Criterion = "cv",
     cv: Any = None,
-    rule: str = "one_se",
-    ridge: str | float | None = None,
-    effort: float | None = None,
-    time_limit: float | None = None,
-    random_state: object = None,
-    verbose: int = 0,
+    rule: Rule = "one_se",
     scoring: Any = None,
     estimator: Any = None,
+    method: str | Method = "exchange",
+    ridge: Any = None,
     groups: Any = None,
-    **options: Any,
+    effort: float | None = None,
+    time_limit: float | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    sample_weight: Any = None,
+    task: Any = "auto",
+    loss: Any = None,
+    class_weight: Any = None,
+    constraints: Any = None,
 ) -> AutoKResult:
-    """Choose how many columns, and which.
+    """Choose how many features to select, and which.
 
-    The best columns of every size 1..k_max are found on all rows. By cross-validation each fold
-    then has a path of its own, found on its training rows alone, and the error of each size on
-    the rows held out decides.
+    The best features of every size 1..k_max are found on all rows. For cross-validation each fold
+    gets a path of its own, found on its training rows alone, and the loss of each size on the
+    held-out rows decides.
 
     Parameters
     ----------
-    problem : Problem
+    X : array-like, sparse matrix, frame, Dask collection or Problem
+    y : array-like or None
     k_max : int or None
-        The largest size to try; where there are fewer columns, all of them. None is 50, or less
-        where columns or rows are few: at most all candidates, and half of the degrees of freedom
-        of the smallest training set, (n − 1) / 2.
+        Largest size to try; all columns if there are fewer. None is 50, or fewer for a small
+        table: at most all candidates, and half of the degrees of freedom of the smallest training
+        set, (n − 1) / 2.
     criterion : {"cv", "bic", "ebic", "aicc", "cp"}
-        Cross-validation, or a criterion of the fits on all rows (see
-        `exactk.model_selection.criteria.criterion_values`), which needs no rows and no folds.
+        Cross-validation, or an information criterion of the fits to all rows (see
+        `exactk.model_selection.criteria.criterion_values`), computed without splitting rows.
+    cv : int, scikit-learn splitter, iterable of (train, test), or None
+        Folds; None is five, or fewer if there are fewer rows or groups. Rows in memory are dealt
+        out at random, classes spread evenly; streamed rows by their values. A splitter needs rows
+        in memory and sees those of non-zero weight.
+    rule : {"one_se", "paired", "best"}
+        "one_se" chooses the smallest size whose mean is within one standard error of the best
+        mean. "paired" uses the standard error of the difference between the two sizes, fold by
+        fold, which is smaller because hard rows are hard for both. "best" chooses the size with
+        the best mean, as all do if there are no standard errors.
+    scoring : str, callable or None
+        With criterion "cv", a score of scikit-learn (the larger the better) in place of the
+        squared error, of an estimator that is trained in each fold on the features of each size.
+    estimator : estimator, str or None
+        What is trained and scored, as in `exactk.evaluate`. Without `scoring` its own ``score``
+        counts.
     method : str or Method
         As in `exactk.solve`.
-    cv : int, splitter of scikit-learn, iterable of (train, test), or None
-        Folds; None is five, or fewer where there are fewer rows or `groups`. Rows in memory are
-        dealt out at random with classes spread evenly, those of files and clusters by their
-        values. A splitter needs rows in memory, and is shown those of non-zero weight.
-    rule : {"one_se", "paired", "best"}
-        "one_se" takes the smallest size whose mean is within one standard error of the best mean,
-        that of the best size over folds. "paired" takes the standard error of the difference
-        between the two sizes, fold by fold: smaller, for what makes a fold hard is common to both.
-        Where there is none (other criteria, a single split) they take the best, too.
     ridge : "auto", "cv", float or None
-        None is that of the problem; "cv" is cross-validated at k_max, before the sizes are.
+        None is the ridge of a Problem, or "auto" for a table; "cv" is cross-validated at k_max.
+    groups : array-like or None
+        One label for each row. Rows of one group stay together.
     effort : float or None
-        Of the search on all rows, as in `exactk.solve`. The folds are searched by greedy steps
-        and swaps alone.
+        Search effort on all rows. Folds are searched by greedy steps and swaps alone.
     time_limit : float or None
-        Seconds for all of it. Once they are over, what is left is done by greedy steps alone.
+        Maximum time in seconds. After it, what is left is done by greedy steps alone.
     random_state : int, Generator, RandomState or None
-        Seed of the split and of the search.
+        Seed of the folds and of the search. None is a fixed seed.
     verbose : int
         1 shows progress bars on a terminal.
-    scoring : str, callable or None
-        With criterion "cv" a score in place of the squared error, the larger the better, of an
-        estimator that is fitted anew on the columns of each size in each fold.
-    estimator : estimator, str or None
-        What is scored, as in `exactk.score_selection`: None is logistic regression, or ridge
-        regression for numbers, on standardised columns. Without `scoring` its own ``score``
-        counts.
-    groups : array-like or None
-        One for each row, for the splitter; with a number of folds, rows of one group stay
-        together.
-    **options
-        Parameters of the method.
+    sample_weight, task, loss, class_weight, constraints
+        As in `TopKSelector`; loss, class weights and constraints of a Problem are kept unless
+        others are given.
 
     Returns
     -------
     AutoKResult
+        After Ctrl-C: a choice among the sizes that were found, by the folds that were finished.
 
     Raises
     ------
     KeyboardInterrupt
-        After Ctrl-C: a choice among sizes that were not all tried would be no choice.
+        Ctrl-C came before any size was found.
 
     Notes
     -----
-    Only sizes that all folds can have count: a column may be constant in a training set, and the
-    constraints may then not be kept. At least one column is chosen, also where none helps. The
-    squared error is a mean over rows, a score a mean over folds, and the standard error is that of
-    this mean.
+    A size counts only if it is feasible in every fold: a column may be constant in training rows,
+    or the constraints too strict. At least one feature is chosen, even if none helps. The squared
+    error is a mean over rows, a score a mean over folds, and so is its standard error.
 
     Examples
     --------
     >>> import exactk
     >>> from sklearn.datasets import load_diabetes
-    >>> problem = exactk.Problem.from_arrays(*load_diabetes(return_X_y=True), task="regression")
-    >>> choice = choose_k(problem, ridge="auto")
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> choice = choose_k(X, y, task="regression")
     >>> choice
     AutoKResult(k=5 of 1..10, cv, one_se)
     >>> choice.result.feature_names
-    ('x1', 'x2', 'x3', 'x6', 'x8')
-    >>> choose_k(problem, criterion="bic").k
+    ('sex', 'bmi', 'bp', 's3', 's5')
+    >>> choose_k(X, y, task="regression", criterion="bic").k
     5
     """
-    _check_words(problem, criterion, rule, scoring, estimator, cv, groups)
-    clock = Clock(time_limit)
-    search = PathRunner(method, effort, random_state, verbose, options)
-    by_rows = search.kind.needs_rows or not problem.loss.by_moments
-    if by_rows and problem.stream is not None:
+    search = _Search(method, effort, time_limit, random_state, verbose)
+    problem = read_problem(
+        X, y, sample_weight=sample_weight, task=task, loss=loss, class_weight=class_weight,
+        constraints=constraints,
+    )  # fmt: skip
+    if ridge is None and not isinstance(X, Problem):
+        ridge = "auto"
+    if criterion != "cv":
+        check_criterion(problem, criterion)
+        for_folds = {"cv": cv, "scoring": scoring, "estimator": estimator, "groups": groups}
+        for name, value in for_folds.items():
+            if value is not None:
+                raise InputError(
+                    f"{name} is for cross-validation, and criterion is {criterion!r}",
+                    parameter=name, hint=("leave it out, or use ", Setting("criterion", "cv")),
+                )  # fmt: skip
+    if problem.rows is None and (search.kind.needs_rows or not problem.loss.by_moments):
         problem = problem.in_memory(verbose=verbose)
     splits = Splits(problem, cv, groups) if criterion == "cv" else None
-    scorer = (
-        FoldScorer(problem, scoring, estimator)
-        if scoring is not None or estimator is not None
-        else None
-    )
+    scored = scoring is not None or estimator is not None
+    scorer = FoldScorer(problem, scoring, estimator) if scored else None
     k_max = largest_size(problem, k_max, splits)
     if ridge is not None:
-        found = find_ridge(ridge, problem, k_max, random_state=search.seed)
-        problem = problem.with_ridge(found)
-    n_folds = 0 if splits is None else splits.n_folds
-    path = search.path(problem, k_max, clock.share(n_folds + 2))
+        problem = problem.with_ridge(find_ridge(ridge, problem, k_max, random_state=search.seed))
+    path = search.path(problem, k_max, 2 if splits is None else splits.n_folds + 2)
     if splits is None:
-        scores = by_criterion(problem, path, criterion)
+        scores: _Scores | None = _by_criterion(problem, path, criterion)
     else:
-        scores = by_folds(problem, path, k_max, splits, scorer, search, clock)
-    spread = scores.se_difference if rule == "paired" else scores.standard_errors
-    k = pick_size(scores.sizes, scores.signed, spread, rule)
-    result = search.refine_at(problem, path, k, clock.share(1))
+        scores = _by_folds(problem, path, k_max, splits, scorer, search)
+    k = path[-1].k if scores is None else scores.pick(rule)
+    result = search.refine(problem, path, k)
+    improved = result.objective < path.at(k).objective
     path = Path([result if other.k == k else other for other in path])
-    if splits is None and search.improved:
-        scores = by_criterion(problem, path, criterion)
-    if splits is None:
-        rule = "best"
+    if splits is None and improved:
+        scores = _by_criterion(problem, path, criterion)
     return AutoKResult(
-        k=k, k_max=k_max, criterion=criterion, rule=rule, n_folds=n_folds, ridge=problem.ridge,
-        scoring=None if scorer is None else scorer.name,
-        status=Status.TIME_LIMIT if search.out_of_time else result.status,
+        k=k, k_max=k_max, criterion=criterion, rule="best" if splits is None else rule,
+        n_folds=0 if splits is None or scores is None else scores.n_folds, ridge=problem.ridge,
+        scoring=None if scorer is None else scorer.name, status=search.status or result.status,
         path=path, result=result, table=_table(problem, path, scores, k),
-        message=_best_is_largest(problem, scores, k_max),
+        message=_message(problem, scores, splits, search),
     )  # fmt: skip
 
 
-def pick_size(
-    sizes: Sequence[int],
-    losses: Sequence[float] | Floats,
-    standard_errors: Sequence[float] | Floats,
-    rule: str,
-) -> int:
-    """Return the size with the least loss, or the smallest within a standard error of it.
+class _Search:
+    """The searches of one choice: a method, its effort and seed, and the time that is left.
 
-    By "paired" the standard errors are those of the differences to the best.
+    Attributes
+    ----------
+    kind : type
+        Class of the method.
+    rng : Generator
+        Of the folds.
+    seed : int or None
+        Of every search.
+    status : Status or None
+        ``interrupted`` or ``time_limit`` if that ended a search.
+    """
+
+    def __init__(
+        self, method: Any, effort: float | None, time_limit: float | None, random_state: Any,
+        verbose: int,
+    ) -> None:  # fmt: skip
+        self._end = None if time_limit is None else time.perf_counter() + time_limit
+        self.rng = generator(random_state)
+        # A generator would make a fold depend on the folds before it; a number does not.
+        plain = random_state is None or isinstance(random_state, (int, np.integer))
+        self.seed = random_state if plain else int(self.rng.integers(2**31))
+        self.kind = registry.method_class(method) if isinstance(method, str) else type(method)
+        known = self.kind.option_names()
+        options: dict[str, Any] = {} if effort is None else {"effort": effort}
+        if self.seed is not None and "random_state" in known:
+            options["random_state"] = self.seed
+        name = method if isinstance(method, str) else self.kind.__name__.lower()
+        registry.check_options(name, known, options)
+        self._method, self._verbose, self._options = method, verbose, options
+        self._in_folds = {**options, "effort": FOLD_EFFORT} if "effort" in known else options
+        self.status: Status | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user has stopped it; there is no search after that."""
+        return self.status == Status.INTERRUPTED
+
+    def path(self, problem: Problem, k_max: int, parts: int, *, in_fold: bool = False) -> Path:
+        """Return the path of a problem, as the first of so many parts of the work left."""
+        options = self._in_folds if in_fold else self._options
+        with warnings.catch_warnings():
+            # Only the size that is chosen deserves a warning.
+            warnings.simplefilter("ignore", UserWarning)
+            path = solve_path(
+                problem, k_max, self._method, time_limit=self._share(parts),
+                verbose=self._verbose, **options,
+            )  # fmt: skip
+        for result in path:
+            self._watch(result)
+        if in_fold and self.interrupted:
+            # Part of a path does not judge the sizes.
+            raise KeyboardInterrupt
+        return path
+
+    def refine(self, problem: Problem, path: Path, k: int) -> Result:
+        """Return the result at k, searched for as long as if k had been asked for."""
+        found = path.at(k)
+        if found.status in WARNINGS:
+            warnings.warn(found.message, WARNINGS[found.status], stacklevel=4)
+        settled = found.status in (*WARNINGS, Status.OPTIMAL)
+        if found.method != "exchange" or settled or self.interrupted:
+            return found
+        try:
+            again = solve(
+                problem, k, self._method, time_limit=self._share(1), verbose=self._verbose,
+                init=found.support, **self._options,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            self.status = Status.INTERRUPTED
+            return found
+        self._watch(again)
+        return again if again.objective <= found.objective else found
+
+    def _share(self, parts: int) -> float | None:
+        """Return the seconds of the next of so many parts; hardly any if the time is over."""
+        return None if self._end is None else max((self._end - time.perf_counter()) / parts, 1e-9)
+
+    def _watch(self, result: Result) -> None:
+        if result.status == Status.INTERRUPTED:
+            self.status = Status.INTERRUPTED
+        elif result.status == Status.TIME_LIMIT and not self.interrupted:
+            self.status = Status.TIME_LIMIT
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """The scores of the sizes.
+
+    Attributes
+    ----------
+    sizes : list of int
+    values : ndarray
+        What the choice is made by.
+    signed : ndarray
+        The values, the smaller the better.
+    standard_errors : ndarray
+        Of the values over folds; nan without folds.
+    se_difference : ndarray
+        Standard error, over folds, of the difference to the best size.
+    n_folds : int
+    """
+
+    sizes: list[int]
+    values: Floats
+    signed: Floats
+    standard_errors: Floats
+    se_difference: Floats
+    n_folds: int = 0
+
+    @property
+    def best(self) -> int:
+        """The size with the best value."""
+        return self.sizes[int(np.argmin(self.signed))]
+
+    def pick(self, rule: str) -> int:
+        """Return the size that a rule chooses."""
+        spread = self.se_difference if rule == "paired" else self.standard_errors
+        return pick_size(self.sizes, self.signed, spread, rule)
+
+
+def _by_criterion(problem: Problem, path: Path, criterion: str) -> _Scores:
+    """Score the sizes of a path by a criterion of its fits to all rows."""
+    values = criterion_values(problem, path, criterion)
+    unknown = np.full(len(path), np.nan)
+    return _Scores(path.sizes, values, values, unknown, unknown)
+
+
+def _by_folds(
+    problem: Problem, path: Path, k_max: int, splits: Splits, scorer: FoldScorer | None,
+    search: _Search,
+) -> _Scores | None:  # fmt: skip
+    """Score each size by its mean over the folds; None if Ctrl-C came before one was finished.
+
+    Sizes that are not feasible in some fold are left out.
+    """
+    done: list[tuple[dict[int, float], float]] = []
+    try:
+        if not search.interrupted:
+            for fold in splits.folds(problem, search.rng, with_rows=search.kind.needs_rows):
+                parts = max(splits.n_folds - len(done), 1) + 1
+                own = _fold_path(fold.train, k_max, search, parts)
+                values = (scorer or _mean_errors)(fold, own).tolist() if len(own) else []
+                found = dict(zip([result.k for result in own], values, strict=True))
+                done.append((found, fold.weight))
+    except KeyboardInterrupt:
+        search.status = Status.INTERRUPTED
+    if not done:
+        return None
+    sizes = [k for k in path.sizes if all(k in found for found, _ in done)]
+    if not sizes:
+        ruled = problem.rules is not None
+        raise InputError(
+            f"no size from 1 to {k_max} is feasible in every fold",
+            parameter="constraints" if ruled else "cv",
+            hint=("relax a constraint, " if ruled else "", "use fewer folds, or use ",
+                  Setting("criterion", "ebic")),
+        )  # fmt: skip
+    table = np.array([[found[k] for k in sizes] for found, _ in done])
+    # The squared error is a mean over rows, a score a mean over folds.
+    shares = np.array([weight if scorer is None else 1.0 for _, weight in done])
+    means, spread = _weighted_mean(table, shares)
+    signed = -means
+    if scorer is None:
+        # Below this an error is rounding, and among perfect fits the smallest is the best.
+        signed = np.maximum(means, PERFECT * problem.objective([]) / problem.weight)
+    best = int(np.argmin(signed))
+    # Hard rows of a fold are hard for every size, and cancel.
+    _, difference = _weighted_mean(table - table[:, best : best + 1], shares)
+    return _Scores(sizes, means, signed, spread, difference, len(done))
+
+
+def _fold_path(train: Problem, k_max: int, search: _Search, parts: int) -> Sequence[Result]:
+    """Return the path of a fold; it is empty if no size up to k_max is feasible there."""
+    most = min(k_max, train.n_usable)
+    try:
+        return search.path(train, most, parts, in_fold=True) if most else ()
+    except InfeasibleError:
+        # Columns that the constraints need may be constant or correlated in these rows.
+        return ()
+
+
+def _mean_errors(fold: Fold, results: Sequence[Result]) -> Floats:
+    return fold.errors(results) / fold.weight
+
+
+def _weighted_mean(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return the mean over K rows of weights w, and its standard error (nan for a single row).
+
+    The standard error of the mean ē is √(Σ w²(e − ē)² · K/(K − 1)) / Σw, that of a plain mean for
+    equal weights.
+    """
+    n = len(values)
+    mean: Floats = np.average(values, axis=0, weights=weights)
+    if n < 2:
+        return mean, np.full_like(mean, np.nan)
+    squares = (weights[:, None] ** 2 * (values - mean) ** 2).sum(axis=0)
+    return mean, np.sqrt(squares * n / (n - 1)) / weights.sum()
+
+
+def pick_size(
+    sizes: Sequence[int], losses: Sequence[float] | Floats,
+    standard_errors: Sequence[float] | Floats, rule: str,
+) -> int:  # fmt: skip
+    """Return the size with the smallest loss, or the smallest within a standard error of it.
+
+    With rule "paired" the standard errors are those of the differences to the best.
 
     Examples
     --------
@@ -457,9 +538,9 @@ def pick_size(
     best = int(np.argmin(values))
     if not np.isfinite(values[best]):
         raise InputError(
-            "there are too few rows for any size by this criterion; use criterion='ebic' or "
-            "criterion='cv'"
-        )
+            "there are too few rows for any size by this criterion", parameter="criterion",
+            hint=("use ", Setting("criterion", "ebic"), " or ", Setting("criterion", "cv")),
+        )  # fmt: skip
     spread = np.asarray(standard_errors, dtype=np.float64)
     if rule == "best" or not np.isfinite(spread[best]):
         return int(sizes[best])
@@ -467,41 +548,8 @@ def pick_size(
     return int(sizes[int(np.argmax(values <= values[best] + allowed))])
 
 
-def check_size_options(criterion: Any, rule: Any, k_max: Any, cv: Any) -> None:
-    """Raise for words and numbers that no problem allows, before one is made.
-
-    Examples
-    --------
-    >>> check_size_options("bic", 1, None, None)
-    Traceback (most recent call last):
-    ...
-    exactk.errors.InputError: rule must be 'one_se', 'paired' or 'best', not 1
-    """
-    Choice(options=CHOICES)("criterion", criterion)
-    Choice(options=RULES)("rule", rule)
-    Integer(1, none="a default")("k_max", k_max)
-    check_cv(cv)
-
-
-def _check_words(
-    problem: Problem, criterion: str, rule: str, scoring: Any, estimator: Any, cv: Any, groups: Any
-) -> None:
-    if not isinstance(problem, Problem):
-        raise InputError(f"problem must be an exactk.Problem, not {type(problem).__name__}")
-    check_size_options(criterion, rule, None, None)
-    if criterion != "cv":
-        check_criterion(problem, criterion)
-    for_folds = {"scoring": scoring, "estimator": estimator, "cv": cv, "groups": groups}
-    for name, value in for_folds.items():
-        if criterion != "cv" and value is not None:
-            raise InputError(
-                f"{name} is for cross-validation, and criterion={criterion!r} needs none; leave "
-                f"{name} out, or give criterion='cv'"
-            )
-
-
 def largest_size(problem: Problem, k_max: int | None, splits: Splits | None = None) -> int:
-    """Return the largest size to try: what was given, or the default that `choose_k` names.
+    """Return the largest size to try: what was given, or the default of `choose_k`.
 
     Examples
     --------
@@ -509,50 +557,57 @@ def largest_size(problem: Problem, k_max: int | None, splits: Splits | None = No
     >>> largest_size(Problem.from_arrays(*load_iris(return_X_y=True)), None)
     4
     """
-    Integer(1, none="a default")("k_max", k_max)
     problem.check_k(1)
     if k_max is not None:
-        # A limit that cannot be reached is kept; training rows may have fewer columns than all.
         return min(int(k_max), problem.n_usable)
-    rules = problem.rules
+    rules = problem.rules or Rules()
     rows = problem.n_rows if splits is None else splits.smallest_training
-    there = len(problem.candidates) if rules is None else rules.size_of(problem.candidates)
-    must = 1 if rules is None else max(1, rules.size_of(rules.include))
-    return max(min(there, MOST_SIZES, (rows - 1) // 2), must)
+    available, needed = rules.size_of(problem.candidates), rules.size_of(rules.include)
+    return max(min(available, MOST_SIZES, (rows - 1) // 2), needed, 1)
 
 
-def _best_is_largest(problem: Problem, scores: SizeScores, k_max: int) -> str:
-    """Say so where the best size is the largest that was tried, and more could have been."""
-    best = scores.sizes[int(np.argmin(scores.signed))]
-    if best < scores.sizes[-1] or best >= len(problem.candidates):
-        return ""
-    return (
-        f"of the sizes tried the largest, k = {best}, is the best: a larger k_max than {k_max} may "
-        f"give another choice"
-    )
+def check_size_options(criterion: Any, rule: Any, k_max: Any, cv: Any) -> None:
+    """Check the parameters of a choice; to be deleted with `exactk.estimators.config`."""
+    validate({"criterion": criterion, "rule": rule, "k_max": k_max, "cv": cv})
 
 
-def _table(problem: Problem, path: Path, scores: SizeScores, k: int) -> RecordsTable:
-    place = {size: i for i, size in enumerate(scores.sizes)}
-    column = _places(problem)
+def _message(
+    problem: Problem, scores: _Scores | None, splits: Splits | None, search: _Search
+) -> str:
+    if not search.interrupted:
+        if scores is None or not scores.best == scores.sizes[-1] < len(problem.candidates):
+            return ""
+        return "Best size is the largest tried; raise k_max."
+    if splits is None or (scores is not None and scores.n_folds == splits.n_folds):
+        return "Stopped by Ctrl-C: a longer search may find better features."
+    if scores is None:
+        return (
+            "Stopped by Ctrl-C before any fold was finished: no size was chosen, and this is the "
+            "largest size found."
+        )
+    return f"Stopped by Ctrl-C after {scores.n_folds} of {splits.n_folds} folds."
+
+
+def _table(problem: Problem, path: Path, scores: _Scores | None, k: int) -> RecordsTable:
+    place = {name: j for j, name in enumerate(problem.original_names)}
+    for group in (problem.rules or Rules()).feature_groups:
+        # A group stands where its first column does.
+        place[group.name] = int(problem.input_columns[min(group.columns)])
     rows, before = [], frozenset[str]()
     for result in path:
-        if result.k not in place:
-            continue
-        i = place[result.k]
-        names = sorted(result.selected, key=column.__getitem__)
+        values = (np.nan, np.nan, np.nan)
+        if scores is not None:
+            if result.k not in scores.sizes:
+                continue
+            i = scores.sizes.index(result.k)
+            mean = scores.values[i] if scores.n_folds else np.nan
+            values = (scores.values[i], mean, scores.standard_errors[i])
+        names = sorted(result.selected, key=place.__getitem__)
         added = [name for name in names if name not in before]
-        values = (scores.values[i], scores.means[i], scores.standard_errors[i])
-        chosen = (names, problem.table_columns(result.support), result.objective)
-        removed = sorted(before.difference(names), key=column.__getitem__)
-        rows.append((result.k, *chosen, *values, added, removed, result.k == k))
+        removed = sorted(before.difference(names), key=place.__getitem__)
+        columns = problem.table_columns(result.support)
+        rows.append(
+            (result.k, names, columns, result.objective, *values, added, removed, result.k == k)
+        )
         before = frozenset(names)
     return RecordsTable(COLUMNS, rows)
-
-
-def _places(problem: Problem) -> dict[str, int]:
-    """Where columns and groups stand in the user's table; a group where its first column does."""
-    places = {name: j for j, name in enumerate(problem.original_names)}
-    for group in () if problem.rules is None else problem.rules.feature_groups:
-        places[group.name] = int(problem.input_columns[min(group.columns)])
-    return places

@@ -1,4 +1,4 @@
-"""How good a fit is for its size, without folds: BIC, EBIC, AICc and Mallows' Cp from moments."""
+"""How good a fit is for its number of features, without folds: BIC, EBIC, AICc and Mallows' Cp."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from math import inf, lgamma, log
 
 import numpy as np
 
-from exactk.errors import InputError
+from exactk.errors import InputError, Setting
 from exactk.losses.likelihood import Logistic, Poisson
 from exactk.params import Choice
+from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
 from exactk.result import Result
 from exactk.types import Floats, Indices
 from exactk.utils.linalg import SINGULAR
 
-__all__ = ["CRITERIA", "check_criterion", "counted_rows", "criterion_values", "degrees_of_freedom"]
-
+__all__ = [
+    "CRITERIA", "PERFECT", "check_criterion", "counted_rows", "criterion_values",
+    "degrees_of_freedom", "is_likelihood",
+]  # fmt: skip
 
 # A residual below this share of ‖HY‖² is rounding: fits that reach it are equally perfect.
 PERFECT = 1e-12
@@ -25,18 +28,18 @@ PERFECT = 1e-12
 
 @dataclass(frozen=True)
 class _Size:
-    """What a criterion knows of one fit, and of the table that it was made on.
+    """What a criterion knows of one fit.
 
     Attributes
     ----------
     n, values : float
-        Rows, and numbers that the fit has to explain: rows times free outputs.
+        Rows, and numbers that the fit explains: rows times free outputs.
     error : float
-        Squared error for each of those numbers.
+        Loss for each of those numbers.
     coefficients : float
         Intercepts and effective coefficients of all outputs.
     log_models : float
-        Logarithm of how many models of this size there were to choose from.
+        Logarithm of the number of models of this size.
     likelihood : bool
         Whether the error is a deviance already.
     """
@@ -46,7 +49,6 @@ class _Size:
     error: float
     coefficients: float
     log_models: float
-
     likelihood: bool = False
 
     @property
@@ -56,7 +58,7 @@ class _Size:
 
     @property
     def deviance(self) -> float:
-        """Minus twice the logarithm of the likelihood, a constant aside."""
+        """Minus twice the logarithm of the likelihood, up to a constant."""
         return self.values * (self.error if self.likelihood else log(self.error))
 
 
@@ -75,37 +77,30 @@ def _aicc(size: _Size) -> float:
     return size.deviance + 2.0 * size.parameters * size.values / spare
 
 
-_OF_LIKELIHOOD: dict[str, Callable[[_Size], float]] = {
-    "bic": _bic, "ebic": _ebic, "aicc": _aicc,
-}  # fmt: skip
-LIKELIHOOD_CRITERIA = tuple(_OF_LIKELIHOOD)
-CRITERIA = (*LIKELIHOOD_CRITERIA, "cp")
+_OF_LIKELIHOOD: dict[str, Callable[[_Size], float]] = {"bic": _bic, "ebic": _ebic, "aicc": _aicc}
+CRITERIA = (*_OF_LIKELIHOOD, "cp")
 
 
 def criterion_values(problem: Problem, results: Sequence[Result], criterion: str) -> Floats:
     """Return an information criterion of each fit; the smallest is the best.
 
-    Errors are taken as Gaussian with one variance for all of the N = n·c′ numbers of the target:
-    n rows (the sum of the weights where they count rows, see `counted_rows`) and c′ outputs,
-    c − 1 for one-hot classes, whose errors sum to zero in each row. A fit has p = c′·(df + 1) + 1
-    parameters: its coefficients and intercepts, and the variance. With a ridge, df =
-    tr(A_SS⁻¹(A_SS − ridge)) is less than the number of columns (`degrees_of_freedom`).
+    Errors are taken as Gaussian with one variance for all N = n·c′ numbers of the target: n rows
+    (the sum of the weights where they count rows, see `counted_rows`) and c′ outputs, c − 1 for
+    classes, because the errors of a row sum to zero. A fit has p = c′·(df + 1) + 1 parameters:
+    coefficients, intercepts and the variance, with df from `degrees_of_freedom`.
 
-    * ``"bic"``: N log(RSS/N) + p log n. It is log n and not log N because the information about a
-      coefficient grows with the rows alone: each one belongs to one output (Schwarz 1978).
-    * ``"ebic"``: adds 2 log C(d, k), for a search among many columns finds some that fit by
-      chance (Chen & Chen 2008, with γ = 1); d candidates, k chosen, those that must be in not
-      counted. For k > d/2 the middle counts, C(d, d/2): the paper has k far below d, and there
-      are fewer sets of nearly all columns than of half of them.
+    * ``"bic"``: N log(RSS/N) + p log n. It is log n because the information about a coefficient
+      grows with the rows alone (Schwarz 1978).
+    * ``"ebic"``: adds 2 log C(d, k), because a search among many columns finds some that fit by
+      chance (Chen & Chen 2008, with γ = 1): d candidates, k selected, both without `include`. For
+      k > d/2 the value of d/2 is used.
     * ``"aicc"``: N log(RSS/N) + 2pN/(N − p − 1), AIC corrected for few rows (Hurvich & Tsai 1989);
-      infinite where p leaves no degree of freedom.
+      infinite if p leaves no degree of freedom.
     * ``"cp"``: RSS/σ² − N + 2(p − 1), with σ² from least squares on all candidates (Mallows 1973).
 
-    With loss "logistic" or "poisson" the deviance of the fit takes the place of N log(RSS/N), and
-    there is no variance among the parameters.
-
-    An RSS below 10⁻¹² of ‖HY‖² is rounding and taken as 10⁻¹²‖HY‖²: among perfect fits the
-    smallest wins.
+    With loss "logistic" or "poisson" the deviance replaces N log(RSS/N), and there is no variance
+    among the parameters. An RSS below 10⁻¹² of ‖HY‖² is rounding and counts as that: among perfect
+    fits the smallest wins.
 
     Parameters
     ----------
@@ -113,15 +108,6 @@ def criterion_values(problem: Problem, results: Sequence[Result], criterion: str
     results : sequence of Result
         Fits on this problem, with its ridge.
     criterion : {"bic", "ebic", "aicc", "cp"}
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    InputError
-        For "cp" where columns leave no rows to estimate the variance.
 
     References
     ----------
@@ -145,15 +131,18 @@ def criterion_values(problem: Problem, results: Sequence[Result], criterion: str
     sizes = [_size(problem, result.support, result.residual) for result in results]
     if criterion != "cp":
         return np.array([_OF_LIKELIHOOD[criterion](size) for size in sizes])
-    variance = _variance(problem)
+    # The variance of the errors, from least squares on all candidates.
+    free, columns = problem.with_ridge(0.0), problem.candidates
+    full = _size(free, columns, free.refit(columns).residual)
+    variance = full.error * full.values / (full.values - full.coefficients)
     return np.array([s.values * (s.error / variance - 1.0) + 2.0 * s.coefficients for s in sizes])
 
 
 def counted_rows(problem: Problem) -> float:
-    """Return how many rows a problem rests on: the sum of weights that count rows, else rows.
+    """Return the number of rows: the sum of the weights if they count rows, else the rows.
 
-    Weights count rows where all of them are whole. Of moments and of tables that are passed over
-    no more than the sum is known: it counts where it is whole, and no less than there are rows.
+    Weights count rows if all of them are whole. For moments and streams only the sum is known: it
+    counts if it is whole and at least the number of rows.
 
     Examples
     --------
@@ -173,9 +162,9 @@ def counted_rows(problem: Problem) -> float:
 
 
 def degrees_of_freedom(problem: Problem, support: Indices) -> float:
-    """Return tr(A_SS⁻¹(A_SS − ridge)): how many columns a ridge fit is worth; k without a ridge.
+    """Return tr(A_SS⁻¹(A_SS − ridge)), the effective number of columns of a ridge fit.
 
-    Columns that depend on others are worth nothing.
+    Without a ridge it is k; columns that depend on others add nothing.
 
     Examples
     --------
@@ -198,34 +187,33 @@ def degrees_of_freedom(problem: Problem, support: Indices) -> float:
     return float((values / (values + problem.penalty)).sum())
 
 
+def is_likelihood(problem: Problem) -> bool:
+    """Return whether the loss of a problem is a deviance."""
+    return isinstance(problem.loss, (Logistic, Poisson))
+
+
 def _size(problem: Problem, support: Indices, residual: float) -> _Size:
     n = counted_rows(problem)
     outputs = problem.n_outputs - (problem.classes is not None)
     error = max(residual, PERFECT * problem.objective([])) / (problem.weight * outputs)
-    # The ridge is relative to how a loss bends: its share of each column is that of squared loss.
+    # The ridge is relative to the curvature of a loss: its share is that of squared loss.
     coefficients = outputs * (degrees_of_freedom(problem.with_squared_loss, support) + 1.0)
-    by_likelihood = isinstance(problem.loss, (Logistic, Poisson))
     log_models = _log_models(problem, support)
-    return _Size(n, n * outputs, error, coefficients, log_models, by_likelihood)
+    return _Size(n, n * outputs, error, coefficients, log_models, is_likelihood(problem))
 
 
 def _log_models(problem: Problem, support: Indices) -> float:
-    """Log C(d, k), of columns or groups that may be chosen, without those that must."""
-    available, chosen = len(problem.candidates), len(support)
-    if problem.rules is not None:
-        rules = problem.rules
-        fixed = rules.size_of(rules.include)
-        available, chosen = (
-            rules.size_of(problem.candidates) - fixed,
-            rules.size_of(support) - fixed,
-        )
-    # Beyond the middle there are fewer models again, which is no merit of a larger one.
-    chosen = min(chosen, available // 2)
+    """Return log C(d, k) of the features that can be chosen; included ones are not counted."""
+    rules = problem.rules or Rules()
+    fixed = rules.size_of(rules.include)
+    available = rules.size_of(problem.candidates) - fixed
+    # There are fewer sets of nearly all columns than of half of them, which is no merit.
+    chosen = min(rules.size_of(support) - fixed, available // 2)
     return lgamma(available + 1) - lgamma(chosen + 1) - lgamma(available - chosen + 1)
 
 
 def check_criterion(problem: Problem, criterion: str) -> None:
-    """Raise where a criterion cannot be had of a problem, before it is searched.
+    """Raise if a criterion cannot be computed for a problem.
 
     Examples
     --------
@@ -233,25 +221,17 @@ def check_criterion(problem: Problem, criterion: str) -> None:
     >>> check_criterion(Problem.from_arrays(*load_iris(return_X_y=True)), "cp")
     """
     Choice(options=CRITERIA)("criterion", criterion)
-    allowed = CRITERIA if problem.loss.by_moments else LIKELIHOOD_CRITERIA
-    if not problem.loss.by_moments and not isinstance(problem.loss, (Logistic, Poisson)):
-        allowed = ()
-    if criterion not in allowed:
+    of_loss = criterion != "cp" and is_likelihood(problem)
+    if not (problem.loss.by_moments or of_loss):
         raise InputError(
-            f"criterion={criterion!r} is for squared loss{' and likelihoods' * (criterion != 'cp')}"
-            f", and this problem has loss {problem.loss.name!r}; use criterion='cv'"
-        )
+            f"criterion {criterion!r} does not exist for loss {problem.loss.name!r}",
+            parameter="criterion", value=criterion, hint=("use ", Setting("criterion", "cv")),
+        )  # fmt: skip
     columns, rows = len(problem.candidates), counted_rows(problem)
     if criterion == "cp" and rows - 1 <= columns:
         raise InputError(
-            f"criterion='cp' estimates the variance of the errors from a fit on all {columns} "
-            f"columns, and {rows:g} rows are too few for that; use criterion='ebic' or "
-            f"criterion='cv'"
-        )
-
-
-def _variance(problem: Problem) -> float:
-    """The variance of the errors, from least squares on all candidates."""
-    free, columns = problem.with_ridge(0.0), problem.candidates
-    size = _size(free, columns, free.refit(columns).residual)
-    return size.error * size.values / (size.values - size.coefficients)
+            f"criterion 'cp' needs a fit to all {columns} columns, and there are only {rows:g} "
+            f"rows",
+            parameter="criterion", value=criterion,
+            hint=("use ", Setting("criterion", "ebic"), " or ", Setting("criterion", "cv")),
+        )  # fmt: skip

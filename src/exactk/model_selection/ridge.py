@@ -1,4 +1,4 @@
-"""How much ridge: a rule, cross-validation, or the user's number."""
+"""The ridge: by rule, by cross-validation, or a number."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from exactk.errors import InputError
-from exactk.losses.likelihood import Logistic, Poisson
+from exactk.errors import InputError, Setting
 from exactk.methods.base import generator
-from exactk.model_selection.criteria import counted_rows
-from exactk.model_selection.cross_validation import fold_by_fold
+from exactk.model_selection.criteria import counted_rows, is_likelihood
+from exactk.model_selection.cross_validation import N_FOLDS, Splits
 from exactk.problem.problem import Problem
 from exactk.problem.validation import check_ridge
 from exactk.result import Status
 from exactk.solver import solve
 
-__all__ = ["auto_ridge", "cv_ridge", "find_ridge"]
+__all__ = ["GRID", "auto_ridge", "cv_ridge", "find_ridge"]
 
-# Of the ridge by rule, for likelihoods.
+# Likelihoods need less ridge: this share of the rule.
 LIKELIHOOD_SHARE = 0.1
 GRID = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -28,10 +27,9 @@ def auto_ridge(problem: Problem) -> float:
     """Return the relative ridge by rule: 0.1·√(d/n), at least 0.1 and at most 3.
 
     n is the number of rows (or the sum of whole weights) and d that of usable columns. Of the
-    rules and fixed values that cost nothing it has the best mean rank on real data
-    (``benchmarks/ridge.py``): wide tables need more ridge than tall ones. For
-    likelihoods ("logistic", "poisson") a tenth of it, with which models are the most accurate:
-    probabilities suffer from more.
+    rules and fixed values that cost nothing, it has the best mean rank on real data
+    (``benchmarks/ridge.py``): wide tables need more ridge than tall ones. Likelihoods
+    ("logistic", "poisson") get a tenth of it, because more makes probabilities worse.
 
     Examples
     --------
@@ -41,8 +39,7 @@ def auto_ridge(problem: Problem) -> float:
     """
     n = counted_rows(problem)
     ridge = float(np.clip(0.1 * np.sqrt(problem.n_usable / n), 0.1, 3.0))
-    by_likelihood = isinstance(problem.loss, (Logistic, Poisson))
-    return ridge * (LIKELIHOOD_SHARE if by_likelihood else 1.0)
+    return ridge * (LIKELIHOOD_SHARE if is_likelihood(problem) else 1.0)
 
 
 def cv_ridge(
@@ -50,27 +47,23 @@ def cv_ridge(
     k: int,
     *,
     grid: Sequence[float] = GRID,
-    n_folds: int = 5,
+    n_folds: int = N_FOLDS,
     random_state: object = None,
 ) -> float:
-    """Return the ridge of the grid with the least cross-validated loss at this k.
+    """Return the ridge of a grid with the smallest cross-validated loss at k features.
 
     Parameters
     ----------
     problem : Problem
-        Made of a table; the table is read once for all folds. Files, Dask collections and Spark
-        tables are split by the values of their rows, so the ridge may be another than that of the
-        same rows in memory, which are shuffled.
+        It has rows, which are read once for all folds. Files, Dask collections and Spark tables
+        are split by the values of their rows, so their ridge may differ from that of the same
+        rows in memory, which are shuffled.
     k : int
     grid : sequence of float
     n_folds : int
-        Fewer where there are fewer rows.
+        Fewer if there are fewer rows.
     random_state : int, Generator or None
         Seed of the split.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -79,18 +72,22 @@ def cv_ridge(
     >>> cv_ridge(problem, 5) in GRID
     True
     """
-    if len(grid) == 0:
-        raise InputError("the grid of ridges is empty")
     ridges = sorted(check_ridge(ridge) for ridge in grid)
-    folds = fold_by_fold(problem, min(n_folds, problem.n_rows), generator(random_state))
+    if problem.rows is None and problem.stream is None:
+        raise InputError(
+            ("the problem was made of moments and has no rows for ", Setting("ridge", "cv")),
+            parameter="ridge", value="cv", hint="give the ridge as a number",
+        )  # fmt: skip
+    rng = generator(random_state)
+    splits = Splits(problem, min(n_folds, problem.n_rows))
     errors = np.zeros(len(ridges))
-    for fold in folds:
+    for fold in splits.folds(problem, rng):
         size = min(problem.check_k(k), fold.train.n_usable)
         for i, ridge in enumerate(ridges):
             result = solve(fold.train.with_ridge(ridge), size, effort=0)
             if result.status == Status.INTERRUPTED:
-                # A choice among ridges that were not all tried would be no choice.
-                raise KeyboardInterrupt
+                # Not every ridge was tried, so none can be chosen.
+                raise KeyboardInterrupt(result.message)
             errors[i] += float(fold.errors([result])[0])
     return ridges[int(np.argmin(errors))]
 
@@ -98,13 +95,25 @@ def cv_ridge(
 def find_ridge(
     ridge: Any, problem: Problem, k: int | None, *, random_state: object = None
 ) -> float:
-    """Return a number for "auto", "cv" or a number."""
-    if isinstance(ridge, str):
-        if ridge == "auto":
-            return auto_ridge(problem)
-        if ridge == "cv":
-            if k is None:
-                raise InputError("ridge='cv' needs k, the number of features: with_ridge('cv', k)")
-            return cv_ridge(problem, problem.check_k(k), random_state=random_state)
-        raise InputError(f"ridge must be 'auto', 'cv' or a number of zero or more, not {ridge!r}")
-    return check_ridge(ridge)
+    """Return the ridge as a number: by rule for "auto", by cross-validation at k for "cv".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> find_ridge("auto", Problem.from_arrays(*load_iris(return_X_y=True)), None)
+    0.1
+    """
+    if not isinstance(ridge, str):
+        return check_ridge(ridge)
+    if ridge == "auto":
+        return auto_ridge(problem)
+    if ridge != "cv":
+        raise InputError(
+            parameter="ridge", value=ridge, expected="'auto', 'cv' or a number of zero or more"
+        )
+    if k is None:
+        raise InputError(
+            (Setting("ridge", "cv"), " needs k, the number of features"),
+            parameter="k", hint="use with_ridge('cv', k)",
+        )  # fmt: skip
+    return cv_ridge(problem, problem.check_k(k), random_state=random_state)

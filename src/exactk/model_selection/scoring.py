@@ -1,4 +1,4 @@
-"""A score of the user's on rows held out: any estimator, refitted on the columns chosen."""
+"""Scores on held-out rows: an estimator is trained on the selected columns of training rows."""
 
 from __future__ import annotations
 
@@ -12,24 +12,19 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from exactk.errors import InputError, did_you_mean
-from exactk.model_selection.cross_validation import Fold, HeldOut
+from exactk.errors import InputError, suggest
+from exactk.model_selection.cross_validation import Fold
 from exactk.native.threads import limit_threads
+from exactk.params import PARAMS
 from exactk.problem.problem import Problem
 from exactk.result import Result
-from exactk.types import Floats, Indices
+from exactk.types import Floats
 
 __all__ = [
-    "ESTIMATORS",
-    "FoldScorer",
-    "HoldoutScorer",
-    "read_estimator",
-    "read_scoring",
-    "target_labels",
-]
+    "ESTIMATORS", "FoldScorer", "HoldoutScorer", "read_estimator", "read_scoring", "target_labels",
+]  # fmt: skip
 
-
-# Names for a command line, and for which task; the first of a task is its default.
+# Estimators by name, and their tasks; the first of a task is its default.
 ESTIMATORS: dict[str, tuple[str, ...]] = {
     "logistic": ("classification",),
     "ridge": ("regression",),
@@ -38,27 +33,29 @@ ESTIMATORS: dict[str, tuple[str, ...]] = {
     "forest": ("classification", "regression"),
 }
 ONE_LABEL = ("logistic", "svm")
+# Scores of scikit-learn that need two classes of numbers, and scores that need probabilities.
+OF_TWO_CLASSES = ("f1", "precision", "recall", "jaccard")
+OF_PROBABILITIES = (
+    "neg_log_loss", "neg_brier_score", "d2_log_loss_score", "roc_auc_ovr", "roc_auc_ovo",
+    "roc_auc_ovr_weighted", "roc_auc_ovo_weighted",
+)  # fmt: skip
 
 
 def read_estimator(
-    estimator: Any,
-    task: str,
-    *,
-    several_labels: bool = False,
-    sparse: bool = False,
+    estimator: Any, task: str, *, several_labels: bool = False, sparse: bool = False
 ) -> Any:
-    """Return an estimator of one's own to train, of what the user gave.
+    """Return a copy of an estimator, or the estimator that a name stands for.
 
     Parameters
     ----------
     estimator : estimator, str or None
-        None is "logistic" for classes and "ridge" for numbers. A word stands for an estimator of
+        None is "logistic" for classes and "ridge" for numbers. A name stands for an estimator of
         scikit-learn with its default parameters, on standardised columns.
     task : {"classification", "regression"}
     several_labels : bool
         Whether rows have several labels each.
     sparse : bool
-        Whether it will be given sparse tables, which are not centred.
+        Whether it will get sparse tables, which are not centred.
 
     Examples
     --------
@@ -69,41 +66,41 @@ def read_estimator(
         estimator = next(name for name, tasks in ESTIMATORS.items() if task in tasks)
     if isinstance(estimator, str):
         _check_name(estimator, task, several_labels)
-        return _standardised(_model(estimator, task), sparse)
+        # Imported here because it takes longer than all the rest of exactk.
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        return make_pipeline(StandardScaler(with_mean=not sparse), _model(estimator, task))
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        what = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
         raise InputError(
-            f"estimator must be a scikit-learn estimator with fit and predict, such as "
-            f"LogisticRegression(), not {what}"
-        )
+            parameter="estimator", value=estimator, expected=str(PARAMS["estimator"].check),
+            hint="give an object, such as LogisticRegression()",
+        )  # fmt: skip
     try:
         return clone(estimator)
     except TypeError as error:
-        raise InputError(f"estimator cannot be cloned for each fold: {error}") from error
+        raise InputError(
+            f"estimator cannot be cloned for each fold: {error}", parameter="estimator"
+        ) from error
 
 
 def _check_name(name: str, task: str, several_labels: bool) -> None:
+    fitting = [other for other, tasks in ESTIMATORS.items() if task in tasks]
     if name not in ESTIMATORS:
         raise InputError(
-            f"estimator must be a scikit-learn estimator or one of {', '.join(ESTIMATORS)}, not "
-            f"{name!r}{did_you_mean(name, list(ESTIMATORS))}"
-        )
+            parameter="estimator", value=name, expected=str(PARAMS["estimator"].check),
+            hint=suggest(name, list(ESTIMATORS)),
+        )  # fmt: skip
     if task not in ESTIMATORS[name]:
-        fitting = [other for other, tasks in ESTIMATORS.items() if task in tasks]
-        raise InputError(f"estimator {name!r} is not for {task}; use {', '.join(fitting)}")
+        raise InputError(
+            f"estimator {name!r} is not for {task}", parameter="estimator", value=name,
+            hint=f"use one of {', '.join(fitting)}",
+        )  # fmt: skip
     if several_labels and name in ONE_LABEL:
         raise InputError(
-            f"y holds several labels a row, which estimator {name!r} cannot predict; use 'knn' or "
-            f"'forest', or give an estimator that can"
-        )
-
-
-def _standardised(model: Any, sparse: bool) -> Any:
-    # Imported here, for they take longer than all the rest of exactk.
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    return make_pipeline(StandardScaler(with_mean=not sparse), model)
+            f"y has several labels per row, which estimator {name!r} cannot predict",
+            parameter="estimator", value=name, hint="use 'knn', 'forest' or an estimator that can",
+        )  # fmt: skip
 
 
 def _model(name: str, task: str) -> Any:
@@ -123,12 +120,11 @@ def _model(name: str, task: str) -> Any:
 
 
 class FoldScorer:
-    """Fits an estimator on chosen columns of the training rows, and scores it on the others.
+    """Trains an estimator on selected columns of the training rows, and scores it on the others.
 
-    Columns are plain arrays in the order of the table. Rows of weight zero are left out; where
-    there are other weights, fit and score get them, and an estimator or a score that does not
-    take ``sample_weight`` is refused. In a pipeline every step that takes weights gets them.
-    Weights of classes are for the choice alone, as in `exactk.score_selection`.
+    Columns are plain arrays in the order of the table. Rows of weight zero are left out. Other
+    weights go to fit and score, and an estimator or a score that takes none is refused. Class
+    weights count in the selection only, as in `exactk.evaluate`.
 
     Parameters
     ----------
@@ -137,40 +133,40 @@ class FoldScorer:
     scoring : str, callable or None
         As in scikit-learn, the larger the better; None is the ``score`` of the estimator.
     estimator : estimator, str or None
-        As in `exactk.model_selection.scoring.read_estimator`.
+
+    Attributes
+    ----------
+    name : str
+        Name of the score.
     """
 
     def __init__(self, problem: Problem, scoring: Any, estimator: Any) -> None:
         if problem.rows is None or problem.target is None:
             raise InputError(
-                "scoring fits an estimator on rows, and this problem does not have them in "
-                "memory; call problem.in_memory() first, or leave scoring and estimator out"
-            )
+                "an estimator needs the rows in memory, and this problem does not have them",
+                parameter="estimator" if scoring is None else "scoring",
+                hint="leave scoring and estimator out, or call problem.in_memory() first",
+            )  # fmt: skip
         self._y = target_labels(problem)
         several = problem.task == "classification" and problem.classes is None
         made = read_estimator(estimator, problem.task, several_labels=several)
-        # Classes weigh in the choice; the estimator and the score have rows as they are.
         self._weights = problem.row_weights
-        self._trial = HoldoutScorer.of(made, scoring, weighted=self._weights is not None)
+        self._scorer = HoldoutScorer.of(made, scoring, weighted=self._weights is not None)
+        self.name = self._scorer.scoring
 
-    @property
-    def name(self) -> str:
-        """Name of the score."""
-        return self._trial.scoring
-
-    def __call__(self, fold: HeldOut, results: Sequence[Result]) -> Floats:
-        """Return the score of each choice of columns."""
-        if not isinstance(fold, Fold):
-            raise InputError("scoring needs folds of rows in memory")
+    def __call__(self, fold: Fold, results: Sequence[Result]) -> Floats:
+        """Return the score of each selection."""
+        source, (train, test) = fold.by_rows
+        assert source.rows is not None
+        if source.weights is not None:
+            train, test = (part[source.weights[part] > 0] for part in (train, test))
         union = np.unique(np.concatenate([r.support for r in results]))
-        train, held = (_counted(fold, part) for part in (fold.trained_on, fold.held_out))
-        columns = fold.rows.columns(union)
-        x, z = columns[train], columns[held]
+        columns = source.rows.columns(union)
+        x, z = columns[train], columns[test]
+        y, t = self._y[train], self._y[test]
+        weights = None if self._weights is None else (self._weights[train], self._weights[test])
         places = [np.searchsorted(union, r.support) for r in results]
-        y, t = self._y[train], self._y[held]
-        given = self._weights
-        weights = None if given is None else (given[train], given[held])
-        return np.array([self._trial.score(x[:, at], y, z[:, at], t, weights) for at in places])
+        return np.array([self._scorer.score(x[:, at], y, z[:, at], t, weights) for at in places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +198,7 @@ class HoldoutScorer:
 
     @classmethod
     def of(cls, estimator: Any, scoring: Any, *, weighted: bool = False) -> HoldoutScorer:
-        """Check that the score can be had of the estimator, and with weights if there are any."""
+        """Check that the estimator can be scored, and with weights if there are any."""
         scorer, name = read_scoring(scoring, estimator)
         if weighted:
             _check_takes_weights(estimator, scorer)
@@ -223,47 +219,36 @@ class HoldoutScorer:
                     value = self.scorer(fitted, z, t, sample_weight=weights[1])
         except (AttributeError, TypeError, ValueError) as error:
             # How scikit-learn says that a target, an estimator and a score do not go together.
-            last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
-            words = str(error).rstrip(".")
             raise InputError(
-                f"{type(last).__name__} with scoring {self.scoring} fails on a fold: {words}"
-                f"{_hint(words, self.scoring)}"
-            ) from error
-        if not isinstance(value, (int, float, np.number)):
+                f"{type(_last_step(fitted)).__name__} with scoring {self.scoring} fails on a fold: "
+                f"{str(error).rstrip('.')}",
+                parameter="scoring", hint=self._hint(np.asarray(y)),
+            ) from error  # fmt: skip
+        if not (isinstance(value, (int, float, np.number)) and np.isfinite(value)):
             raise InputError(
-                f"scoring {self.scoring} gives {value!r}, which is not one number; give one score"
-            )
-        if not np.isfinite(value):
-            raise InputError(
-                f"scoring {self.scoring} gives {value}, which is not finite, for the {len(t)} test "
-                f"rows of a fold; use fewer folds, or a score that is defined for them"
-            )
+                f"scoring {self.scoring} gives {value!r} for the {len(t)} test rows of a fold, "
+                f"which is not a finite number",
+                parameter="scoring", hint="use fewer folds, or another score",
+            )  # fmt: skip
         return float(value)
 
-
-def _hint(message: str, scoring: str) -> str:
-    """What to do about a score that scikit-learn refuses."""
-    if "multi_class must be in" in message:
-        return "; for three classes or more use 'roc_auc_ovr' or 'roc_auc_ovo'"
-    if "average='binary'" in message:
-        return f"; for three classes or more use '{scoring}_macro' or '{scoring}_weighted'"
-    if "pos_label" in message:
-        # Of labels that are text none is the positive one.
-        return f"; use '{scoring}_macro' or '{scoring}_weighted', which need no positive class"
-    if "predict_proba" in message:
-        return (
-            "; this score needs probabilities: use an estimator that gives them, such as "
-            "'logistic', 'knn' or 'forest', or a score of labels, such as 'balanced_accuracy'"
-        )
-    return ""
-
-
-def _counted(fold: Fold, part: Indices) -> Indices:
-    return part if fold.weights is None else part[fold.weights[part] > 0]
+    def _hint(self, y: npt.NDArray[Any]) -> str:
+        """Return what to do if the score is known not to suit the classes or the estimator."""
+        several = y.ndim == 1 and len(np.unique(y)) > 2
+        if self.scoring == "roc_auc" and several:
+            return "for three or more classes use 'roc_auc_ovr' or 'roc_auc_ovo'"
+        if self.scoring in OF_TWO_CLASSES and (several or y.dtype.kind not in "biuf"):
+            return f"use '{self.scoring}_macro' or '{self.scoring}_weighted'"
+        if self.scoring in OF_PROBABILITIES and not hasattr(self.estimator, "predict_proba"):
+            return (
+                "use an estimator that gives probabilities, such as 'logistic', 'knn' or 'forest', "
+                "or a score of labels, such as 'balanced_accuracy'"
+            )
+        return ""
 
 
 def target_labels(problem: Problem) -> npt.NDArray[Any]:
-    """The target as an estimator of scikit-learn expects it."""
+    """Return the target as an estimator of scikit-learn expects it."""
     target = problem.target
     assert target is not None
     if target.codes is not None and target.classes is not None:
@@ -288,48 +273,48 @@ def read_scoring(scoring: Any, estimator: Any) -> tuple[Callable[..., Any], str]
     >>> read_scoring(None, DecisionTreeClassifier())[1]
     'score'
     """
-    # Imported here, for it takes longer than all the rest of exactk.
+    # Imported here because it takes longer than all the rest of exactk.
     from sklearn.metrics import check_scoring, get_scorer_names
 
-    named = isinstance(scoring, str)
-    known = get_scorer_names()
+    named, known = isinstance(scoring, str), get_scorer_names()
     if not (scoring is None or callable(scoring) or (named and scoring in known)):
-        close = did_you_mean(scoring, known) if named else ""
         raise InputError(
-            f"scoring must be a score of scikit-learn such as 'accuracy', 'balanced_accuracy', "
-            f"'roc_auc' or 'r2', or a function of (estimator, X, y), not {scoring!r}{close}"
-        )
+            parameter="scoring", value=scoring,
+            expected="a score of scikit-learn, such as 'accuracy', 'balanced_accuracy', 'roc_auc' "
+            "or 'r2', or a function of (estimator, X, y)",
+            hint=suggest(scoring, known) if named else "",
+        )  # fmt: skip
     try:
         found: Callable[..., Any] = check_scoring(estimator, scoring=scoring)
     except (TypeError, ValueError) as error:
-        raise InputError(f"scoring={scoring!r} cannot be used: {error}") from error
-    return found, _score_name(scoring)
-
-
-def _score_name(scoring: Any) -> str:
-    if scoring is None or isinstance(scoring, str):
-        return scoring or "score"
+        raise InputError(f"scoring cannot be used: {error}", parameter="scoring") from error
+    if scoring is None or named:
+        return found, scoring or "score"
     # What make_scorer returns has no name of its own.
-    named = getattr(scoring, "_score_func", scoring)
-    return str(getattr(named, "__name__", type(named).__name__))
+    function = getattr(scoring, "_score_func", scoring)
+    return found, str(getattr(function, "__name__", type(function).__name__))
+
+
+def _last_step(estimator: Any) -> Any:
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
 def _check_takes_weights(estimator: Any, score: Callable[..., Any]) -> None:
-    """Raise where weights of rows would be ignored by the fit or by the score."""
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    """Raise if weights of rows would be ignored by the fit or by the score."""
+    last = _last_step(estimator)
     if not has_fit_parameter(last, "sample_weight"):
         raise InputError(
-            f"rows have weights, and {type(last).__name__} takes none; give an estimator whose fit "
-            f"has sample_weight, or leave scoring and estimator out"
-        )
-    metric = getattr(score, "_score_func", score)
-    parameters = signature(metric).parameters
-    open_ended = any(p.kind == Parameter.VAR_KEYWORD for p in parameters.values())
-    if "sample_weight" not in parameters and not open_ended:
+            f"rows have weights, and {type(last).__name__} takes none", parameter="estimator",
+            hint="give an estimator whose fit has sample_weight, or leave scoring and estimator "
+            "out",
+        )  # fmt: skip
+    parameters = signature(getattr(score, "_score_func", score)).parameters
+    takes_any = any(p.kind == Parameter.VAR_KEYWORD for p in parameters.values())
+    if "sample_weight" not in parameters and not takes_any:
         raise InputError(
-            "rows have weights, and the function given as scoring does not take sample_weight; "
-            "give one that does"
-        )
+            "rows have weights, and scoring does not take sample_weight", parameter="scoring",
+            hint="give a score that takes them",
+        )  # fmt: skip
 
 
 def _fit_weighted(estimator: Any, x: Any, y: npt.NDArray[Any], weights: Floats) -> None:
