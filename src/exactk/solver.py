@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from operator import index
 from typing import Any
 
@@ -125,6 +126,12 @@ def solve_path(
         One `Result` for each k; by ``exchange`` and ``greedy`` the objective never rises with k.
         Under constraints it may, where a larger set cannot contain a smaller one, and sizes at
         which no set keeps them (or none was found in time) are left out.
+        After Ctrl-C the sizes found until then, with status ``interrupted``.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C came before any size was found.
 
     Examples
     --------
@@ -148,12 +155,18 @@ def solve_path(
         before = 0.0
         seen = _with_loss_for(problem, chosen)
         answers = chosen.run_path(seen, most, monitor) if most else iter(())
-        for k, answer in enumerate(answers, start=1):
-            if answer is None:
-                continue
-            results.append(grade(problem, k, answer, name, monitor.seconds - before))
-            # Grading is no time of the method's.
-            before = monitor.seconds
+        try:
+            for k, answer in enumerate(answers, start=1):
+                if answer is None:
+                    continue
+                results.append(grade(problem, k, answer, name, monitor.seconds - before))
+                # Grading is no time of the method's.
+                before = monitor.seconds
+        except KeyboardInterrupt:
+            if not results:
+                raise
+            message = f"Stopped by Ctrl-C: sizes above {results[-1].k} were not searched."
+            results[-1] = replace(results[-1], status=Status.INTERRUPTED, message=message)
     if not results:
         # No size up to k_max can be had: the largest says why.
         check_feasible(problem, k_max, limit)

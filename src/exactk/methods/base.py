@@ -127,7 +127,10 @@ class Method(BaseEstimator):
             possible = possible_sizes(problem, k_max)
         least = 0 if problem.rules is None else problem.rules.size_of(problem.rules.include)
         for k in range(1, k_max + 1):
-            yield self.run(problem, k, monitor) if k in possible and k >= least else None
+            answer = self.run(problem, k, monitor) if k in possible and k >= least else None
+            yield answer
+            if answer is not None and answer.status == Status.INTERRUPTED:
+                return
 
 
 class IterativeMethod(Method):
