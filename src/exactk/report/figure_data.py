@@ -1,4 +1,4 @@
-"""Numbers behind the pictures of the chosen columns: correlations, and means by class."""
+"""Numbers behind the figures of the selected features: coefficients, correlations, means."""
 
 from __future__ import annotations
 
@@ -7,14 +7,44 @@ from typing import Any
 import numpy as np
 
 from exactk.problem.problem import Problem
+from exactk.result import Result
 from exactk.types import Floats, Indices
 
-__all__ = ["coefficients", "correlations", "group_means"]
+__all__ = ["coefficients", "correlations", "features", "group_means", "plain"]
 
 
 # A picture of more is no picture; those that entered first are shown.
 MOST_COLUMNS = 40
 PARTS = ("lowest quarter", "second", "third", "highest quarter")
+
+
+def features(problem: Problem, result: Result) -> list[dict[str, Any]]:
+    """Return rank, name and score of each selected feature; included ones last, without a rank.
+
+    Parameters
+    ----------
+    problem : Problem
+    result : Result
+
+    Examples
+    --------
+    >>> from exactk import solve
+    >>> from sklearn.datasets import load_iris
+    >>> problem = Problem.from_arrays(*load_iris(return_X_y=True)).with_constraints(include=[0])
+    >>> [(row["rank"], row["feature"]) for row in features(problem, solve(problem, 2))]
+    [(1, 'x3'), (None, 'x0')]
+    """
+    ranked: list[dict[str, Any]] = []
+    last: list[dict[str, Any]] = []
+    for name in result.selected:
+        columns = list(problem.find_columns([name]))
+        held = any(problem.name(j) in result.included for j in columns)
+        score = None
+        if result.scores is not None and not np.isnan(result.scores[columns]).all():
+            score = plain(np.nanmax(result.scores[columns]))
+        row = {"rank": None if held else len(ranked) + 1, "feature": name}
+        (last if held else ranked).append({**row, "included": held, "score": score})
+    return [*ranked, *last]
 
 
 def correlations(problem: Problem, columns: Indices) -> dict[str, Any]:

@@ -1,357 +1,473 @@
 """Answer every question about a selection and collect the answers in a report.
 
-Each part is computed by itself. A part that fails, or that the user stops, is None with a reason,
-and the page says so. The page is drawn from the record alone, which is plain JSON.
+Each part is computed by the public function of its question. A part that fails, that the time
+limit does not reach or that the user stops is None, and the report says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from exactk.errors import InputError
-from exactk.evaluation.compare import Comparison
-from exactk.methods.base import Method
-from exactk.model_selection.choose_k import AutoKResult, choose_k, largest_size
-from exactk.model_selection.frequencies import Frequencies, frequencies_by_size
-from exactk.model_selection.path_runner import Clock
-from exactk.model_selection.ridge import find_ridge
-from exactk.model_selection.stability import stability
-from exactk.model_selection.subsampling import usual_effort
+from exactk.errors import ExactkError, InputError
+from exactk.evaluation.evaluate import Evaluation, measure_evaluation
+from exactk.evaluation.fold_methods import configured_method, named_methods
+from exactk.methods import registry
+from exactk.methods.base import Method, generator
+from exactk.model_selection.choose_k import AutoK, AutoKResult, choose_k, largest_size
+from exactk.model_selection.cross_validation import is_number, make_splits
+from exactk.model_selection.explain import explain
+from exactk.model_selection.scoring import read_estimator, read_scoring
+from exactk.model_selection.stability import Stability, measure_stability
+from exactk.params import validate
 from exactk.problem.problem import Problem
 from exactk.proof.certify import certify as prove
-from exactk.proof.results import Certificate
+from exactk.question import Question, is_auto, read_problem
 from exactk.report import figure_data
 from exactk.report.data_warnings import find_warnings
-from exactk.report.feature_table import (
-    drop_losses,
-    explain_by_moments,
-    feature_rows,
-    from_explanation,
-    near_part,
-    stability_part,
-)
-from exactk.report.scores import comparison_part, score_part, scored_sizes, sizes_part
-from exactk.report.selection_report import SelectionReport
-from exactk.report.serialize import (
-    certificate_to_dict,
-    frequency_map_to_dict,
-    selection_to_dict,
-    settings_to_dict,
-)
-from exactk.report.settings import PartRunner, Settings, versions
-from exactk.report.validation import check_against, validate_settings
+from exactk.report.facts import call_source, python_code, table_facts, versions
+from exactk.report.selection_report import INTERRUPTED, OUT_OF_TIME, SelectionReport
 from exactk.result import Result, Status
 from exactk.solver import solve
+from exactk.types import Task
+from exactk.utils.records_table import RecordsTable
 
-__all__ = ["BASELINES", "investigate"]
+__all__ = ["investigate"]
 
-# What people use when they do not use this.
-BASELINES = ("selectkbest", "rfe", "l1")
-# Sizes beyond the one that was asked for, so that one sees what more would bring.
+# Sizes beyond the requested one that the figures show.
 LEAST_SIZES = 10
-# Seconds that the map of frequencies may take where no time limit is given: one of fewer halves is
-# a map as well.
-PATIENCE = 20.0
-# Pieces of work among which a time limit is shared out.
-PARTS = 9
+# Alternative sets that the page lists, and seconds for them without a time limit.
+NEAR_SETS, NEAR_SECONDS = 20, 20.0
+# Features in the map of frequencies over sizes.
+MAPPED = 30
+# Pieces of work among which a time limit is shared.
+PIECES = 7
+
+Found = TypeVar("Found")
 
 
 def investigate(
     X: Any,
     y: Any = None,
-    k: int | str | None = None,
     *,
-    k_max: int | None = None,
+    k: int | str | AutoK = "auto",
     method: str | Method = "exchange",
-    ridge: str | float | None = None,
-    criterion: str = "cv",
-    rule: str = "one_se",
-    cv: Any = None,
-    groups: Any = None,
-    methods: Sequence[Any] = BASELINES,
+    compare_with: Sequence[str | Method] = ("selectkbest", "rfe", "l1"),
     estimator: Any = None,
     scoring: Any = None,
-    certify: float = 60.0,
+    cv: Any = None,
+    groups: Any = None,
+    certify: bool | float = 60.0,
     n_subsamples: int = 100,
     n_permutations: int = 100,
+    ridge: str | float | None = None,
     effort: float | None = None,
     time_limit: float | None = None,
-    random_state: int | None = None,
+    random_state: Any = None,
     verbose: int = 0,
     target: str | None = None,
     sample_weight: Any = None,
-    task: Any = "auto",
-    **options: Any,
+    task: Task = "auto",
+    loss: Any = None,
+    class_weight: Any = None,
+    constraints: Any = None,
 ) -> SelectionReport:
-    """Choose features and find out all that one may ask about the choice.
+    """Select features, answer all questions about the selection and collect them in a report.
 
-    Which they are and what each is worth; what could stand in for them; whether there is any
-    better set; how stable they are; what other sizes would bring; what they are worth on rows held
-    out, beside the usual alternatives; and what is odd about the table. Ctrl-C ends it with the
-    parts that are done.
+    The report says what each feature contributes and what could replace it, whether a better set
+    exists, how stable the selection is, how other numbers of features compare, how good the
+    selection is on held-out rows and beside other methods, and what is unusual about the table.
 
     Parameters
     ----------
-    X : array-like, sparse matrix or frame of shape (n, d), or Problem
-        A `Problem` with its constraints, loss and weights in place of X, y, sample_weight and
-        task.
-    y : array-like of shape (n,) or (n, c), or None
-    k : int, "auto" or None
-        How many features; "auto" or None chooses the number.
-    k_max : int or None
-        The largest size that is tried or, where k is given, shown.
+    X : array-like, sparse matrix, frame or Problem
+    y : array-like or None
+        The target; None if X is a Problem.
+    k : int, "auto" or AutoK
+        Number of features.
     method : str or Method
-    ridge : "auto", "cv", float or None
-        As in `TopKSelector`. None is "auto", or the ridge that a `Problem` has.
-    criterion, rule, cv
-        How a number is chosen, as in `exactk.choose_k`; cv are the folds of all scores. Within
-        the training rows of others a number of folds is kept, and a splitter is not: five folds.
-    groups : array-like of shape (n,) or None
-        Rows that belong together, which no split parts.
-    methods : sequence of str or Method
-        What to compare with, as in `exactk.compare`; empty leaves the comparison out.
-    estimator, scoring
-        What is trained on the features and how it is scored, as in `exactk.score_selection`.
-    certify : float
-        Seconds for the proof that there is nothing better; 0 leaves it out.
+    compare_with : list of str or Method
+        Other methods to evaluate on the same folds; an empty list leaves the comparison out.
+    estimator : estimator, str or None
+        Estimator that is trained on the selected features.
+    scoring : str, callable or None
+        Score of scikit-learn on held-out rows.
+    cv : int, scikit-learn splitter, iterable of (train, test), or None
+        Folds of all parts; None is five. Where the number of features is chosen again within
+        training rows, a number of folds is used and other folds are not.
+    groups : array-like or None
+        Group of each row; rows of one group stay together in every split.
+    certify : float or bool
+        Seconds for the proof of optimality; 0 or False leaves it out.
     n_subsamples : int
-        Halves of the rows for stability; 0 leaves it out.
+        Number of half-samples; 0 leaves the stability out.
     n_permutations : int
-        Shuffled targets for the permutation test; 0 leaves it out.
+        Number of shuffled targets; 0 leaves the permutation test out.
+    ridge : "auto", "cv", float or None
+        None is the ridge of a Problem, or "auto" for a table.
     effort : float or None
-        How hard the method searches.
+        Search effort.
     time_limit : float or None
-        Seconds for all of it, shared out among the parts.
-    random_state : int or None
-        Seed of everything; None is a fixed seed.
+        Maximum time in seconds for the whole report, shared among its parts.
+    random_state : int, Generator, RandomState or None
+        Seed of all parts; None is a fixed seed.
     verbose : int
         1 shows progress.
     target : str or None
-        What to call the target; None is the name of y, if it has one.
-    sample_weight, task
-        As in `Problem.from_arrays`.
-    **options
-        Parameters of a method that is given by name.
+        Name of the target on the page; None is the name of y, if it has one.
+    sample_weight : array-like or None
+        Weight of each row.
+    task : {"auto", "classification", "regression"}
+    loss : str, Loss or None
+        None is the loss of a Problem, or "squared" for a table.
+    class_weight : "balanced", dict or None
+    constraints : Constraints, dict or None
 
     Returns
     -------
     SelectionReport
-        With `to_html` and `save` for the page, and the record behind it.
+        After Ctrl-C with the parts that were finished, and `interrupted` True.
 
     Raises
     ------
     KeyboardInterrupt
-        After Ctrl-C before there is a choice.
+        Ctrl-C before any selection was found.
 
     Examples
     --------
     >>> import exactk
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> report = exactk.investigate(X, y, k=4, n_subsamples=20, n_permutations=0, methods=())
+    >>> report = exactk.investigate(X, y, k=4, n_subsamples=20, n_permutations=0, compare_with=())
     >>> report.result.selected
     ('proline', 'color_intensity', 'flavanoids', 'alcohol')
-    >>> report.record["certificate"]["proven"], report.warnings["kind"]
+    >>> report.certificate.proven, report.warnings["kind"]
     (True, [])
     """
-    number: Any = None if k == "auto" else k
-    if ridge is None:
-        ridge = X.ridge if isinstance(X, Problem) else "auto"
-    settings = validate_settings(
-        Settings(
-            number, k_max, criterion, rule, cv, groups, method, dict(options), ridge, certify,
-            n_subsamples, n_permutations, methods, estimator, scoring, random_state, verbose,
-        ),
-        effort, time_limit,
+    given = dict(locals())
+    # Zero leaves a part out; only here.
+    validate({**given, "certify": certify or False, "n_subsamples": n_subsamples or None})
+    parts = _Parts(time_limit)
+    problem = read_problem(
+        X, y, sample_weight=sample_weight, task=task, loss=loss, class_weight=class_weight,
+        constraints=constraints,
     )  # fmt: skip
-    named = _name_of(y) if target is None else str(target)
-    problem = _problem(X, y, sample_weight, task, settings)
-    runner = PartRunner(Clock(time_limit), PARTS)
-    result, choice, certificate = _choice(problem, settings, runner)
-    problem = problem.with_ridge(result.ridge)
-    found = _parts(problem, result, choice, certificate, settings, runner)
-    record = {
-        "format": "exactk-selection-report",
-        "version": 1,
+    if problem.stream is not None:
+        # If the rows do not fit, each part that needs them says so.
+        with suppress(InputError):
+            problem = problem.in_memory(verbose=verbose)
+    if ridge is None and not isinstance(X, Problem):
+        ridge = "auto"
+    if not (random_state is None or isinstance(random_state, (int, np.integer))):
+        # All parts get the same seed.
+        random_state = int(generator(random_state).integers(2**31))
+    question = _Question(
+        problem, problem.check_k(k) if not is_auto(k) else k if isinstance(k, AutoK) else AutoK(),
+        method, tuple(compare_with), estimator, scoring, cv if is_number(cv) else _pairs(cv),
+        groups, ridge, effort, random_state, verbose,
+    )  # fmt: skip
+    question.check()
+    report = _answer(question, parts, certify, n_subsamples, n_permutations)
+    call = call_source(_changed({**given, "compare_with": question.compare_with}))
+    settings = {
         "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "versions": versions(),
-        "settings": settings_to_dict(problem, settings, result, named),
-        "selection": selection_to_dict(result, problem),
-        **found,
-        "warnings": [
-            remark.to_dict() for remark in runner.retry_once(lambda: find_warnings(problem, result))
-        ],
-        "missing_parts": runner.missing_parts,
-    }
-    return SelectionReport(result, record, runner.stopped)
+        "target": _name_of(y) if target is None else str(target),
+        "call": call,
+        "grouped": groups is not None,
+        "k": None if isinstance(question.k, AutoK) else question.k,
+        "ridge_rule": ridge if isinstance(ridge, str) else None,
+        "seed": None if random_state is None else int(random_state),
+        "table": None, "command": None, "checksum": None,
+    }  # fmt: skip
+    code = python_code(call, None, "problem" if isinstance(X, Problem) else "X, y")
+    return replace(report, settings={**report.settings, **settings, "code": code})
+
+
+def _pairs(cv: Any) -> Any:
+    """Pairs of rows can often be read only once, and several parts need them."""
+    return cv if hasattr(cv, "split") or not np.iterable(cv) else list(cv)
 
 
 def _name_of(y: Any) -> str:
-    """What a series, or a frame of one column, calls itself."""
+    """Return the name of a series or of a frame with one column."""
     columns = list(getattr(y, "columns", ()))
     name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
     return "y" if name is None else str(name)
 
 
-def _problem(X: Any, y: Any, sample_weight: Any, task: Any, settings: Settings) -> Problem:
-    """The problem, its rows in memory where they fit."""
-    if isinstance(X, Problem):
-        if y is not None or sample_weight is not None or task != "auto":
-            raise InputError(
-                "y, sample_weight and task cannot be given beside a Problem, which has its own"
-            )
-        problem = X
-    elif y is None:
-        raise InputError("y is None: give the target beside X, or one Problem in place of both")
-    else:
-        problem = Problem.from_arrays(X, y, sample_weight=sample_weight, task=task)
-    if problem.stream is not None:
-        # Where they do not fit, what needs rows says so, part by part.
-        with suppress(InputError):
-            problem = problem.in_memory(verbose=settings.verbose)
-    check_against(settings, problem)
-    return problem
+def _changed(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that differ from their defaults."""
+    parameters = inspect.signature(investigate).parameters
+    defaults = {name: parameters[name].default for name in parameters}
+    for name in ("X", "y", "verbose"):
+        del given[name]
+    return {name: value for name, value in given.items() if not _is_same(value, defaults[name])}
 
 
-def _choice(
-    problem: Problem, settings: Settings, runner: PartRunner
-) -> tuple[Result, AutoKResult | None, Certificate | None]:
-    """The features, how many by choice or by demand, proven if that can be done in time."""
-    choice = None
-    if settings.k is None:
-        choice = _sizes(problem, settings, settings.k_max, runner, settings.ridge)
-        result = choice.result
-    else:
-        ridge = find_ridge(settings.ridge, problem, settings.k, random_state=settings.random_state)
-        result = solve(
-            problem.with_ridge(ridge), settings.k, settings.method, time_limit=runner.seconds(),
-            verbose=settings.verbose, **settings.options,
-        )  # fmt: skip
-    runner.left -= 1
-    problem = problem.with_ridge(result.ridge)
-    if result.status == Status.INTERRUPTED:
-        # Whoever stops a search may want what it has found, but nothing more.
-        runner.stopped = True
-    certificate = runner.run_part("certificate", lambda: _proof(problem, result, settings, runner))
-    if certificate is not None and settings.minimises:
-        # What others choose by is not the objective: theirs stays, and the page says what is lower.
+def _is_same(value: Any, default: Any) -> bool:
+    if isinstance(value, (list, tuple)) and isinstance(default, tuple):
+        return list(value) == list(default)
+    # Only plain values: an array has no single truth value.
+    plain_value = isinstance(value, (str, int, float, type(None)))
+    return plain_value and bool(value == default)
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What an investigation was asked, as all parts need it."""
+
+    problem: Problem
+    k: int | AutoK
+    method: str | Method
+    compare_with: tuple[str | Method, ...]
+    estimator: Any
+    scoring: Any
+    cv: Any
+    groups: Any
+    ridge: Any
+    effort: float | None
+    seed: int | None
+    verbose: int
+
+    def check(self) -> None:
+        """Raise for parameters that cannot be used, before the first search."""
+        named_methods(self.method, self.compare_with)
+        configured_method(self.method, self.effort, self.seed)
+        problem = self.problem
+        if problem.rows is not None and (self.cv is not None or self.groups is not None):
+            make_splits(problem, self.cv, self.groups, self.seed)
+        if self.estimator is not None or self.scoring is not None:
+            several = problem.task == "classification" and problem.classes is None
+            made = read_estimator(self.estimator, problem.task, several_labels=several)
+            if self.scoring is not None:
+                read_scoring(self.scoring, made)
+
+    @property
+    def splits(self) -> Any:
+        """The folds of all scores; as they were given if the rows are not in memory."""
+        if self.problem.rows is None:
+            return self.cv
+        return make_splits(self.problem, self.cv, self.groups, self.seed)
+
+    @property
+    def light_effort(self) -> float | None:
+        """Effort of repeated searches: none where text columns or constraints make them long."""
+        rules = self.problem.rules
+        is_long = rules is not None and not rules.is_simple and self.method == "exchange"
+        return 0.0 if is_long and self.effort is None else self.effort
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """Parameters that several parts take."""
+        return {"method": self.method, "random_state": self.seed, "verbose": self.verbose}
+
+
+class _Parts:
+    """The parts of a report as they are computed: what is missing, and what time is left.
+
+    Attributes
+    ----------
+    missing : dict of str to str
+        Why a part is missing.
+    interrupted : bool
+    """
+
+    def __init__(self, time_limit: float | None) -> None:
+        self.missing: dict[str, str] = {}
+        self.interrupted = False
+        self._end = None if time_limit is None else time.monotonic() + time_limit
+        self._left = PIECES
+
+    def seconds(self, pieces: int = 1, most: float | None = None) -> float | None:
+        """Return the time of the next part, or of each of its pieces."""
+        if self._end is None:
+            return most
+        share = max((self._end - time.monotonic()) / max(self._left, 1) / pieces, 1e-9)
+        return share if most is None else min(share, most)
+
+    def run(self, name: str, call: Callable[[], Found]) -> Found | None:
+        """Return one part, or None with a reason in `missing`."""
+        found = None
+        if self.interrupted:
+            self.missing[name] = INTERRUPTED
+        elif self._end is not None and time.monotonic() >= self._end:
+            self.missing[name] = OUT_OF_TIME
+        else:
+            try:
+                found = call()
+                self.interrupted = getattr(found, "status", None) == Status.INTERRUPTED
+            except KeyboardInterrupt:
+                self.interrupted = True
+                self.missing[name] = INTERRUPTED
+            except ExactkError as error:
+                self.missing[name] = str(error)
+        self._left -= 1
+        return found
+
+    def finish(self, call: Callable[[], Found]) -> Found:
+        """Return what takes a moment, although Ctrl-C comes: nothing found before is lost."""
+        try:
+            return call()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return call()
+
+
+def _answer(
+    asked: _Question, parts: _Parts, certify: bool | float, n_subsamples: int, n_permutations: int
+) -> SelectionReport:
+    """Compute all parts."""
+    choice, found = _select(asked, parts)
+    problem = asked.problem.with_ridge(found.ridge)
+    parts.interrupted = found.status == Status.INTERRUPTED
+    result, certificate, stable, evaluation = found, None, None, None
+    if certify:
+        limit = 60.0 if certify is True else float(certify)
+        certificate = parts.run("certificate", lambda: prove(
+            problem, features=found, time_limit=parts.seconds(most=limit), verbose=asked.verbose,
+        ))  # fmt: skip
+    if certificate is not None and _minimises(asked.method):
+        # Another method selects by its own criterion: its set stays, and the page compares.
         result = certificate.result
-    return result, choice, certificate
-
-
-def _proof(
-    problem: Problem, result: Result, settings: Settings, runner: PartRunner
-) -> Certificate | None:
-    if settings.certify == 0:
-        raise InputError("a proof was not asked for")
-    share = runner.seconds()
-    limit = settings.certify if share is None else min(share, settings.certify)
-    return prove(
-        problem, result, time_limit=None if np.isinf(limit) else limit, verbose=settings.verbose
-    )
-
-
-def _sizes(
-    problem: Problem,
-    settings: Settings,
-    k_max: int | None,
-    runner: PartRunner,
-    ridge: str | float | None = None,
-) -> AutoKResult:
-    return choose_k(
-        problem, k_max, criterion=settings.criterion, method=settings.method, **settings.by_folds,
-        ridge=ridge, time_limit=runner.seconds(), verbose=settings.verbose,
-        **{"random_state": settings.random_state, **settings.fast_options(problem)},
+    explanation = parts.run("explanation", lambda: explain(
+        problem, features=result, max_sets=NEAR_SETS, random_state=asked.seed,
+        time_limit=parts.seconds(most=NEAR_SECONDS),
+    ))  # fmt: skip
+    k_max = _shown_sizes(asked, choice, result)
+    if n_subsamples:
+        stable = parts.run("stability", lambda: measure_stability(
+            Question(problem, result.k, result.order, result), k_max=k_max,
+            n_subsamples=n_subsamples, groups=asked.groups, time_limit=parts.seconds(),
+            **asked.common,
+        ))  # fmt: skip
+    if choice is None:
+        choice = parts.run("choice", lambda: _choose(problem, asked, parts, k_max, asked.splits))
+    evaluation = parts.run("evaluation", lambda: _evaluate(asked, parts, found, n_permutations))
+    scores = parts.run("scores", lambda: _scores(problem, asked, parts, k_max))
+    losses = None
+    if not problem.loss.by_moments:
+        # No explanation, which needs moments.
+        losses = parts.run("losses", lambda: _drop_losses(problem, result))
+    figures = parts.finish(lambda: _figures(problem, result, choice, scores))
+    figures |= {"losses": losses, "frequencies": _frequencies(stable)}
+    warnings = parts.finish(lambda: find_warnings(problem, result))
+    columns = ("kind", "serious", "text", "names")
+    return SelectionReport(
+        result=result, choice=choice, certificate=certificate, stability=stable,
+        explanation=explanation, evaluation=evaluation,
+        warnings=RecordsTable(columns, [[getattr(w, name) for name in columns] for w in warnings]),
+        missing_parts=parts.missing, interrupted=parts.interrupted,
+        settings=table_facts(problem), figures=figures,
     )  # fmt: skip
 
 
-def _shown_sizes(problem: Problem, settings: Settings, result: Result) -> int:
-    """The largest size of the figures: some more than were chosen."""
-    usual = largest_size(problem, settings.k_max)
-    if settings.k is None or settings.k_max is not None:
-        return usual
+def _minimises(method: str | Method) -> bool:
+    """Whether a method selects by the objective itself, as a proof does."""
+    kind = registry.method_class(method) if isinstance(method, str) else type(method)
+    return kind.takes_losses
+
+
+def _select(asked: _Question, parts: _Parts) -> tuple[AutoKResult | None, Result]:
+    """Return the selection on all rows, and how its number of features was chosen."""
+    problem = asked.problem
+    if isinstance(asked.k, AutoK):
+        choice = _choose(problem, asked, parts, None, asked.cv)
+        return choice, choice.result
+    if asked.ridge is not None:
+        problem = problem.with_ridge(asked.ridge, asked.k, random_state=asked.seed)
+    method = configured_method(asked.method, asked.effort, asked.seed)
+    return None, solve(problem, asked.k, method, time_limit=parts.seconds(), verbose=asked.verbose)
+
+
+def _choose(
+    problem: Problem, asked: _Question, parts: _Parts, k_max: int | None, cv: Any
+) -> AutoKResult:
+    """Return the choice of the number of features, or what it would be."""
+    auto = asked.k if isinstance(asked.k, AutoK) else AutoK(k_max=k_max)
+    by_folds = auto.criterion == "cv"
+    options = auto.get_params(deep=False)
+    if by_folds and options["cv"] is None:
+        options["cv"] = cv
+    return choose_k(
+        problem, **options, ridge=asked.ridge if k_max is None else None,
+        groups=asked.groups if by_folds else None, effort=asked.light_effort,
+        time_limit=parts.seconds(), **asked.common,
+    )  # fmt: skip
+
+
+def _shown_sizes(asked: _Question, choice: AutoKResult | None, result: Result) -> int:
+    """Return the largest number of features in figures: more than were requested."""
+    if choice is not None:
+        return choice.k_max
+    usual = largest_size(asked.problem, None)
     return max(min(usual, max(2 * result.k, LEAST_SIZES)), result.k)
 
 
-def _parts(
-    problem: Problem,
-    result: Result,
-    choice: AutoKResult | None,
-    certificate: Certificate | None,
-    settings: Settings,
-    runner: PartRunner,
+def _evaluate(asked: _Question, parts: _Parts, found: Result, n_permutations: int) -> Evaluation:
+    # A search on all rows is known; one for each fold and shuffled target, and other methods.
+    pieces = n_permutations + 6 * (1 + len(asked.compare_with))
+    return measure_evaluation(
+        asked.problem, None, k=asked.k, features=None, compare_with=asked.compare_with,
+        estimator=asked.estimator, scoring=asked.scoring, cv=asked.splits, groups=asked.groups,
+        n_permutations=n_permutations, ridge=asked.ridge, effort=asked.light_effort,
+        time_limit=parts.seconds(pieces), known=found, **asked.common,
+    )  # fmt: skip
+
+
+def _scores(problem: Problem, asked: _Question, parts: _Parts, k_max: int) -> AutoKResult:
+    """Return the score on the held-out rows of the evaluation for every number of features."""
+    scoring = asked.scoring
+    if scoring is None and asked.estimator is None:
+        scoring = "accuracy" if problem.task == "classification" else "r2"
+    rule = asked.k.rule if isinstance(asked.k, AutoK) else "one_se"
+    return choose_k(
+        problem.in_memory(), k_max=k_max, cv=asked.splits, rule=rule, scoring=scoring,
+        estimator=asked.estimator, effort=0.0 if asked.method == "exchange" else asked.effort,
+        time_limit=parts.seconds(), **asked.common,
+    )  # fmt: skip
+
+
+def _drop_losses(problem: Problem, result: Result) -> list[dict[str, Any]]:
+    """Return the rise of the objective without each feature, by fits to the rows."""
+    rows = []
+    for name in result.selected:
+        rest = np.setdiff1d(result.support, problem.find_columns([name]))
+        loss = problem.objective(rest) - result.objective
+        rows.append({"feature": name, "loss": loss, "loss_fraction": loss / result.total})
+    return rows
+
+
+def _figures(
+    problem: Problem, result: Result, choice: AutoKResult | None, scores: AutoKResult | None
 ) -> dict[str, Any]:
-    """Everything that can be asked of the choice."""
-    seed, k_max = settings.random_state, _shown_sizes(problem, settings, result)
-    why = runner.run_part(
-        "explanation", lambda: explain_by_moments(problem, result, seed, runner.seconds())
-    )
-    stable = runner.run_part("stability", lambda: _stability(problem, result, settings, runner))
-    if choice is None:
-        choice = runner.run_part("sizes", lambda: _sizes(problem, settings, k_max, runner))
-    score = runner.run_part("score", lambda: score_part(problem, settings, runner))
-    splits = None if score is None else score.splits
-    scored = runner.run_part(
-        "scores", lambda: scored_sizes(problem, k_max, settings, runner.seconds(), splits)
-    )
-    mapped = runner.run_part("frequencies", lambda: _frequencies(problem, k_max, settings, runner))
-    compared = runner.run_part("comparison", lambda: _comparison(problem, result, settings, runner))
-    losses = (
-        runner.run_part("losses", lambda: drop_losses(problem, result))
-        if why is None
-        else from_explanation(why)
-    )
+    """Return the numbers of figures that are in no part."""
+    explained = {} if choice is None else {str(one.k): one.explained for one in choice.path}
     return {
-        "features": runner.retry_once(lambda: feature_rows(problem, result, losses or {}, stable)),
-        "coefficients": runner.retry_once(
-            lambda: figure_data.coefficients(problem, result.support, result.coef)
-        ),
-        "near": None if why is None else near_part(why),
-        "certificate": None if certificate is None else certificate_to_dict(certificate, result),
-        "stability": None
-        if stable is None
-        else stability_part(stable, usual_effort(problem, settings.method)),
-        "sizes": None if choice is None else sizes_part(choice, scored, result),
-        "frequencies": None if mapped is None else frequency_map_to_dict(mapped),
-        "score": None if score is None else score.to_dict(),
-        "comparison": None if compared is None else compared.to_dict(),
-        "correlations": runner.retry_once(lambda: figure_data.correlations(problem, result.order)),
-        "means": runner.retry_once(lambda: figure_data.group_means(problem, result.order)),
+        "features": figure_data.features(problem, result),
+        "coefficients": figure_data.coefficients(problem, result.support, result.coef),
+        "correlations": figure_data.correlations(problem, result.order),
+        "means": figure_data.group_means(problem, result.order),
+        "explained": explained | {str(result.k): result.explained},
+        "scores": None if scores is None else scores.to_dict(),
     }
 
 
-def _stability(problem: Problem, result: Result, settings: Settings, runner: PartRunner) -> Any:
-    if settings.n_subsamples == 0:
-        raise InputError("half-samples were not asked for")
-    return stability(
-        problem, result.k, n_subsamples=settings.n_subsamples, method=settings.method,
-        groups=settings.groups, random_state=settings.random_state, time_limit=runner.seconds(),
-        verbose=settings.verbose, **settings.half_options,
-    )  # fmt: skip
-
-
-def _frequencies(
-    problem: Problem, k_max: int, settings: Settings, runner: PartRunner
-) -> Frequencies:
-    if settings.n_subsamples == 0:
-        raise InputError("half-samples were not asked for")
-    share = runner.seconds()
-    return frequencies_by_size(
-        problem, k_max, n_subsamples=max(settings.n_subsamples // 2, 2), method=settings.method,
-        groups=settings.groups, random_state=settings.random_state,
-        time_limit=PATIENCE if share is None else min(share, PATIENCE), verbose=settings.verbose,
-        **settings.half_options,
-    )  # fmt: skip
-
-
-def _comparison(
-    problem: Problem, result: Result, settings: Settings, runner: PartRunner
-) -> Comparison:
-    if not settings.methods:
-        raise InputError("a comparison was not asked for")
-    return comparison_part(problem, result, settings, runner)
+def _frequencies(stable: Stability | None) -> dict[str, Any] | None:
+    """Return how often the most frequent features are selected at every number of features."""
+    if stable is None or stable.by_size is None:
+        return None
+    found = stable.by_size
+    return {
+        "sizes": found.sizes,
+        "names": list(found.names[:MAPPED]),
+        "values": found.values[:, :MAPPED].tolist(),
+        "n_subsamples": found.n_subsamples,
+    }

@@ -1,59 +1,81 @@
-"""The record of one investigation, and the page that is drawn from it."""
+"""`SelectionReport`: the parts of one investigation, and the page that is drawn from them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from exactk.report.page.page import selection_page, write_selection_page
+from exactk.errors import InputError, Setting
+from exactk.report.facts import python_code
 from exactk.result import Result
 from exactk.utils.formatting import escape_controls
-from exactk.utils.records_table import RecordsTable, notebook_html
+from exactk.utils.records_table import RecordsTable, TableResult, notebook_html
 
-__all__ = ["SelectionReport"]
+if TYPE_CHECKING:
+    from exactk.evaluation.evaluate import Evaluation
+    from exactk.model_selection.choose_k import AutoKResult
+    from exactk.model_selection.explain import Explanation
+    from exactk.model_selection.stability import Stability
+    from exactk.proof.results import Certificate
 
-# What a notebook shows of each feature.
-SHOWN = (
-    "rank",
-    "feature",
-    "loss_fraction",
-    "substitute",
-    "substitution_fraction",
-    "frequency",
-    "part",
-)
+__all__ = ["INTERRUPTED", "OUT_OF_TIME", "SelectionReport", "check_replaceable"]
+
+PARTS = ("choice", "certificate", "stability", "explanation", "evaluation")
+# Reasons why a part is missing.
+INTERRUPTED = "stopped by the user"
+OUT_OF_TIME = "the time limit was reached before this part began"
+# Columns of the table of features, and those that a notebook shows if they have values.
+COLUMNS = (
+    "rank", "feature", "loss", "loss_fraction", "substitute", "substitution_cost",
+    "substitution_fraction", "included", "frequency", "low", "high", "group", "score",
+)  # fmt: skip
+SHOWN = ("rank", "feature", "loss_fraction", "substitute", "substitution_fraction", "frequency",
+         "group")  # fmt: skip
+# A page of exactk says so in its first lines.
+MARKER, MARKER_WITHIN = b'<meta name="generator" content="exactk ', 4096
 
 
 @dataclass(frozen=True, eq=False)
-class SelectionReport:
-    """What `exactk.investigate` found: a choice, and all that one may ask about it.
+class SelectionReport(TableResult):
+    """What `exactk.investigate` found: a selection and the answers to questions about it.
+
+    A part that was not requested, or could not be computed, is None.
 
     Attributes
     ----------
     result : Result
-        The choice.
-    record : mapping
-        Everything as plain values, fit for JSON, of which the page is drawn: what was asked,
-        ``features``, ``sizes``, ``stability``, ``frequencies``, ``correlations``, ``means``,
-        ``score``, ``comparison``, ``certificate``, ``remarks``. A part that could not be had is
-        None, and ``missing_parts`` says why.
+        The selection: the better one if the proof found a better one.
+    choice : AutoKResult or None
+        The other numbers of features, and how k was chosen if it was.
+    certificate : Certificate or None
+    stability : Stability or None
+    explanation : Explanation or None
+    evaluation : Evaluation or None
+        Score on held-out rows, comparison with other methods, permutation test.
+    warnings : RecordsTable
+        Warnings about the table, the serious ones first: kind, serious, text, names.
+    missing_parts : dict
+        Why a requested part is missing, by the name of the part.
     interrupted : bool
-        Whether the user stopped it before all parts were there.
+        Whether Ctrl-C stopped it before all parts were computed.
+    settings : mapping
+        The changed parameters as Python source, and facts about the table; plain values.
+    figures : mapping
+        The numbers behind the other figures of the page; plain values.
 
     Examples
     --------
     >>> import exactk
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> report = exactk.investigate(X, y, k=2, n_subsamples=10, n_permutations=0, methods=())
+    >>> report = exactk.investigate(X, y, k=2, n_subsamples=10, n_permutations=0, compare_with=())
     >>> report
     SelectionReport(2 of 4 features for 'target': petal width (cm), sepal width (cm))
-    >>> report.features[["feature", "substitute"]]
+    >>> report.table[["feature", "substitute"]]
     feature           substitute
     petal width (cm)  petal length (cm)
     sepal width (cm)  petal length (cm)
@@ -62,66 +84,119 @@ class SelectionReport:
     """
 
     result: Result
-    record: Mapping[str, Any] = field(repr=False)
-    interrupted: bool = False
+    choice: AutoKResult | None
+    certificate: Certificate | None
+    stability: Stability | None
+    explanation: Explanation | None
+    evaluation: Evaluation | None
+    warnings: RecordsTable
+    missing_parts: dict[str, str]
+    interrupted: bool
+    settings: Mapping[str, Any] = field(repr=False)
+    figures: Mapping[str, Any] = field(repr=False)
 
     def __repr__(self) -> str:
         """Return one line."""
-        asked, chosen = self.record["settings"], self.result.selected
+        names = escape_controls(", ".join(self.result.selected))
         return (
-            f"SelectionReport({len(chosen)} of {asked['n_features']} features for "
-            f"{asked['target']!r}: "
-            f"{escape_controls(', '.join(chosen))})"
+            f"SelectionReport({len(self.result.selected)} of {self.settings['n_features']} "
+            f"features for {self.settings['target']!r}: {names})"
         )
 
     def _repr_html_(self) -> str:
-        """Return the features and the remarks for a notebook; the page is for a browser."""
-        known = [name for name in SHOWN if any(row[name] is not None for row in self.features)]
-        features = notebook_html(self.features[known], repr(self))
-        remarks = "".join(f"<p>{escape(text)}</p>" for text in self.warnings["text"])
-        return f"{features}{remarks}<p>The whole page: <code>.save('report.html')</code></p>"
+        known = [name for name in SHOWN if any(row[name] is not None for row in self.table)]
+        table = notebook_html(self.table[known], repr(self))
+        warnings = "".join(f"<p>{escape(text)}</p>" for text in self.warnings["text"])
+        return f"{table}{warnings}<p>The whole page: <code>.save('report.html')</code></p>"
 
     @property
-    def features(self) -> RecordsTable:
-        """One row a chosen feature, in order of entry, with what is known of each."""
-        rows = self.record["features"]
-        names = [name for name in rows[0] if name != "columns"]
-        return RecordsTable(names, [[row[name] for name in names] for row in rows])
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed
+        """One row for each selected feature, with what every part says about it.
 
-    @property
-    def warnings(self) -> RecordsTable:
-        """What to know of the table, the serious first."""
-        names = ("kind", "serious", "text")
-        return RecordsTable(
-            names, [[row[name] for name in names] for row in self.record["warnings"]]
-        )
+        ``rank`` and ``included`` as in `Result`; ``loss`` when it is dropped and ``substitute``
+        as in `Explanation`; ``frequency`` with its interval ``low`` to ``high`` and ``group`` as
+        in `Stability`; ``score`` of a filter.
+        """
+        from exactk.report.page.record import feature_rows
 
-    @property
-    def missing_parts(self) -> dict[str, str]:
-        """Parts that are not there, and why."""
-        return dict(self.record["missing_parts"])
-
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return `features` as a frame of pandas, or of ``library="polars"``."""
-        return self.features.to_frame(library)
+        rows = feature_rows(self.to_dict())
+        return RecordsTable(COLUMNS, [[row[name] for name in COLUMNS] for row in rows])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record and the result as plain values."""
-        return {**self.record, "result": self.result.to_dict()}
+        """Return plain Python values, fit for JSON; the page is drawn from them alone."""
+        parts = {name: getattr(self, name) for name in PARTS}
+        return {
+            "format": "exactk-selection-report",
+            "version": 2,
+            "result": self.result.to_dict(),
+            **{name: None if part is None else part.to_dict() for name, part in parts.items()},
+            "warnings": self.warnings.to_plain(),
+            "missing_parts": dict(self.missing_parts),
+            "interrupted": self.interrupted,
+            "settings": dict(self.settings),
+            "figures": dict(self.figures),
+        }
 
-    def to_json(self, **options: Any) -> str:
-        """Return `to_dict` as JSON; options go to ``json.dumps``."""
-        return json.dumps(self.to_dict(), **options)
+    def with_source(
+        self, *, command: str | None = None, checksum: str | None = None, **read: Any
+    ) -> SelectionReport:
+        """Return the report with the file that the table was read from, for the page.
+
+        Parameters
+        ----------
+        command : str or None
+            The command that made the report.
+        checksum : str or None
+            SHA-256 of the file.
+        **read
+            Parameters of `exactk.read_table`: path, target and those that were changed.
+        """
+        code = python_code(self.settings["call"], read, "")
+        source = {"table": str(read["path"]), "command": command, "checksum": checksum}
+        return replace(self, settings={**self.settings, **source, "code": code})
 
     def to_html(self) -> str:
         """Return the page: one document that needs nothing else."""
-        return selection_page(self.record)
+        from exactk.report.page.page import selection_page
 
-    def save(self, path: str | PathLike[str]) -> Path:
+        return selection_page(self.to_dict())
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the page to a file and return its path.
 
         Parameters
         ----------
-        path : str or path
+        path : path
+        overwrite : bool
+            Replace an existing file also if exactk did not write it.
+
+        Raises
+        ------
+        InputError
+            The file exists and is not a page of exactk, or it cannot be written.
         """
-        return write_selection_page(self.record, Path(path))
+        from exactk.report.document import write_document
+
+        check_replaceable(path, overwrite=overwrite)
+        return write_document(self.to_html(), Path(path))
+
+
+def check_replaceable(path: str | PathLike[str], *, overwrite: bool = False) -> None:
+    """Raise if a file exists that exactk did not write, unless it may be overwritten.
+
+    Parameters
+    ----------
+    path : path
+    overwrite : bool
+    """
+    place = Path(path)
+    if overwrite or not place.is_file():
+        return
+    with place.open("rb") as file:
+        start = file.read(MARKER_WITHIN)
+    if start and MARKER not in start:
+        raise InputError(
+            f"{str(place)!r} exists and is not a report of exactk",
+            parameter="overwrite", value=overwrite,
+            hint=("give another name, or ", Setting("overwrite", True)),
+        )  # fmt: skip

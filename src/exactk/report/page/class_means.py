@@ -1,4 +1,4 @@
-"""What the chosen features look like: by class, and beside each other."""
+"""Values of the selected features by class, and their correlations."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ def _correlations(record: Record) -> Markup:
         return Markup()
     about = _strongest(found)
     picture = heat_map(
-        found["names"], found["names"], found["values"], "Correlations among the chosen",
+        found["names"], found["names"], found["values"], "Correlations of the selected features",
         about, what="correlation",
     )  # fmt: skip
     left = found["left_out"]
     return join(
-        tag("h3", "Correlations among the chosen"),
+        tag("h3", "Correlations of the selected features"),
         tag("p", about, class_="caption"),
         picture,
         tag("p", f"{left} more columns are not drawn.", class_="caption") if left else "",

@@ -1,4 +1,4 @@
-"""The chosen features: what each is worth, what could stand in for it, and its coefficients."""
+"""The selected features: the loss without each, its best substitute, its coefficients."""
 
 from __future__ import annotations
 
@@ -7,14 +7,7 @@ from typing import Any
 
 from exactk.report.markup import Markup, join, label, tag
 from exactk.report.numbers import DASH, short
-from exactk.report.page.phrases import (
-    MEASURES,
-    missing_part,
-    names_of,
-    percent_of,
-    same_search,
-    share_of,
-)
+from exactk.report.page.phrases import MEASURES, missing_part, names_of, percent_of, share_of
 from exactk.report.page.units import own_units
 from exactk.report.tables import cell, head, table
 
@@ -51,12 +44,13 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
     substitutes = any(row["substitute"] for row in rows)
     frequent = any(row["frequency"] is not None for row in rows)
     scored = any(row["score"] is not None for row in rows)
+    second = [head("best substitute", numeric=False), head("increase with it")]
     heads = [
         head("#"),
         head("feature", numeric=False),
-        head("worse without it"),
-        *([head("best substitute", numeric=False), head("worse with that")] if substitutes else []),
-        *([head("chosen on halves")] if frequent else []),
+        head("loss increase"),
+        *(second if substitutes else []),
+        *([head("selected in half-samples")] if frequent else []),
         *([head("score of the filter")] if scored else []),
         *(head(name) for name in outputs if coefficients),
     ]  # fmt: skip
@@ -68,7 +62,7 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
     body = []
     for row in rows:
         cells = [
-            cell(row["rank"], row["rank"]),
+            cell(DASH if row["rank"] is None else row["rank"], row["rank"]),
             tag("th", label(row["feature"]), _held(row), scope="row"),
             cell(share_of(row["loss_fraction"]), row["loss_fraction"]),
         ]
@@ -85,8 +79,9 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
             cells += _signed(coefficients[row["feature"]])
         body.append(tag("tr", *cells))
     caption = _caption(record, substitutes, frequent)
+    name = "Selected features"
     return join(
-        table(body, *above, join(*heads), caption=caption, kind="features", name="Chosen features"),
+        table(body, *above, join(*heads), caption=caption, kind="features", name=name),
         _coefficient_note(record) if coefficients else "",
     )
 
@@ -94,17 +89,13 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
 def _caption(record: Record, substitutes: bool, frequent: bool) -> str:
     measure = MEASURES.get(record["settings"]["loss"], "loss")
     words = (
-        f"In order of entry. Worse without it: how much more of the "
-        f"{measure} is left when the feature is dropped and the others are fitted again, as a "
-        f"share of the {measure} without any feature; the ridge term counts."
+        f"The most useful first. Loss increase: when the feature is dropped and the model is "
+        f"refitted, as a share of the {measure} without features; the ridge term counts."
     )
     if substitutes:
-        words += " Best substitute: the feature that costs least in its place, and what it costs."
+        words += " Best substitute: the feature with the smallest loss increase in its place."
     if frequent:
-        words += (
-            f" Chosen on halves: in how many random halves of the rows {same_search(record)} "
-            f"takes it."
-        )
+        words += " Selected in half-samples: the share of half-samples that select it."
     return words
 
 
@@ -120,7 +111,7 @@ def _coefficient_note(record: Record) -> Markup:
 
 
 def _held(row: Record) -> Markup:
-    return tag("small", " (must be in)") if row["included"] else Markup()
+    return tag("small", " (always included)") if row["included"] else Markup()
 
 
 def _frequency(row: Record) -> Markup:
@@ -152,9 +143,7 @@ def _coefficients(record: Record) -> Markup:
 def _near(record: Record) -> Markup:
     near = record["near"]
     if near is None:
-        return missing_part(
-            record, "explanation", "The list of substitutes and of sets nearly as good"
-        )
+        return missing_part(record, "explanation", "The list of substitutes and alternative sets")
     return join(_sets(near, bool(record["settings"]["constraints"])), _outside(near), _pairs(near))
 
 
@@ -167,9 +156,9 @@ def _sets(near: Record, constrained: bool) -> Markup:
             f"{other} has an objective within {tolerance} of this one."
             if near["is_complete"]
             else f"{other} was found with an objective within {tolerance} of this one, but "
-            f"not all were looked at."
+            f"not all sets were examined."
         )
-        return join(tag("h3", "Sets nearly as good"), tag("p", words))
+        return join(tag("h3", "Alternative sets"), tag("p", words))
     heads = [head("rank"), head("objective higher by"), head("in", numeric=False),
              head("in place of", numeric=False)]  # fmt: skip
     body = [
@@ -183,14 +172,15 @@ def _sets(near: Record, constrained: bool) -> Markup:
         for one in others
     ]
     all_of = "these are all" if near["is_complete"] else "there may be more"
-    caption = f"Sets whose objective is at most {tolerance} above that of the chosen ({all_of})"
-    return join(tag("h3", "Sets nearly as good"), table(body, join(*heads), caption=caption))
+    caption = f"Sets whose objective is at most {tolerance} above that of the selection ({all_of})"
+    return join(tag("h3", "Alternative sets"), table(body, join(*heads), caption=caption))
 
 
 def _outside(near: Record) -> Markup:
     if not near["outside"]:
         return Markup()
-    heads = [head("feature", numeric=False), head("would cost"), head("in place of", numeric=False)]
+    heads = [head("feature", numeric=False), head("loss increase"),
+             head("in place of", numeric=False)]  # fmt: skip
     body = [
         tag(
             "tr",
@@ -200,10 +190,10 @@ def _outside(near: Record) -> Markup:
         )
         for one in near["outside"]
     ]
-    caption = "Not chosen, but nearest to it: the cheapest swap that brings each in"
+    caption = "Not selected: the swap with the smallest loss increase that brings each in"
     return tag(
         "details",
-        tag("summary", "Features that were nearly chosen"),
+        tag("summary", "Features that were nearly selected"),
         table(body, join(*heads), caption=caption),
         class_="numbers",
     )
@@ -223,7 +213,7 @@ def _pairs(near: Record) -> Markup:
         for one in near["pairs"][:8]
     ]
     return join(
-        tag("p", "Pairs of the chosen that stand in for each other: dropping either costs little, "
-            "dropping both costs more than twice that."),
+        tag("p", "Pairs of selected features that replace each other: the loss increase is small "
+            "if either is dropped, and more than twice as large if both are."),
         tag("ul", *said),
     )  # fmt: skip

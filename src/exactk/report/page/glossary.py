@@ -1,4 +1,4 @@
-"""The words of the page, for who has not met them."""
+"""The terms of the page and their meaning."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from exactk.report.markup import Markup, tag
 __all__ = ["glossary"]
 
 WORDS = (
-    ("objective", "What the search makes as small as it can: the error of the best linear fit on "
-     "the chosen features, plus the ridge term. Lower is better."),
-    ("ridge", "What large coefficients cost. “auto” goes by the shape of the table; 0 is plain "
-     "least squares."),
-    ("explained", "How much of the error without any feature the chosen ones take away, on the "
-     "rows they were chosen on. It is no promise for new rows."),
-    ("rows held out, folds", "The rows are dealt into parts. Each part in turn is set aside; "
-     "features are chosen and a model is trained on the others, and scored on it."),
-    ("±, standard error", "How far a mean over folds is usually off. Differences of one or two "
-     "of them mean little."),
+    ("objective", "What the search minimises: the loss of the best fit on the selected features, "
+     "plus the ridge term. Lower is better."),
+    ("ridge", "A penalty for large coefficients. “auto” depends on the shape of the table; 0 is "
+     "no penalty."),
+    ("explained", "1 − loss/loss without features, without the ridge term, on the rows of the "
+     "selection. New rows are explained less well."),
+    ("held-out rows, folds", "The rows are divided into folds. Each fold is held out once: "
+     "features are selected and a model is trained on the other rows, and scored on it."),
+    ("±, standard error", "The typical error of a mean over folds. Differences of one or two "
+     "standard errors mean little."),
     ("one-standard-error rule", "The smallest size whose error is within one standard error of "
      "the lowest: about as good, with fewer features."),
-    ("stability", "How far the features chosen on random halves of the rows agree: 1 if all are "
-     "the same, 0 if chance would do as well."),
-    ("permutation test", "The target is shuffled over the rows, so that there is nothing to "
-     "find, and the search is run again: what it then explains is chance."),
-    ("coefficient", "How much the score of a class, or the target, rises with the feature, the "
-     "other features as they are."),
-    ("best substitute", "The feature that costs least in place of one that is taken away."),
-    ("converged, optimal", "How a search ended: no swap of one feature for another is better, "
-     "or no other set at all is, which is then proven."),
+    ("half-sample, stability", "A random half of the rows. Stability is the agreement of the "
+     "features selected in half-samples: 1 if all are the same, 0 if they agree by chance."),
+    ("permutation test", "The target is shuffled over the rows, so that features cannot explain "
+     "it, and the search is repeated: what it then explains is chance."),
+    ("coefficient", "The change of the score of a class, or of the target, per unit of the "
+     "feature if the other features stay the same."),
+    ("best substitute", "The feature with the smallest loss increase in place of another."),
+    ("converged, optimal", "How a search ended. Converged: no swap of one feature for another is "
+     "better. Optimal: it is proven that no set is better."),
 )  # fmt: skip
 
 
 def glossary(_: Mapping[str, Any]) -> Markup:
-    """Return the words of the page with their meaning, the same on every page."""
+    """Return the terms of the page with their meaning, the same on every page."""
     entries = [tag("div", tag("dt", word), tag("dd", meaning)) for word, meaning in WORDS]
     return tag("dl", *entries, class_="facts glossary")

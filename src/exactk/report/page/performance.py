@@ -1,4 +1,4 @@
-"""How far the choice can be trusted: on rows held out, beside other methods, on halves."""
+"""How reliable the selection is: on held-out rows, beside other methods, in half-samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from exactk.report.page.phrases import (
     missing_part,
     names_of,
     percent_of,
-    same_search,
     scoring_name,
     share_of,
 )
@@ -27,42 +26,42 @@ Record = Mapping[str, Any]
 
 # Fewer shuffled targets cannot give a p-value of 0.05.
 LEAST_SHUFFLES = 19
-# Names in one sentence; those that are chosen more rarely are counted.
+# Names in one sentence; those that are selected more rarely are counted.
 MOST_NAMES = 30
 
 
 def scores_section(record: Record) -> Markup:
-    """Return the honest score beside the naive one, and the comparison."""
+    """Return the score on held-out rows beside the naive score, and the comparison."""
     return join(_score(record), _comparison(record))
 
 
 def _score(record: Record) -> Markup:
     score = record["score"]
     if score is None:
-        return missing_part(record, "score", "The score on rows held out")
+        return missing_part(record, "score", "The score on held-out rows")
     name = scoring_name(score["scoring"])
     how = (
-        "the number of features and the features are chosen"
+        "the number of features and the features are selected"
         if record["settings"]["k"] is None
-        else "the features are chosen"
+        else "the features are selected"
     )
     lines = [
         (
-            "chosen within each fold",
+            "selected within each fold",
             f"{format_score(score['test_score'])} ± {format_score(score['standard_error'])}",
-            f"In each of {len(score['folds'])} folds {how} on the training rows alone, and "
-            f"{score['estimator']} is scored on the others. This is what to expect of new rows.",
+            f"In each of {score['n_folds']} folds {how} on the training rows alone, and "
+            f"{score['estimator']} is scored on the held-out rows. Expect this score on new rows.",
         ),
         (
-            "chosen on all rows",
+            "selected on all rows",
             format_score(score["naive_score"]),
-            "The same folds with the features of this page, which have seen the rows held out"
-            + (": too good by the difference." if _flatters(score) else "."),
+            "The same folds with features that were selected on all rows, held-out rows included"
+            + (": too high by the difference." if _flatters(score) else "."),
         ),
         (
             "without features",
             format_score(score["baseline_score"]),
-            "The commonest class, or the mean.",
+            "The most frequent class, or the mean.",
         ),
     ]
     body = [
@@ -75,7 +74,7 @@ def _score(record: Record) -> Markup:
         tag("th", "what it means", scope="col"),
     )
     message = tag("p", label(score["message"]), ".", class_="caption") if score["message"] else ""
-    expected = table(body, heads, caption="What to expect of new rows", kind="stacked")
+    expected = table(body, heads, caption="Expected performance on new rows", kind="stacked")
     return join(expected, message, _permutations(record, score))
 
 
@@ -85,53 +84,53 @@ def _flatters(score: Record) -> bool:
 
 
 def _permutations(record: Record, score: Record) -> Markup:
-    """Say what chance alone would come to."""
-    if score["p_value"] is None:
+    """Return how many shuffled targets did as well."""
+    n = score["n_permutations"]
+    if not n:
         return Markup()
     fixed = "" if record["settings"]["k"] else f", always {record['selection']['k']} features"
-    fewest = score["n_permutations"] < LEAST_SHUFFLES
-    few = f" It takes {LEAST_SHUFFLES} shuffled targets to come so low." if fewest else ""
+    few = f" At least {LEAST_SHUFFLES} are needed for p = 0.05." if n < LEAST_SHUFFLES else ""
     return tag(
         "p",
-        f"Permutation test: p = {short(score['p_value'], 2)}. That is how often the same search "
-        f"explains as much of a target that is shuffled over the rows "
-        f"({plural(score['n_permutations'], 'shuffled target')}{fixed}); at 0.05 or below "
-        f"one says that the features tell something of the target.{few}",
+        f"Permutation test: {score['n_as_good']} of {plural(n, 'shuffled target')} did as well: "
+        f"the same search explained at least as much of them{fixed} (p = "
+        f"{short(score['p_value'], 2)}).{few}",
     )
 
 
 def _comparison(record: Record) -> Markup:
     found = record["comparison"]
-    title = tag("h3", "Beside the usual alternatives")
+    title = tag("h3", "Comparison with other methods")
     if found is None:
         return join(title, missing_part(record, "comparison", "The comparison"))
     name = scoring_name(found["scoring"])
     rows = found["methods"]
-    about = "; ".join(f"{row['method']}: {format_score(finite(row['mean']))}" for row in rows)
+    scores = [format_score(finite(row["test_score"])) for row in rows]
+    about = "; ".join(f"{row['method']}: {score}" for row, score in zip(rows, scores, strict=True))
     dots = [
         Dot(
             row["method"],
-            finite(row["mean"]),
+            finite(row["test_score"]),
             finite(row["standard_error"]),
-            f"{row['method']}\n{name} {format_score(finite(row['mean']))} ± "
+            f"{row['method']}\n{name} {format_score(finite(row['test_score']))} ± "
             f"{format_score(finite(row['standard_error']))}",
             slot=i,
         )
         for i, row in enumerate(rows)
     ]
     picture = dot_plot(
-        dots, f"{name} of each method on rows held out", about, name,
-        reference=finite(found["baseline"]),
-        reference_tip=f"without features: {format_score(finite(found['baseline']))}",
+        dots, f"{name} of each method on held-out rows", about, name,
+        reference=finite(found["baseline_score"]),
+        reference_tip=f"without features: {format_score(finite(found['baseline_score']))}",
     )  # fmt: skip
-    most = finite(found["all_features"])
-    whole = "" if most is None else f", with all of them {format_score(most)}"
-    of_all = "" if record["settings"]["k"] else ", the number that all rows chose"
+    most = finite(found["all_features_score"])
+    whole = "" if most is None else f", with all features: {format_score(most)}"
+    of_all = "" if record["settings"]["k"] else ", the number chosen on all rows"
     note = (
-        f"{plural(found['k'], 'feature')} each{of_all}, chosen within each of {found['n_folds']} "
+        f"{plural(found['k'], 'feature')} each{of_all}, selected within each of {found['n_folds']} "
         f"folds; "
-        f"whisker: ± one standard error. Without any feature it would be "
-        f"{format_score(finite(found['baseline']))}{whole}."
+        f"whisker: ± one standard error. Without features: "
+        f"{format_score(finite(found['baseline_score']))}{whole}."
     )
     return join(
         title,
@@ -145,11 +144,11 @@ def _comparison(record: Record) -> Markup:
 def _methods(found: Record, name: str) -> Markup:
     heads = [
         head("method", numeric=False), head(name), head("difference"), head("objective higher by"),
-        head("stability over folds"), head("seconds"), head("in common"),
+        head("stability over folds"), head("seconds"), head("shared"),
     ]  # fmt: skip
     body = []
     for i, row in enumerate(found["methods"]):
-        mean, error = finite(row["mean"]), finite(row["standard_error"])
+        mean, error = finite(row["test_score"]), finite(row["standard_error"])
         if mean is None:
             reason = tag("td", label(row["note"] or row["status"]), colspan="6", class_="reason")
             body.append(tag("tr", tag("th", label(row["method"]), scope="row"), reason))
@@ -170,19 +169,20 @@ def _methods(found: Record, name: str) -> Markup:
                 cell(share_of(finite(row["excess"])), finite(row["excess"])),
                 cell(short(finite(row["stability"]), 2), finite(row["stability"])),
                 cell(short(finite(row["seconds"]), 2), finite(row["seconds"])),
-                cell(f"{row['shared']} of {len(row['features'])}", row["shared"]),
+                cell(f"{row['n_shared']} of {len(row['features'])}", row["n_shared"]),
             )
         )
     caption = (
-        "Difference: to the first, fold by fold. Objective: of the features chosen on all rows, "
-        "above the lowest. In common: with the first."
+        "Difference: to the first method, fold by fold. The columns after it refer to the "
+        "selection on all rows: its objective above the lowest one, and features shared with the "
+        "first method."
     )
-    name = "Methods beside each other"
+    name = "Comparison of the methods"
     return join(table(body, join(*heads), caption=caption, name=name), _choices(found))
 
 
 def _choices(found: Record) -> Markup:
-    """Which features each method takes: too many for a column of a table of numbers."""
+    """Return which features each method selects: too many for a column of numbers."""
     heads = join(head("method", numeric=False), head("features on all rows", numeric=False))
     body = [
         tag(
@@ -193,7 +193,7 @@ def _choices(found: Record) -> Markup:
     ]
     return tag(
         "details",
-        tag("summary", "What each method chooses"),
+        tag("summary", "Features of each method"),
         table(body, heads, name="Features on all rows, by method"),
         class_="rest",
     )
@@ -204,28 +204,31 @@ def _note(note: str | None) -> Markup:
 
 
 def stability_section(record: Record) -> Markup:
-    """Return how often features are chosen on halves of the rows, at every size."""
+    """Return how often features are selected in half-samples, at every size."""
     found, mapped = record["stability"], record["frequencies"]
     parts = []
     if found is None:
-        parts.append(missing_part(record, "stability", "How often features are chosen on halves"))
+        parts.append(missing_part(record, "stability", "The stability in half-samples"))
     else:
         low, high = found["interval"]
         parts.append(
             tag(
                 "p",
-                f"{same_search(record).capitalize()} chooses on {found['n_subsamples']} random "
-                "halves "
-                f"of the rows. How far they agree (Nogueira’s index) is {short(found['index'], 2)} "
-                f"({short(low, 2)} to {short(high, 2)}), {agreement(found['index'])}: 1 if every "
-                f"half gives the same features, 0 if chance would agree as well.",
+                f"The same method selects features in {found['n_subsamples']} random half-samples. "
+                f"Stability index (Nogueira): {short(found['index'], 2)} ({short(low, 2)} to "
+                f"{short(high, 2)}), {agreement(found['index'])}. It is 1 if all half-samples give "
+                f"the same features, and 0 if they agree as often as random sets.",
             )
         )
         parts += [
             tag("p", f"{words} ({len(found[part])}): ", _often(found, part))
             for part, words in (
-                ("core", f"In at least {percent_of(found['threshold'])} of the halves"),
-                ("unstable", "In fewer, where others stand in for them"),
+                ("core", f"Selected in at least {percent_of(found['threshold'])} of them"),
+                (
+                    "unstable",
+                    f"Selected in {percent_of(found['negligible'])} to "
+                    f"{percent_of(found['threshold'])}",
+                ),
             )
             if found[part]
         ]
@@ -239,7 +242,7 @@ def stability_section(record: Record) -> Markup:
 
 
 def _often(found: Record, part: str) -> Markup:
-    """Names with how often each is chosen, the most frequent first."""
+    """Names with how often each is selected, the most frequent first."""
     often = {row["feature"]: row["frequency"] for row in found["frequencies"]}
     shown = [
         piece
@@ -257,14 +260,12 @@ def _map(record: Record, mapped: Record) -> Markup:
     values = [[row[i] for row in mapped["values"]] for i in seen]
     marked = mapped["sizes"].index(k) if k in mapped["sizes"] else None
     note = (
-        f"How often each feature (rows) is chosen at each size (columns), in % of "
-        f"{mapped['n_subsamples']} halves; the frame is k = {k}. Other halves and a search from "
-        "size "
-        f"to size, so that figures may differ a little from those above."
+        f"How often each feature (rows) is selected at each number of features (columns), in % of "
+        f"{mapped['n_subsamples']} half-samples; the frame is k = {k}."
     )
     picture = heat_map(
         names, [str(size) for size in mapped["sizes"]], values,
-        "Selection frequency over the number of features", note, what="chosen in",
+        "Selection frequency over the number of features", note, what="selected in",
         per_cent=True, axis="k", marked=marked,
     )  # fmt: skip
     return join(tag("h3", "Selection frequency over k"), tag("p", note, class_="caption"), picture)

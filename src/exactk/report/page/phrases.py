@@ -1,4 +1,4 @@
-"""Words that several sections of the page use."""
+"""Texts that several sections of the page use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ __all__ = [
     "missing_part",
     "names_of",
     "percent_of",
-    "same_search",
     "scoring_name",
     "share_of",
 ]  # fmt: skip
@@ -32,7 +31,7 @@ POOR = 0.4
 # Shares below this are the rounding of a fit.
 ROUNDING = 1e-9
 CRITERIA = {
-    "cv": "the error on rows held out",
+    "cv": "the error on held-out rows",
     "bic": "BIC",
     "ebic": "extended BIC",
     "aicc": "corrected AIC",
@@ -59,7 +58,7 @@ def criterion_label(criterion: str) -> str:
     Examples
     --------
     >>> criterion_label("cv")
-    'the error on rows held out'
+    'the error on held-out rows'
     """
     return CRITERIA.get(criterion, criterion)
 
@@ -96,23 +95,6 @@ def percent_of(share: float | None) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %".replace(
         "-", "\N{MINUS SIGN}"
     )
-
-
-def same_search(record: Mapping[str, Any]) -> str:
-    """Return what chooses on halves of the rows.
-
-    Examples
-    --------
-    >>> same_search({"stability": {"effort": 0.1}, "settings": {"options": {}}})
-    'the same search, with less effort,'
-    >>> same_search({"stability": {"effort": None}, "settings": {"options": {}}})
-    'the same method'
-    """
-    effort = record["stability"]["effort"]
-    if effort is None:
-        return "the same method"
-    quick = record["settings"]["options"].get("effort", 1.0) > effort
-    return "the same search, with less effort," if quick else "the same search"
 
 
 def share_of(share: float | None) -> str:
@@ -179,5 +161,5 @@ def names_of(names: Any) -> Markup:
 
 def missing_part(record: Mapping[str, Any], part: str, what: str) -> Markup:
     """Say why a part of the page is not there."""
-    why = record["missing_parts"].get(part, "it was not made")
+    why = record["missing_parts"][part]
     return tag("p", f"{what} is missing: ", label(why), ".", class_="empty")

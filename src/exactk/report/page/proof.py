@@ -1,4 +1,4 @@
-"""Whether any other set is better, in plain words."""
+"""Whether a better set exists, in plain words."""
 
 from __future__ import annotations
 
@@ -15,46 +15,43 @@ Record = Mapping[str, Any]
 
 
 def proof_section(record: Record) -> Markup:
-    """Return what is proven of the choice, in plain words."""
+    """Return what is proven about the selection."""
     found = record["certificate"]
     if found is None:
-        why = record["missing_parts"].get("certificate", "it was not tried")
+        why = record["missing_parts"]["certificate"]
         return join(
             tag("p", tag("strong", "Not proven"), ": ", label(why), "."),
-            tag("p", "That nothing better was found is no proof that there is nothing."),
+            tag("p", "The search found no better set, but that is no proof."),
         )
     k, kept = record["selection"]["k"], constraint_note(found)
     if found["better"]:
         return _better(record, found)
     if found["proven"]:
-        words = f": every other set of {plural(k, 'feature')}{kept} was ruled out."
-        verdict = tag("p", tag("strong", "No. This is proven"), words)
+        words = f": no other set of {plural(k, 'feature')}{kept} has a lower objective."
+        verdict = tag("p", tag("strong", "Proven"), words)
     elif found["lower"] <= 0:
         verdict = tag(
             "p", tag("strong", "Not proven"),
-            ": perhaps. No bound on the best possible objective was found in the time given. That "
-            "nothing better was found is no proof.",
+            ": no bound on the best possible objective was found in the given time. The search "
+            "found no better set, but that is no proof.",
         )  # fmt: skip
     else:
         verdict = tag(
             "p", tag("strong", "Not proven"),
-            f": perhaps. The search found nothing better, and whatever the best set{kept} is, its "
-            f"objective is at most {percent_of(found['gap'])} below that of this one."
+            f": a better set{kept} could lower the objective by at most "
+            f"{percent_of(found['gap'])}."
             + (" More time may close the gap." if found["status"] == "time_limit" else ""),
         )  # fmt: skip
-    took = (
-        f"{group_digits(found['nodes'])} part{'s' if found['nodes'] != 1 else ''} of the space of "
-        "all "
-        f"sets looked at in {short(found['seconds'], 3)} s."
-    )
+    nodes = f"{group_digits(found['nodes'])} node{'s' if found['nodes'] != 1 else ''}"
+    took = f"{nodes} explored in {short(found['seconds'], 3)} s."
     better = (
-        tag("p", "The proof found these features: they are better than what the search had found.")
+        tag("p", "The proof found these features. They are better than those of the search.")
         if found["improved"]
         else ""
     )
     exact = tag(
         "details",
-        tag("summary", "The certificate, word by word"),
+        tag("summary", "The certificate in full"),
         tag("p", label(found["summary"])),
         tag("p", took),
         class_="numbers",
@@ -67,13 +64,13 @@ def _better(record: Record, found: Record) -> Markup:
     method, own = record["selection"]["method"], record["selection"]["objective"]
     lower = percent_of(1.0 - found["upper"] / own) if own > 0 else DASH
     proven = (
-        "no other set of this size has a lower one: that is proven"
+        "it is proven that no set of this size has a lower one"
         if found["proven"]
-        else "whether that is the lowest is not proven"
+        else "it is not proven that this is the lowest"
     )
     return join(
-        tag("p", tag("strong", "Yes"), f", by the objective: it is {lower} lower with ",
+        tag("p", tag("strong", "A better set exists"), f": the objective is {lower} lower with ",
             names_of(found["better"]), f"; {proven}."),
-        tag("p", label(method), " chooses by a criterion of its own, and this page is about what "
-            "it chose. To choose by the objective, take the method exchange."),
+        tag("p", label(method), " selects by its own criterion, and this report is about its "
+            "selection. The method exchange selects by the objective."),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What to know of the data, and how to come to the same page again."""
+"""Warnings about the data, and how to make the same report again."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Record = Mapping[str, Any]
 
 # Kinds of remarks that one word does not tell.
 HEADS = {
-    "constant": "constant columns", "duplicated": "copies of columns", "coded": "columns of text",
-    "collinear": "columns alike", "imbalanced": "uneven classes", "empty": "empty classes",
+    "constant": "constant columns", "duplicated": "duplicate columns", "coded": "text columns",
+    "collinear": "collinear columns", "imbalanced": "imbalanced classes", "empty": "empty classes",
     "tiny": "tiny classes", "wide": "more columns than rows",
 }  # fmt: skip
 
@@ -25,10 +25,10 @@ def warnings_section(record: Record) -> Markup:
     found = record["warnings"]
     if not found:
         about = record["settings"]
-        sought = ["constant, copied or collinear columns among those that matter"]
+        sought = ["constant, duplicate or collinear columns among those that matter"]
         sought += ["repeated rows"] if about["rows_compared"] else []
-        sought += ["tiny or very uneven classes"] if about["classes"] else []
-        return tag("p", f"Nothing to warn of: no {', no '.join(sought)}.")
+        sought += ["tiny or very imbalanced classes"] if about["classes"] else []
+        return tag("p", f"No warnings: no {', no '.join(sought)}.")
     said = [
         tag(
             "li",
@@ -48,12 +48,12 @@ def reproduce_section(record: Record) -> Markup:
     parts = []
     if about["command"]:
         parts += [
-            tag("p", "This page:"),
+            tag("p", "This report:"),
             _copied(about["command"], "Command of this page"),
         ]
     if about["code"]:
         parts += [
-            tag("p", "The features, in Python:"),
+            tag("p", "The same report in Python:"),
             _copied(about["code"], "Code in Python"),
         ]
     facts = [

@@ -1,4 +1,4 @@
-"""Objective, error and score against the number of features, with the choice marked."""
+"""Explained share, error and score by number of features, with the selection marked."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = ["sizes_section"]
 Record = Mapping[str, Any]
 
 QUICKER = (
-    "Within the folds of the curves features are searched for with less effort, so that a score "
-    "may differ a little from that of “What they are worth”."
+    "The searches within the folds of these curves use less effort, so a score may differ slightly "
+    "from “Performance on held-out data”."
 )
 
 
@@ -36,7 +36,7 @@ def sizes_section(record: Record) -> Markup:
     """Return the curves over k, and what enters and leaves from size to size."""
     found = record["sizes"]
     if found is None:
-        return missing_part(record, "sizes", "What other sizes would bring")
+        return missing_part(record, "sizes", "The comparison of numbers of features")
     panels = [_fit(record)]
     if found["n_folds"]:
         panels.append(_error(record))
@@ -44,7 +44,9 @@ def sizes_section(record: Record) -> Markup:
         panels.append(_criterion(record))
     if any(row["score"] is not None for row in found["rows"]):
         panels.append(_score(record))
-    note = missing_part(record, "scores", "The score against k") if len(panels) < 3 else Markup()
+    note = Markup()
+    if len(panels) < 3:
+        note = missing_part(record, "scores", "The score by number of features")
     return join(
         tag("p", _words(record)),
         tag("p", label(found["message"]), ".", class_="caption") if found["message"] else "",
@@ -53,7 +55,7 @@ def sizes_section(record: Record) -> Markup:
         note or tag("p", QUICKER, class_="caption"),
         tag(
             "details",
-            tag("summary", "What enters and leaves from size to size"),
+            tag("summary", "Features that enter and leave from size to size"),
             _table(record),
             class_="numbers",
         ),
@@ -66,9 +68,11 @@ def _words(record: Record) -> str:
     how = criterion_label(found["criterion"])
     rule = {
         "one_se": f"The smallest size within one standard error of the best by {how} is {best}",
-        "paired": f"The smallest size that is not clearly worse than the best by {how} is {best}",
+        "paired": f"The smallest size within one standard error of the difference to the best by "
+        f"{how} is {best}",
     }.get(found["rule"], f"The best size by {how} is {best}")
-    asked = "" if record["settings"]["k"] is None else f" This page is about k = {k}, as asked."
+    is_asked = record["settings"]["k"] is not None
+    asked = f" This report is about k = {k}, as requested." if is_asked else ""
     scored = ""
     if found["score_chosen"] is not None:
         name = scoring_name(found["scoring"])
@@ -82,7 +86,7 @@ def _marks(record: Record) -> str:
     """What the ring and the dashed lines of the curves are."""
     words = (
         f"Ring: the size that the rule chooses. Dashed, from top to bottom: k = "
-        f"{record['selection']['k']}, the size of this page."
+        f"{record['selection']['k']}, the size of this report."
     )
     if record["sizes"]["n_folds"]:
         words += " Dashed, from left to right: one standard error above the lowest error."
@@ -93,12 +97,16 @@ def _fit(record: Record) -> Markup:
     rows = record["sizes"]["rows"]
     measure = MEASURES.get(record["settings"]["loss"], "loss")
     points = [
-        Point(row["k"], 100 * row["left"], tip=f"k = {row['k']}\nleft: {percent_of(row['left'])}")
+        Point(
+            row["k"],
+            100 * row["explained"],
+            tip=f"k = {row['k']}\nexplained: {percent_of(row['explained'])}",
+        )
         for row in rows
     ]
     return _panel(
-        record, points, f"{measure} left, %", f"What is left of the {measure}",
-        "all rows, ridge term included", zero=True,
+        record, points, f"{measure} explained, %", f"Explained share of the {measure}",
+        "all rows", zero=True,
     )  # fmt: skip
 
 
@@ -106,7 +114,7 @@ def _error(record: Record) -> Markup:
     found = record["sizes"]
     points = _spread(found["rows"], "criterion", "standard_error", "error")
     return _panel(
-        record, points, "error a row", "Error on rows held out",
+        record, points, "error per row", "Error on held-out rows",
         f"mean over {found['n_folds']} folds, ± one standard error", limit=True,
     )  # fmt: skip
 
@@ -122,8 +130,8 @@ def _score(record: Record) -> Markup:
     name = scoring_name(found["scoring"])
     points = _spread(found["rows"], "score", "score_error", name)
     return _panel(
-        record, points, name, f"{name[:1].upper()}{name[1:]} on rows held out",
-        f"features chosen within each of {found['score_folds']} folds, ± one standard error",
+        record, points, name, f"{name[:1].upper()}{name[1:]} on held-out rows",
+        f"features selected within each of {found['score_folds']} folds, ± one standard error",
         mark=found["score_chosen"],
     )  # fmt: skip
 
@@ -153,10 +161,10 @@ def _panel(
     y = linear(y_range(points), BOTTOM, TOP, zero=zero)
     k, chosen = record["selection"]["k"], mark or record["sizes"]["chosen"]
     about = f"{title} for k = {points[0].x:g} to {points[-1].x:g}; {note}."
-    plot = Plot(x, y, title, f"{about} Chosen by the rule: k = {chosen}; on this page: k = {k}.")
+    plot = Plot(x, y, title, f"{about} Chosen by the rule: k = {chosen}; in this report: k = {k}.")
     plot.axes("number of features", y_name)
     place = number(x(k))
-    plot.reference(f"M{place} {number(BOTTOM)}V{number(TOP)}", f"on this page: k = {k}")
+    plot.reference(f"M{place} {number(BOTTOM)}V{number(TOP)}", f"in this report: k = {k}")
     least = least_error(record["sizes"]["rows"]) if limit else None
     if least is not None:
         _one_error(plot, *least)
@@ -195,19 +203,19 @@ def _table(record: Record) -> Markup:
     scored = any(row["score"] is not None for row in found["rows"])
     name = scoring_name(found["scoring"]) if scored else ""
     heads = [
-        head("k"), head("left, with the ridge term"), head(criterion_label(found["criterion"])),
+        head("k"), head("explained"), head(criterion_label(found["criterion"])),
         *([head(name)] if scored else []), head("in", numeric=False), head("out", numeric=False),
     ]  # fmt: skip
     body = []
     for row in found["rows"]:
         marks = [word for word, on in (("chosen by the rule", row["k"] == found["chosen"]),
-                                       ("this page", row["requested"])) if on]  # fmt: skip
+                                       ("this report", row["requested"])) if on]  # fmt: skip
         note = tag("small", f" ({', '.join(marks)})") if marks else ""
         body.append(
             tag(
                 "tr",
                 cell(join(str(row["k"]), note), row["k"]),
-                cell(share_of(row["left"]), row["left"]),
+                cell(share_of(row["explained"]), row["explained"]),
                 cell(_with(row["criterion"], row["standard_error"]), row["criterion"]),
                 *(
                     [cell(_score_with(row["score"], row["score_error"]), row["score"])]
@@ -218,7 +226,7 @@ def _table(record: Record) -> Markup:
                 tag("td", names_of(row["removed"])),
             )
         )
-    return table(body, join(*heads), caption="Every size that was tried")
+    return table(body, join(*heads), caption="All numbers of features that were tried")
 
 
 def _with(value: float | None, error: float | None) -> str:

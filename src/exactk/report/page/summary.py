@@ -1,4 +1,4 @@
-"""The choice in a few sentences, and what was asked for."""
+"""The selection in a few sentences, and the settings."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from exactk.report.page.phrases import (
     scoring_name,
 )
 from exactk.report.page.warnings import warnings_box
+from exactk.report.selection_report import OUT_OF_TIME
 
 __all__ = ["settings_section", "summary_section"]
 
@@ -28,7 +29,7 @@ LEAD_NAMES = 8
 
 
 def summary_section(record: Record) -> Markup:
-    """Return what a reader in a hurry should know."""
+    """Return the summary at the top of the page."""
     choice, target = record["selection"], record["settings"]["target"]
     shown, left = choice["selected"][:LEAD_NAMES], len(choice["selected"]) - LEAD_NAMES
     names = [part for name in shown for part in (", ", tag("strong", label(name)))]
@@ -43,15 +44,12 @@ def summary_section(record: Record) -> Markup:
         f" in {group_digits(record['settings']['n_rows'])} rows.",
         class_="lead",
     )
-    reasons = record["missing_parts"].values()
-    ends = {"stopped": "This was stopped", "the time limit": "The time limit came"}
-    banner = join(
-        *(
-            tag("p", f"{words} before its end: some parts below are missing.", class_="banner")
-            for begins, words in ends.items()
-            if any(why.startswith(begins) for why in reasons)
-        )
-    )
+    ended = []
+    if record["interrupted"]:
+        ended.append("Stopped early; sections are missing.")
+    if OUT_OF_TIME in record["reasons"]:
+        ended.append("The time limit was reached; sections are missing.")
+    banner = join(*(tag("p", words, class_="banner") for words in ended))
     return join(lead, banner, _cards(record), _serious(record), warnings_box(record))
 
 
@@ -72,7 +70,7 @@ def _card(name: str, figure: str, words: object) -> Markup:
 
 def _facts(record: Record) -> list[tuple[str, tuple[str, object]]]:
     return [
-        ("On rows held out", _score_card(record)),
+        ("On held-out rows", _score_card(record)),
         ("Stability", _stability_card(record)),
         ("Proof", _proof_card(record)),
     ]
@@ -85,8 +83,8 @@ def _score_card(record: Record) -> tuple[str, object]:
     name, without = scoring_name(score["scoring"]), format_score(score["baseline_score"])
     return (
         f"{format_score(score['test_score'])} ± {format_score(score['standard_error'])}",
-        join(label(name), f", features chosen anew within each fold; {without} without any "
-             f"feature"),
+        join(label(name), f", features selected anew within each fold; {without} without "
+             f"features"),
     )  # fmt: skip
 
 
@@ -97,27 +95,27 @@ def _stability_card(record: Record) -> tuple[str, object]:
     core = [name for name in selected if name in stable["core"]]
     return (
         short(stable["index"], 2),
-        f"{agreement(stable['index'])}: 1 would be the same features on every half of the rows, 0 "
-        f"chance; {len(core)} of {len(selected)} are chosen in at least "
-        f"{percent_of(stable['threshold'])} of the halves",
+        f"{agreement(stable['index'])}: 1 is the same features in every half-sample, 0 is chance; "
+        f"{len(core)} of {len(selected)} are selected in at least "
+        f"{percent_of(stable['threshold'])} of the half-samples",
     )
 
 
 def _missing(record: Record, part: str) -> tuple[str, object]:
-    return "not measured", label(record["missing_parts"].get(part, "it was not made"))
+    return "not measured", label(record["missing_parts"][part])
 
 
 def _proof_card(record: Record) -> tuple[str, object]:
     certificate = record["certificate"]
     if certificate is None:
-        return "not proven", label(record["missing_parts"].get("certificate", "it was not tried"))
+        return "not proven", label(record["missing_parts"]["certificate"])
     if certificate["better"]:
         return "not the best", "another set of this size has a lower objective"
     if certificate["proven"]:
         kept = constraint_note(certificate)
         return "proven", f"no other set of this size{kept} has a lower objective"
     if certificate["lower"] <= 0:
-        return "open", "no bound was found: there may be a better set"
+        return "open", "no bound was found; there may be a better set"
     gap = percent_of(certificate["gap"])
     return "open", f"no set can have an objective more than {gap} lower"
 
@@ -128,7 +126,7 @@ def _serious(record: Record) -> Markup:
 
 
 def settings_section(record: Record) -> Markup:
-    """Return the question: table, target, size, method and rules."""
+    """Return the settings: table, target, number of features, method and constraints."""
     about = record["settings"]
     choice = record["selection"]
     facts = [
@@ -137,11 +135,11 @@ def settings_section(record: Record) -> Markup:
         ("rows", group_digits(about["n_rows"]) + (", weighted" if about["weighted"] else "")),
         ("features", group_digits(about["n_features"])),
         ("classes", _classes(about["classes"])),
-        ("how many", _size(record)),
+        ("number of features", _size(record)),
         ("minimised", _objective(about)),
         ("constraints", _constraints(about["constraints"])),
         ("method", _method(about, choice)),
-        ("rows held out", _folds(record)),
+        ("held-out rows", _folds(record)),
     ]
     entries = [tag("div", tag("dt", name), tag("dd", label(text))) for name, text in facts if text]
     return tag("dl", *entries, class_="facts")
@@ -158,11 +156,10 @@ def _classes(classes: list[Record] | None) -> str:
 def _size(record: Record) -> str:
     about, found = record["settings"], record["sizes"]
     if about["k"] is not None:
-        return f"{about['k']}, as asked"
+        return f"{about['k']}, as requested"
     rules = {
         "one_se": "the smallest within one standard error of the best",
-        "paired": "the smallest that is not worse than the best by more than the standard error of "
-        "the difference",
+        "paired": "the smallest within one standard error of the difference to the best",
         "best": "the best",
     }
     return (
@@ -201,4 +198,4 @@ def _folds(record: Record) -> str:
     if not score:
         return ""
     groups = ", groups of rows kept together" if record["settings"]["grouped"] else ""
-    return f"{len(score['folds'])} folds, {score['estimator']} on the chosen features{groups}"
+    return f"{score['n_folds']} folds, {score['estimator']} on the selected features{groups}"

@@ -1,4 +1,4 @@
-"""What the table of features says only to a mouse: coefficients per unit, and intervals."""
+"""What the table of features shows only on hover: coefficients per unit, and intervals."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def _intervals(record: Record) -> Markup:
     rows = [row for row in record["features"] if row["frequency"] is not None]
     if not rows:
         return Markup()
-    heads = join(head("feature", numeric=False), head("chosen on halves"), head("from"), head("to"))
+    heads = [head("feature", numeric=False), head("selected in half-samples"), head("from"),
+             head("to")]  # fmt: skip
     body = [
         tag(
             "tr",
@@ -69,4 +70,6 @@ def _intervals(record: Record) -> Markup:
         )
         for row in rows
     ]
-    return table(body, heads, caption="How often each is chosen, with its 95 % interval")
+    return table(
+        body, join(*heads), caption="How often each feature is selected, with its 95 % interval"
+    )

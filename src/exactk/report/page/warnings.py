@@ -1,4 +1,4 @@
-"""What speaks against the choice, said before anything else."""
+"""What speaks against the selection, shown first."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["warnings_box"]
 
 Record = Mapping[str, Any]
 
-# What chance would do as often is no finding.
+# A larger p-value is no finding.
 BY_CHANCE = 0.05
 
 
 def warnings_box(record: Record) -> Markup:
-    """Return what a reader in a hurry would not find in the tables; nothing where all is well."""
+    """Return the most important warnings; nothing if there are none."""
     found = [*_baselines(record), *_chance(record), *_unstable(record), *_other_size(record)]
     if not found:
         return Markup()
     return tag(
         "div",
-        tag("p", tag("strong", "Before you rely on it")),
+        tag("p", tag("strong", "Warnings")),
         tag("ul", *(tag("li", one) for one in found)),
         class_="banner doubts",
     )
@@ -40,7 +40,7 @@ def _baselines(record: Record) -> Iterator[Markup]:
             continue
         yield join(
             label(row["method"]),
-            f" chooses {plural(found['k'], 'feature')} that do better on rows held out: "
+            f" selects {plural(found['k'], 'feature')} that score higher on held-out rows: "
             f"{signed(format_score(gap))} ± {format_score(error)} ",
             label(scoring_name(found["scoring"])),
             *((" (", label(row["note"]), ")") if row["note"] else ()),
@@ -60,8 +60,8 @@ def _chance(record: Record) -> Iterator[Markup]:
     # Of few shuffled targets none can show that.
     if 1.0 / (1 + score["n_permutations"]) <= BY_CHANCE:
         yield join(
-            f"What the features explain cannot be told from chance: p = "
-            f"{short(score['p_value'], 2)} over shuffled targets."
+            f"The features may explain the target by chance: {score['n_as_good']} of "
+            f"{score['n_permutations']} shuffled targets did as well."
         )
 
 
@@ -69,8 +69,8 @@ def _unstable(record: Record) -> Iterator[Markup]:
     stable = record["stability"]
     if stable and stable["index"] is not None and stable["index"] < POOR:
         yield join(
-            f"Halves of the rows give other features (stability {short(stable['index'], 2)}): take "
-            f"the list as one of many that do about as well."
+            f"Half-samples give other features (stability {short(stable['index'], 2)}). Other sets "
+            f"of features may do about as well."
         )
 
 
@@ -85,7 +85,7 @@ def _other_size(record: Record) -> Iterator[Markup]:
     best, limit = least
     if row["criterion"] > limit:
         yield join(
-            f"The error on rows held out is lowest with {plural(best['k'], 'feature')}; with {k}, "
-            f"as asked, it is higher by more than its standard error. The rule would take "
+            f"The error on held-out rows is lowest with {plural(best['k'], 'feature')}; with {k}, "
+            f"as requested, it is higher by more than its standard error. The rule would choose "
             f"{found['chosen']}."
         )
