@@ -43,6 +43,8 @@ def read_problem(
 ) -> Problem:
     """Return the problem of a table and a target, or a problem that is given.
 
+    Several numeric outputs of a table are divided by their standard deviations.
+
     Parameters
     ----------
     X : array-like, sparse matrix, frame, Dask collection or Problem
@@ -77,7 +79,7 @@ def read_problem(
         problem = Problem.from_arrays(
             X, y, sample_weight=sample_weight, task=task, loss=loss or "squared",
             class_weight=class_weight, gram=gram,
-        )  # fmt: skip
+        ).with_scaled_outputs()  # fmt: skip
     given = Constraints.of(constraints)
     return problem.with_constraints(given) if given.to_dict() else problem
 
@@ -107,7 +109,7 @@ def _dask_problem(
             hint="give each row the weight of its class as sample_weight",
         )  # fmt: skip
     problem = Problem.from_dask(X, y, weights=sample_weight, task=task_of(loss, task))
-    return problem.with_loss(loss)
+    return problem.with_loss(loss).with_scaled_outputs()
 
 
 @dataclass(frozen=True, eq=False)

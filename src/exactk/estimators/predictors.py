@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,31 +22,35 @@ from exactk.losses.likelihood import Logistic, Poisson
 from exactk.losses.registry import read_loss
 from exactk.losses.squared import OptimalScoring
 from exactk.methods.base import Method
+from exactk.model_selection.choose_k import AutoK
 from exactk.problem.problem import Problem
-from exactk.types import Count, Floats
+from exactk.types import Floats
 
 __all__ = ["TopKClassifier", "TopKRegressor"]
 
-
+Self = TypeVar("Self", bound="TopKSelector")
 # Scatter within classes counts as no less than this share of the whole.
 LEAST_WITHIN = 1e-13
 
 
 class _TopKModel(TopKSelector):
-    """What both estimators share: predictions by the fit on the selected features."""
+    """Predictions by the fit on the selected features."""
 
     def _linear(self, X: Any) -> Floats:
         """Return the predictions of the linear fit, one column an output."""
         check_is_fitted(self)
         if is_dask(X):
             raise InputError(
-                "predictions of a Dask collection are made part by part: "
-                "X.map_blocks(model.predict) or X.map_partitions(model.predict)"
-            )
+                "X is a Dask collection, and predictions are made part by part", parameter="X",
+                hint="use X.map_blocks(model.predict) or X.map_partitions(model.predict)",
+            )  # fmt: skip
         chosen = np.flatnonzero(self.support_)
         if hasattr(self, "coded_feature_names_"):
             if not is_frame(X):
-                raise InputError("the model was fitted on text or categories: X must be a frame")
+                raise InputError(
+                    "the model was fitted on a table with text or categories, and X is an array",
+                    parameter="X", hint="give a frame with the same columns",
+                )  # fmt: skip
             validate_data(self, X, reset=False, skip_check_array=True)
             taken = encode_like(take_columns(X, chosen), self._coding)
         else:
@@ -66,27 +70,32 @@ def _gives_probabilities(model: TopKClassifier) -> bool:
 
 
 class TopKClassifier(ClassifierMixin, _TopKModel):
-    """Classify with exactly k features: which ones, and the model on them, in one.
+    """Classify with exactly k features: select them and fit the model on them.
 
-    Multinomial logistic regression in which exactly k rows of the coefficients are not zero, chosen
-    to have the least deviance; or another loss. It is a selector, too: ``transform`` gives the
-    features.
+    Multinomial logistic regression in which exactly k rows of the coefficients are not zero, with
+    the least deviance; or another loss. It is a selector, too: ``transform`` gives the features.
 
     Parameters
     ----------
-    k : int or "auto"
-        How many features.
+    k : int, "auto" or AutoK
+        Number of features; see `TopKSelector`.
+    method : str or Method
     loss : {"logistic", "optimal_scoring", "squared", "l21", "l2r", "huber"} or Loss
-        What is minimised. With "optimal_scoring" the model is linear discriminant analysis on the
-        features that serve it best. The others have a linear fit of one-hot classes, of which the
-        largest output is predicted, and no probabilities.
+        Loss to minimise. With "optimal_scoring" the model is linear discriminant analysis on the
+        selected features. The others are linear fits of one-hot classes: the class with the
+        largest output is predicted, and there are no probabilities.
     ridge : "auto", "cv" or float
-        Ridge relative to the size of the columns and to how the loss bends; see
-        `Problem.with_ridge`.
-    class_weight : None, "balanced" or mapping of label to float
-        What rows of a class weigh.
-    method, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
-        As in `TopKSelector`, and all that follow in the signature.
+        Ridge penalty relative to the size of the columns and to the curvature of the loss.
+    class_weight : None, "balanced" or dict of label to float
+        Weight of each class.
+    constraints : Constraints, dict or None
+    effort : float or None
+    time_limit : float or None
+    certify : bool or float
+        A proof needs loss "squared" or "optimal_scoring".
+    random_state : int, Generator, RandomState or None
+    verbose : int
+        As in `TopKSelector`.
 
     Attributes
     ----------
@@ -127,74 +136,33 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
 
     def __init__(
         self,
-        k: int | str = 10,
+        k: int | str | AutoK = 10,
         *,
-        loss: str | Loss = "logistic",
         method: str | Method = "exchange",
+        loss: str | Loss = "logistic",
         ridge: str | float = "auto",
         class_weight: Any = None,
+        constraints: Any = None,
         effort: float | None = None,
         time_limit: float | None = None,
+        certify: bool | float = False,
         random_state: Any = None,
         verbose: int = 0,
-        k_max: int | None = None,
-        criterion: str = "cv",
-        cv: Any = None,
-        rule: str = "one_se",
-        scoring: Any = None,
-        estimator: Any = None,
-        include: Any = None,
-        exclude: Any = None,
-        feature_groups: Any = None,
-        count: Count = "groups",
-        quotas: Any = None,
-        costs: Any = None,
-        budget: float | None = None,
-        max_correlation: float | None = None,
-        certify: bool | float = False,
     ) -> None:
         self.k = k
-        self.loss = loss
         self.method = method
+        self.loss = loss
         self.ridge = ridge
         self.class_weight = class_weight
+        self.constraints = constraints
         self.effort = effort
         self.time_limit = time_limit
+        self.certify = certify
         self.random_state = random_state
         self.verbose = verbose
-        self.k_max = k_max
-        self.criterion = criterion
-        self.cv = cv
-        self.rule = rule
-        self.scoring = scoring
-        self.estimator = estimator
-        self.include = include
-        self.exclude = exclude
-        self.feature_groups = feature_groups
-        self.count = count
-        self.quotas = quotas
-        self.costs = costs
-        self.budget = budget
-        self.max_correlation = max_correlation
-        self.certify = certify
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TopKClassifier:
-        """Find the k features and fit the model on them.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d)
-        y : array-like of shape (n,)
-            Labels.
-        sample_weight : array-like of shape (n,) or None
-        groups : array-like of shape (n,) or None
-            Handed to the splitter where ``k="auto"`` cross-validates.
-
-        Returns
-        -------
-        TopKClassifier
-            Itself.
-        """
+    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Find the k features and fit the model on them; see `TopKSelector.fit`."""
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected; its only column is "
@@ -202,15 +170,14 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
                 DataConversionWarning,
                 stacklevel=2,
             )
-        super().fit(X, y, sample_weight, groups)
-        return self
+        return super().fit(X, y, sample_weight, groups=groups)
 
-    def _check(self, problem: Problem) -> None:
+    def _check_target(self, problem: Problem) -> None:
         if problem.classes is None:
             raise InputError(
-                "TopKClassifier is for one label a row, and y holds several; fit one for each "
-                "column of y, or use TopKSelector"
-            )
+                "y has several labels for each row, and TopKClassifier predicts one label",
+                parameter="y", hint="fit one for each column of y, or use TopKSelector",
+            )  # fmt: skip
 
     def _finish(self, problem: Problem) -> None:
         super()._finish(problem)
@@ -315,19 +282,28 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
 
 
 class TopKRegressor(RegressorMixin, _TopKModel):
-    """Predict numbers or counts with exactly k features: which ones, and the model, in one.
+    """Predict numbers or counts with exactly k features: select them and fit the model on them.
+
+    Several outputs are divided by their standard deviations, so that all of them count, unless
+    the loss is "poisson". Coefficients and predictions are in the units of y.
 
     Parameters
     ----------
-    k : int or "auto"
-        How many features.
+    k : int, "auto" or AutoK
+        Number of features; see `TopKSelector`.
+    method : str or Method
     loss : {"squared", "l21", "l2r", "huber", "poisson"} or Loss
-        What is minimised. "poisson" is for counts: it predicts their mean, exp(xW + b).
+        Loss to minimise. "poisson" is for counts: it predicts their mean, exp(xW + b).
     ridge : "auto", "cv" or float
-        Ridge relative to the size of the columns and to how the loss bends; see
-        `Problem.with_ridge`.
-    method, effort, time_limit, random_state, verbose, k_max, criterion, cv, rule, scoring
-        As in `TopKSelector`, and all that follow in the signature.
+        Ridge penalty relative to the size of the columns and to the curvature of the loss.
+    constraints : Constraints, dict or None
+    effort : float or None
+    time_limit : float or None
+    certify : bool or float
+        A proof needs loss "squared".
+    random_state : int, Generator, RandomState or None
+    verbose : int
+        As in `TopKSelector`.
 
     Attributes
     ----------
@@ -362,54 +338,28 @@ class TopKRegressor(RegressorMixin, _TopKModel):
 
     def __init__(
         self,
-        k: int | str = 10,
+        k: int | str | AutoK = 10,
         *,
-        loss: str | Loss = "squared",
         method: str | Method = "exchange",
+        loss: str | Loss = "squared",
         ridge: str | float = "auto",
+        constraints: Any = None,
         effort: float | None = None,
         time_limit: float | None = None,
+        certify: bool | float = False,
         random_state: Any = None,
         verbose: int = 0,
-        k_max: int | None = None,
-        criterion: str = "cv",
-        cv: Any = None,
-        rule: str = "one_se",
-        scoring: Any = None,
-        estimator: Any = None,
-        include: Any = None,
-        exclude: Any = None,
-        feature_groups: Any = None,
-        count: Count = "groups",
-        quotas: Any = None,
-        costs: Any = None,
-        budget: float | None = None,
-        max_correlation: float | None = None,
-        certify: bool | float = False,
     ) -> None:
         self.k = k
-        self.loss = loss
         self.method = method
+        self.loss = loss
         self.ridge = ridge
+        self.constraints = constraints
         self.effort = effort
         self.time_limit = time_limit
+        self.certify = certify
         self.random_state = random_state
         self.verbose = verbose
-        self.k_max = k_max
-        self.criterion = criterion
-        self.cv = cv
-        self.rule = rule
-        self.scoring = scoring
-        self.estimator = estimator
-        self.include = include
-        self.exclude = exclude
-        self.feature_groups = feature_groups
-        self.count = count
-        self.quotas = quotas
-        self.costs = costs
-        self.budget = budget
-        self.max_correlation = max_correlation
-        self.certify = certify
 
     def predict(self, X: Any) -> Floats:
         """Return the prediction for each row.

@@ -1,183 +1,169 @@
-"""TopKSelector: the scikit-learn face of `solve`."""
+"""TopKSelector: the search for k features as a scikit-learn estimator."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+import warnings
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn import get_config
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exactk.data.frames import is_frame, take_columns
 from exactk.data.open_table import is_dask
 from exactk.data.targets import Task
-from exactk.errors import InputError
-from exactk.estimators.config import SelectorConfig
+from exactk.errors import InputError, Setting
 from exactk.export.saved_selection import SavedSelection
 from exactk.losses.base import Loss
+from exactk.losses.registry import read_loss
+from exactk.methods import registry
 from exactk.methods.base import Method
+from exactk.model_selection.choose_k import AutoK, AutoKResult, choose_k, largest_size
+from exactk.model_selection.cross_validation import row_groups
+from exactk.params import PARAMS, validate
+from exactk.problem.constraints import Constraints
 from exactk.problem.problem import Problem
+from exactk.proof.certify import certify
 from exactk.proof.results import Certificate
-from exactk.result import Path, Status
-from exactk.solver import solve_path
-from exactk.types import Count
+from exactk.question import is_auto, read_problem
+from exactk.result import Path, Result, Status
+from exactk.solver import solve, solve_path
 
 __all__ = ["TopKSelector"]
 
+# Seconds for a proof with certify=True.
+PROOF_SECONDS = 60.0
+Self = TypeVar("Self", bound="TopKSelector")
+
 
 class TopKSelector(SelectorMixin, BaseEstimator):
-    """Select exactly k features: the best k that can be found.
+    """Select the best k features.
 
     Minimises the squared error of a linear fit of the target (one-hot classes, one or several
     numbers) on k columns, or another loss, with a small ridge, over all sets of k columns.
 
     Parameters
     ----------
-    k : int or "auto"
-        How many features. "auto" chooses the number, from 1 to `k_max`, by `criterion`; see
-        `exactk.choose_k`.
+    k : int, "auto" or AutoK
+        Number of features. "auto" chooses it by cross-validation; an `exactk.AutoK` object says
+        how, and a grid search reaches its parameters as ``k__criterion``. If the table has fewer
+        columns than k, all of them are selected, with a warning.
     method : str or Method
-        A name (see ``exactk.methods.registry.names()``) or a configured method object such as
-        ``exactk.methods.registry.create("gsrfs", lam=0.1)``, whose parameters a grid search reaches
-        as ``method__lam``.
-    ridge : "auto", "cv" or float
-        Ridge relative to the size of the columns. "auto" is 0.1·√(d/n) between 0.1 and 3, "cv"
-        takes the best of a grid by cross-validated squared error at k features (at `k_max` where
-        k is "auto"), 0 is plain least squares.
-    task : {"auto", "classification", "regression"}
-        What y holds; "auto" follows scikit-learn's ``type_of_target``.
+        A name (see ``exactk.registry.names()``) or a method object such as
+        ``exactk.registry.create("gsrfs", lam=0.1)``, whose parameters a grid search reaches as
+        ``method__lam``.
     loss : str or Loss
-        What is minimised: "squared"; "l21", "l2r" or "huber", which do not let a few wrong rows
-        decide; "logistic" (classes) and "poisson" (counts), likelihoods; "optimal_scoring", the
-        criterion of linear discriminants. Or an object such as
-        ``exactk.losses.create("l2r", r=0.5)``, whose parameters a grid search reaches as
-        ``loss__r``. Methods ``exchange``, ``greedy`` and ``exhaustive`` choose by it; others choose
-        by their own criterion, and the loss fits and grades what they chose.
-    class_weight : None, "balanced" or mapping of label to float
-        What rows of a class weigh, times their own weight; "balanced" makes all classes weigh the
-        same.
+        Loss to minimise: "squared"; "l21", "l2r" or "huber", which are robust against wrong rows;
+        "logistic" for classes; "poisson" for counts; "optimal_scoring", the criterion of linear
+        discriminants. Or an object such as ``exactk.losses.create("l2r", r=0.5)``. The methods
+        ``exchange``, ``greedy`` and ``exhaustive`` search with this loss. The others search with
+        their own criterion; then the loss only fits and grades the selected features.
+    ridge : "auto", "cv" or float
+        Ridge penalty relative to the size of the columns. "auto" is 0.1·√(d/n) between 0.1 and 3,
+        "cv" takes the best of a grid by cross-validation at k features, 0 is least squares.
+    task : {"auto", "classification", "regression"}
+        Type of the target. "auto" takes text, booleans and few whole numbers for classes, and many
+        whole numbers for amounts; ``result_.assumptions`` says what was assumed. If y has several
+        numeric columns, each is divided by its standard deviation, so that all of them count (not
+        with loss "poisson"). Coefficients stay in the units of y.
+    class_weight : None, "balanced" or dict of label to float
+        Weight of each class, times the weight of its rows.
+    constraints : Constraints, dict or None
+        Constraints on the selection, such as ``Constraints(include=["age"])``. A grid search
+        reaches those of an object as ``constraints__max_correlation``.
     effort : float or None
-        How hard the method searches: 0 is greedy and swaps alone, None its measured default, or
-        "until the time limit" where one is given.
+        Search effort: 0 stops at the first set that no swap improves, None is the default of the
+        method, infinity searches until the time limit.
     time_limit : float or None
-        Seconds after which the best found is taken.
-    random_state : int, RandomState or None
+        Maximum time of the search in seconds; the best set found so far is selected.
+    certify : bool or float
+        Maximum seconds for a proof, after the search, that no other k features have a lower
+        objective; True is 60. A better set that the proof finds is selected instead. With
+        ``k="auto"`` the number that was chosen is kept. See `exactk.certify`.
+    random_state : int, Generator, RandomState or None
         Seed of the search. None is a fixed seed: the same input gives the same answer.
     verbose : int
         1 shows a progress bar on a terminal.
-    k_max : int or None
-        For ``k="auto"``, as the parameters below: the largest number to try; where there are
-        fewer columns, all of them. None is 50, or less where columns or rows are few.
-    criterion : {"cv", "bic", "ebic", "aicc", "cp"}
-        Squared error on held-out rows, or a criterion of the fits on all rows.
-    cv : int, splitter of scikit-learn, iterable or None
-        Folds of criterion "cv"; None is five, or fewer where there are fewer rows or groups.
-    rule : {"one_se", "paired", "best"}
-        The smallest number within one standard error of the best by cross-validation, the same
-        with the standard error of the difference, or the best.
-    scoring : str, callable or None
-        With criterion "cv" a score, the larger the better, in place of the squared error.
-    estimator : estimator, str or None
-        What is scored, fitted anew on the features of each size in each fold; None is logistic
-        regression, or ridge regression for numbers, on standardised features.
-    include, exclude : list of str or int, or None
-        Features that are always and never in; see `Problem.with_constraints`, as for all below.
-    feature_groups : mapping, list of lists, labels, or None
-        Features that enter together.
-    count : {"groups", "columns"}
-        Whether a group is one of the k, or as many as it has columns.
-    quotas : mapping of str to mapping, or None
-        At least and at most how many of some features are selected.
-    costs, budget : mapping or list, and float, or None
-        What features cost, and what those chosen may cost together.
-    max_correlation : float or None
-        Largest absolute correlation of two chosen features.
-    certify : bool or float
-        Prove after the search that no other k features have a lower objective, for so many seconds
-        at most; True is 60. A better set that the proof finds takes the place of the method's, so
-        that the answer is then the best by this objective whatever the method chose by. With
-        ``k="auto"`` the number that was chosen is kept. See `exactk.certify`.
 
     Attributes
     ----------
     support_ : ndarray of bool of shape (n_features,)
         Mask of the selected features.
     selected_ : ndarray of int of shape (n_selected,)
-        Selected columns of X in order of entry, the most useful first: k of them, or more where
-        `feature_groups` count as one.
+        Selected columns of X in order of entry, the most useful first: k of them, or more if
+        groups of features count as one.
     ranking_ : ndarray of int of shape (n_features,)
         1..n_selected for the selected columns in order of entry, n_selected + 1 for all others.
     coef_ : ndarray of shape (n_outputs, n_features)
-        Coefficients of the linear fit, zero outside the selection. Where X has text or
-        categories, one for each column of 0 and 1 that they are coded as: see
-        ``coded_feature_names_``.
+        Coefficients of the linear fit, zero outside the selection. For a table with text or
+        categories, one for each of ``coded_feature_names_``.
     intercept_ : ndarray of shape (n_outputs,)
     objective_ : float
         Loss of that fit plus the ridge term.
     ridge_ : float
-        The ridge used.
+        The ridge that was used.
     status_ : str
-        "optimal", "converged", "time_limit", … (see `exactk.Status`); "optimal" if proven.
+        "optimal", "converged", "time_limit", … (see `exactk.Status`); "optimal" means proven.
     n_iter_ : int
         Steps of the method.
     result_ : Result
-        All of it, serialisable.
+        All of this and ``assumptions``, serialisable.
     k_ : int
-        How many features: `k`, or the number chosen.
-    path_ : RecordsTable
-        With ``k="auto"`` one row a size: features, objective, criterion, mean and standard error
-        over folds, added and removed features, and whether it was chosen.
+        Number of features: `k`, or the number that was chosen.
     choice_ : AutoKResult
-        With ``k="auto"`` the choice with all that it rests on.
+        How the number was chosen; only if it was, as ``path_``.
+    path_ : RecordsTable
+        One row for each number of features: ``choice_.table``.
     proven_ : bool
-        With `certify`, as the three below: whether no other k features are better.
+        Whether the selection is proven to be the best; only with `certify`, as the next three.
     lower_bound_ : float
-        No k features have a lower objective.
+        No other k features have a lower objective than this.
     gap_ : float
-        By how much the objective could fall at most, as a share of itself.
+        (objective − lower bound) / objective: 0 if proven.
     certificate_ : Certificate
-        All of it, with a sentence to quote: ``certificate_.summary``.
+        The whole proof.
     classes_ : ndarray
         Labels, for classification.
     scores_ : ndarray of shape (n_features,)
-        What a filter thinks of each feature, the higher the better; only with methods that score.
-        Of a category the best of its levels.
+        Score of each feature by a filter, the higher the better; only with methods that score.
+        That of a category is its best level's.
     coded_feature_names_ : ndarray of str
-        Names of the columns of ``coef_``, such as "colour=red"; only where X has text or
-        categories. The level that most rows have is left out.
+        Names of the columns of ``coef_``, such as "colour=red"; only for a table with text or
+        categories. The most frequent level has no column.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X has string column names.
+        If X has column names.
 
     See Also
     --------
-    exactk.solve : The same without scikit-learn's conventions.
+    exactk.solve : The same for a `Problem`.
     exactk.TopKClassifier, exactk.TopKRegressor : Selection and model in one.
 
     Notes
     -----
-    The criterion is linear: a feature that matters only through its product with another, as in
-    a parity, is invisible to it.
+    The criterion is linear: a feature that matters only through its product with another one, as
+    in a parity, is not detected.
 
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from exactk import TopKSelector
+    >>> from exactk import AutoK, Constraints, TopKSelector
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> selector = TopKSelector(k=3).fit(X, y)
     >>> selector.get_feature_names_out()
     array(['worst radius', 'worst texture', 'worst concave points'], dtype=object)
     >>> selector.transform(X).shape
     (569, 3)
-    >>> panel = TopKSelector(k=3, include=["mean texture"], max_correlation=0.5).fit(X, y)
+    >>> constraints = Constraints(include=["mean texture"], max_correlation=0.5)
+    >>> panel = TopKSelector(k=3, constraints=constraints).fit(X, y)
     >>> panel.get_feature_names_out().tolist()
     ['mean texture', 'worst perimeter', 'worst smoothness']
-    >>> TopKSelector(k="auto").fit(X, y).k_
-    8
+    >>> TopKSelector(k="auto").fit(X, y).k_, TopKSelector(k=AutoK(k_max=5)).fit(X, y).k_
+    (8, 5)
     >>> TopKSelector(k=3, certify=True).fit(X, y).proven_
     True
     >>> TopKSelector(k=3, loss="logistic").fit(X, y).get_feature_names_out().tolist()
@@ -186,74 +172,47 @@ class TopKSelector(SelectorMixin, BaseEstimator):
 
     def __init__(
         self,
-        k: int | str = 10,
+        k: int | str | AutoK = 10,
         *,
         method: str | Method = "exchange",
+        loss: str | Loss = "squared",
         ridge: str | float = "auto",
         task: Task = "auto",
-        loss: str | Loss = "squared",
         class_weight: Any = None,
+        constraints: Any = None,
         effort: float | None = None,
         time_limit: float | None = None,
+        certify: bool | float = False,
         random_state: Any = None,
         verbose: int = 0,
-        k_max: int | None = None,
-        criterion: str = "cv",
-        cv: Any = None,
-        rule: str = "one_se",
-        scoring: Any = None,
-        estimator: Any = None,
-        include: Any = None,
-        exclude: Any = None,
-        feature_groups: Any = None,
-        count: Count = "groups",
-        quotas: Any = None,
-        costs: Any = None,
-        budget: float | None = None,
-        max_correlation: float | None = None,
-        certify: bool | float = False,
     ) -> None:
         self.k = k
         self.method = method
+        self.loss = loss
         self.ridge = ridge
         self.task = task
-        self.loss = loss
         self.class_weight = class_weight
+        self.constraints = constraints
         self.effort = effort
         self.time_limit = time_limit
+        self.certify = certify
         self.random_state = random_state
         self.verbose = verbose
-        self.k_max = k_max
-        self.criterion = criterion
-        self.cv = cv
-        self.rule = rule
-        self.scoring = scoring
-        self.estimator = estimator
-        self.include = include
-        self.exclude = exclude
-        self.feature_groups = feature_groups
-        self.count = count
-        self.quotas = quotas
-        self.costs = costs
-        self.budget = budget
-        self.max_correlation = max_correlation
-        self.certify = certify
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TopKSelector:
+    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Find the k features.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n, d)
-            Columns of a frame may hold text or categories; each is one feature, in or out with
-            all of its levels. A Dask array or dataframe is read where it is, in one pass for most
-            methods; see `Problem.from_dask`.
+            Columns of a frame may hold text or categories; each is one feature. A Dask array or
+            data frame is streamed, in one pass for most methods; see `Problem.from_dask`.
         y : array-like of shape (n,) or (n, c)
-            For a Dask table a Dask array or series, too.
+            For a Dask table also a Dask array or series.
         sample_weight : array-like of shape (n,) or None
         groups : array-like of shape (n,) or None
-            Handed to the splitter where ``k="auto"`` cross-validates, else checked and not used;
-            with a number of folds the rows of a group stay together.
+            Group of each row, for the folds by which ``k="auto"`` chooses the number. Rows of one
+            group stay together.
 
         Returns
         -------
@@ -263,59 +222,38 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Raises
         ------
         KeyboardInterrupt
-            After Ctrl-C; the selector is then fitted with the best found until then, unless
-            ``k="auto"`` had not tried all sizes.
+            After Ctrl-C; the selector is then fitted with the best set found so far.
         """
-        asked = SelectorConfig.of(self).checked()
-        problem = asked.problem(X, y, sample_weight)
-        self._check(problem)
+        method = self._checked()
+        problem = self._problem(X, y, sample_weight, method)
+        self._check_target(problem)
         # Values are checked by now; names and width are noted as scikit-learn does.
         validate_data(self, _header(X), skip_check_array=True)
         self.n_features_in_ = int(problem.input_columns[-1]) + 1
-        result, choice = asked.solve(problem, groups)
-        certificate = asked.prove(problem, result)
+        if groups is not None and problem.rows is not None:
+            groups = row_groups(groups, problem.rows.n_rows)
+        result, choice = self._solve(problem, method, groups)
+        problem = problem.with_ridge(result.ridge)
+        certificate = self._prove(problem, result)
         if certificate is not None:
             result = certificate.result
-        self._note_proof(certificate)
-        self.result_, self.k_ = result, result.k
-        self._note("choice_", choice)
-        self._note("path_", None if choice is None else choice.table)
-        origins = problem.input_columns
-        # The columns that a category is coded as enter together: the first stands for all.
-        chosen = list(dict.fromkeys(origins[result.order].tolist()))
-        self.selected_ = np.array(chosen, dtype=np.intp)
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.support_[chosen] = True
-        self.ranking_ = np.full(self.n_features_in_, len(chosen) + 1)
-        self.ranking_[chosen] = np.arange(1, len(chosen) + 1)
-        self.coef_ = np.zeros((problem.n_outputs, problem.n_features))
-        self.coef_[:, result.support] = result.coef
-        self.intercept_ = result.intercept.copy()
-        self.objective_ = result.objective
-        self.ridge_ = result.ridge
-        self.status_ = str(result.status)
-        self.n_iter_ = result.n_iter
-        first = np.flatnonzero(np.diff(origins, prepend=-1))
-        scores, names = result.scores, problem.feature_names if problem.categories else None
-        self._note("classes_", problem.classes)
-        self._note("scores_", None if scores is None else np.fmax.reduceat(scores, first))
-        self._note("coded_feature_names_", None if names is None else np.array(names, dtype=object))
-        self._finish(problem.with_ridge(result.ridge))
-        stopped = result if certificate is None else certificate
-        if stopped.status == Status.INTERRUPTED:
-            # Fitted with the best found so far; but a loop around this fit must end as well.
+        self._note_result(problem, result, choice, certificate)
+        self._finish(problem)
+        stopped = (result, choice, certificate)
+        if any(part is not None and part.status == Status.INTERRUPTED for part in stopped):
+            # Fitted with the best set so far; but a loop around this fit must end as well.
             raise KeyboardInterrupt(result.message)
         return self
 
     def path(self, X: Any, y: Any, k_max: int | None = None, sample_weight: Any = None) -> Path:
-        """Select k features for every k = 1..k_max; the selector itself stays as it is.
+        """Select k features for every k = 1..k_max; the selector itself is not changed.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
         k_max : int or None
-            The largest size; None takes the parameter `k`, or `k_max` where that is "auto".
+            The largest number; None is `k`, or the largest number that "auto" tries.
 
         Returns
         -------
@@ -329,21 +267,16 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         >>> [result.support.tolist() for result in path]
         [[2], [1, 3], [1, 2, 3]]
         """
-        asked = SelectorConfig.of(self).checked()
-        problem = asked.problem(X, y, sample_weight)
-        k_max = problem.check_k(asked.largest(problem) if k_max is None else k_max)
+        method = self._checked()
+        problem = self._problem(X, y, sample_weight, method)
+        k_max = self._largest(problem) if k_max is None else problem.check_k(k_max)
         return solve_path(
-            asked.with_ridge(problem, k_max),
-            k_max,
-            asked.method,
-            time_limit=self.time_limit,
-            verbose=self.verbose,
-        )
+            self._with_ridge(problem, k_max), k_max, method,
+            time_limit=self.time_limit, verbose=self.verbose,
+        )  # fmt: skip
 
     def problem(self, X: Any, y: Any, sample_weight: Any = None) -> Problem:
         """Return the problem that `fit` solves, with its ridge and constraints.
-
-        For `exactk.explain`, `exactk.stability` and all else that takes a problem.
 
         Parameters
         ----------
@@ -361,56 +294,41 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
         >>> selector = TopKSelector(k=2).fit(X, y)
-        >>> exactk.explain(selector.problem(X, y), selector.result_).support
+        >>> exactk.explain(selector.problem(X, y), features=selector).support
         array([1, 3])
         """
-        asked = SelectorConfig.of(self).checked()
-        problem = asked.problem(X, y, sample_weight)
+        problem = self._problem(X, y, sample_weight, self._checked())
         if hasattr(self, "ridge_"):
             return problem.with_ridge(self.ridge_)
-        return asked.with_ridge(problem, problem.check_k(asked.largest(problem)))
+        return self._with_ridge(problem, self._largest(problem))
 
     def export(self, path: str | os.PathLike[str] | None = None) -> SavedSelection:
-        """Return what was chosen as plain values, for production without exactk.
+        """Return the selection as plain values, for production without exactk.
 
         Parameters
         ----------
         path : path-like or None
-            Where to write it, as JSON.
+            File to write it to, as JSON.
 
         Returns
         -------
         SavedSelection
 
-        Raises
-        ------
-        NotFittedError
-            There is no choice yet.
-
         Examples
         --------
         >>> from sklearn.datasets import load_iris
-        >>> choice = TopKSelector(k=2).fit(*load_iris(return_X_y=True)).export()
-        >>> choice.names, choice.order
+        >>> saved = TopKSelector(k=2).fit(*load_iris(return_X_y=True)).export()
+        >>> saved.names, saved.order
         (('x1', 'x3'), ('x3', 'x1'))
         """
         check_is_fitted(self)
-        choice = SavedSelection.from_selector(self)
+        saved = SavedSelection.from_selector(self)
         if path is not None:
-            choice.save(path)
-        return choice
+            saved.save(path)
+        return saved
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return the selected features as a frame, most useful first; see `Result.to_frame`.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars"}
-
-        Returns
-        -------
-        pandas or polars DataFrame
-            Rank, index in X, name, and coefficients of each.
 
         Examples
         --------
@@ -423,18 +341,18 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         return self.result_.to_frame(library)
 
     def transform(self, X: Any) -> Any:
-        """Reduce a table to the selected features.
+        """Return the selected columns of a table.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n, d)
-            Of a Dask array or dataframe nothing is computed.
+            Of a Dask array or data frame nothing is computed.
 
         Returns
         -------
         array, sparse matrix, or Dask collection of the same kind
-            The selected columns, in the order of the table. Of a selector fitted on text or
-            categories, a frame of the same kind with its columns as they are.
+            The selected columns, in the order of the table. For a selector that was fitted on text
+            or categories, a frame of the same kind with its columns unchanged.
         """
         mask = self.get_support()
         framed = hasattr(self, "coded_feature_names_") and is_frame(X)
@@ -447,16 +365,16 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             return take_columns(X, np.flatnonzero(mask), container)
         if container != "default":
             raise InputError(
-                f"set_output(transform={container!r}) would load a Dask table whole; choose "
-                f"'default', or compute the table first"
-            )
+                f"set_output(transform={container!r}) would load a whole Dask table",
+                parameter="X", hint="use set_output(transform='default'), or X.compute() first",
+            )  # fmt: skip
         validate_data(self, _header(X), reset=False, skip_check_array=True)
         if hasattr(type(X), "columns"):
             return X[list(X.columns[mask])]
         return X[:, np.flatnonzero(mask)]
 
     def inverse_transform(self, X: Any) -> Any:
-        """Put the selected columns back in their places, zeros in all others.
+        """Return a table with the selected columns in their places and zeros elsewhere.
 
         Parameters
         ----------
@@ -465,45 +383,165 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         Returns
         -------
         array or sparse matrix of shape (n, d)
-
-        Raises
-        ------
-        InputError
-            The selector was fitted on text or categories, which have no zero.
         """
         check_is_fitted(self)
         if hasattr(self, "coded_feature_names_"):
             raise InputError(
-                "inverse_transform fills columns that were not selected with zeros, which text and "
-                "categories do not have; take what you need from the table itself"
-            )
+                "inverse_transform fills other columns with zeros, and the table has text or "
+                "categories",
+                parameter="X", hint="take the columns from the table itself",
+            )  # fmt: skip
         return super().inverse_transform(X)
 
-    def _check(self, problem: Problem) -> None:
+    def _checked(self) -> Method:
+        """Check all parameters before the table is read, and return the method."""
+        for name, value in self.get_params(deep=False).items():
+            check = PARAMS[name].check
+            if value is None and PARAMS[name].default is not None and not check.none:
+                raise InputError(parameter=name, value=None, expected=str(check))
+            validate({name: value})
+        if isinstance(self.k, AutoK):
+            validate(self.k.get_params(deep=False))
+        validate(Constraints.of(self.constraints).get_params(deep=False))
+        loss = read_loss(self.loss)
+        if self.certify and not loss.by_moments:
+            raise InputError(
+                ("a proof is for squared loss, and loss is ", repr(loss.name)),
+                parameter="certify", value=self.certify,
+                hint=("leave out ", Setting("certify"), ", or set ", Setting("loss", "squared")),
+            )  # fmt: skip
+        return self._method()
+
+    def _method(self) -> Method:
+        """Return the method with its parameters: a copy, whose check has passed."""
+        given: dict[str, Any] = {} if self.effort is None else {"effort": self.effort}
+        if isinstance(self.method, str):
+            if "random_state" in registry.method_class(self.method).option_names():
+                given["random_state"] = self.random_state
+            method = registry.create(self.method, **given)
+        else:
+            method = clone(self.method)
+            if self.random_state is not None and "random_state" in method.option_names():
+                given["random_state"] = self.random_state
+            registry.check_options(type(method).__name__.lower(), method.option_names(), given)
+            method.set_params(**given)
+        method.check()
+        return method
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any, method: Method) -> Problem:
+        """Return the problem of a table, with the loss and the constraints."""
+        if y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None",
+                parameter="y",
+            )
+        # Without these, a method reads single columns of the Gram matrix, or none.
+        whole = method.uses_gram or self.ridge == "cv" or is_auto(self.k) or bool(self.certify)
+        return read_problem(
+            X, y, sample_weight=sample_weight, task=self.task, loss=self.loss,
+            class_weight=self.class_weight, constraints=self.constraints,
+            gram="auto" if whole else "columns",
+        )  # fmt: skip
+
+    def _with_ridge(self, problem: Problem, k: int) -> Problem:
+        ridge = "auto" if self.ridge is None else self.ridge
+        return problem.with_ridge(ridge, k, random_state=self.random_state)
+
+    def _size(self, problem: Problem) -> int:
+        """Return k, or the number of columns that can be selected if there are fewer."""
+        rules, usable = problem.rules, problem.usable
+        most = len(usable) if rules is None else rules.size_of(np.setdiff1d(usable, rules.exclude))
+        if not 0 < most < self.k:
+            return problem.check_k(self.k)
+        warnings.warn(
+            f"k={self.k} is more than the {most} columns that can be selected; all of them are "
+            f"selected",
+            UserWarning,
+            stacklevel=3,
+        )
+        return most
+
+    def _largest(self, problem: Problem) -> int:
+        """Return the largest number of features that may be selected."""
+        if is_auto(self.k):
+            return largest_size(problem, self.k.k_max if isinstance(self.k, AutoK) else None)
+        return self._size(problem)
+
+    def _solve(
+        self, problem: Problem, method: Method, groups: Any
+    ) -> tuple[Result, AutoKResult | None]:
+        common: Any = {"method": method, "time_limit": self.time_limit, "verbose": self.verbose}
+        if not is_auto(self.k):
+            k = self._size(problem)
+            return solve(self._with_ridge(problem, k), k, **common), None
+        auto = self.k if isinstance(self.k, AutoK) else AutoK()
+        choice = choose_k(
+            problem, **auto.get_params(deep=False), **common,
+            ridge="auto" if self.ridge is None else self.ridge, random_state=self.random_state,
+            groups=groups if auto.criterion == "cv" else None,
+        )  # fmt: skip
+        return choice.result, choice
+
+    def _prove(self, problem: Problem, result: Result) -> Certificate | None:
+        """Try to prove a result if that is asked for, unless the search was interrupted."""
+        if not self.certify or result.status == Status.INTERRUPTED:
+            return None
+        seconds = PROOF_SECONDS if isinstance(self.certify, (bool, np.bool_)) else self.certify
+        return certify(problem, features=result, time_limit=float(seconds), verbose=self.verbose)
+
+    def _check_target(self, problem: Problem) -> None:
         """Raise, before it is solved, for a problem that this estimator is not for."""
-        return
+
+    def _note_result(
+        self,
+        problem: Problem,
+        result: Result,
+        choice: AutoKResult | None,
+        certificate: Certificate | None,
+    ) -> None:
+        """Set the attributes of a fit."""
+        self.result_, self.k_ = result, result.k
+        self.objective_, self.ridge_ = result.objective, result.ridge
+        self.status_, self.n_iter_ = str(result.status), result.n_iter
+        origins = problem.input_columns
+        # The columns that encode a category enter together: the first stands for all.
+        chosen = list(dict.fromkeys(origins[result.order].tolist()))
+        self.selected_ = np.array(chosen, dtype=np.intp)
+        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
+        self.support_[chosen] = True
+        self.ranking_ = np.full(self.n_features_in_, len(chosen) + 1)
+        self.ranking_[chosen] = np.arange(1, len(chosen) + 1)
+        self.coef_ = np.zeros((problem.n_outputs, problem.n_features))
+        self.coef_[:, result.support] = result.coef
+        self.intercept_ = result.intercept.copy()
+        first = np.flatnonzero(np.diff(origins, prepend=-1))
+        scores, names = result.scores, problem.feature_names if problem.categories else None
+        of_some_fits = {
+            "choice_": choice,
+            "path_": None if choice is None else choice.table,
+            "certificate_": certificate,
+            "proven_": None if certificate is None else certificate.proven,
+            "lower_bound_": None if certificate is None else certificate.lower,
+            "gap_": None if certificate is None else certificate.gap,
+            "classes_": problem.classes,
+            "scores_": None if scores is None else np.fmax.reduceat(scores, first),
+            "coded_feature_names_": None if names is None else np.array(names, dtype=object),
+        }
+        for name, value in of_some_fits.items():
+            if value is not None:
+                setattr(self, name, value)
+            elif hasattr(self, name):
+                # Of an earlier fit.
+                delattr(self, name)
 
     def _finish(self, problem: Problem) -> None:
-        """Note how the selected features are coded; estimators made of this one do more."""
+        """Note how the selected features are encoded; estimators made of this one do more."""
         chosen = np.flatnonzero(self.support_).tolist()
         coded = {category.column: category for category in problem.categories}
         self._coding = {at: coded[j] for at, j in enumerate(chosen) if j in coded}
-        # Columns of `coef_` that the selected features are coded as, in their order.
+        # Columns of `coef_` of the selected features, in their order.
         self._columns = np.flatnonzero(np.isin(problem.input_columns, chosen))
         self._task = problem.task
-
-    def _note_proof(self, certificate: Certificate | None) -> None:
-        """Set what a proof shows, or take that of an earlier fit away."""
-        for name, part in (("proven_", "proven"), ("lower_bound_", "lower"), ("gap_", "gap")):
-            self._note(name, None if certificate is None else getattr(certificate, part))
-        self._note("certificate_", certificate)
-
-    def _note(self, name: str, value: Any) -> None:
-        """Set an attribute that some fits have; None takes that of an earlier fit away."""
-        if value is not None:
-            setattr(self, name, value)
-        elif hasattr(self, name):
-            delattr(self, name)
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
@@ -520,7 +558,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
 
 
 def _header(X: Any) -> Any:
-    """What scikit-learn reads names and width from: of a Dask collection a table without rows."""
+    """Return what has the names and the width of X: for a Dask collection, without rows."""
     if not is_dask(X):
         return X
     return X._meta if hasattr(type(X), "columns") else np.empty((0, X.shape[1]))
