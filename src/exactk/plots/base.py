@@ -72,9 +72,9 @@ def check_result(
     """
     if not all(hasattr(value, part) for part in parts):
         raise InputError(
-            f"{what} is wanted, as {source} gives it, not {type(value).__name__}",
-            parameter="result",
-        )
+            f"{parameter} must be {what} of {source}, not {type(value).__name__}",
+            parameter=parameter, value=value,
+        )  # fmt: skip
 
 
 class Display(ABC):

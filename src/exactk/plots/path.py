@@ -92,9 +92,9 @@ class PathDisplay(Display):
         choice = getattr(selector, "choice_", None)
         if choice is None:
             raise InputError(
-                "this selector has chosen no size: fit it with k='auto' before it is drawn",
-                parameter="selector",
-            )
+                "this selector has not chosen the number of features",
+                parameter="selector", hint=("fit it with ", Setting("k", "auto")),
+            )  # fmt: skip
         return cls.from_choice(choice, ax=ax)
 
     def draw(self, ax: Any) -> None:

@@ -128,20 +128,22 @@ class Tree(Protocol):
 
 
 class BoundTree:
-    """A bound, and no way to raise it: there are too many sets to look at.
+    """A bound that no search improves: there are too many sets to look at.
 
     Parameters
     ----------
     problem : Problem
     bound : float
+    reason : str
+        Why there is no search.
     """
 
     threads = 1
     assumptions: tuple[str, ...] = ()
 
-    def __init__(self, problem: Problem, bound: float) -> None:
+    def __init__(self, problem: Problem, bound: float, reason: str = "") -> None:
         self.tolerance = 1e-9 * problem.total
-        self._bound = bound
+        self._bound, self.reason = bound, reason
 
     def release(self) -> None:
         """Hold nothing."""

@@ -1,19 +1,21 @@
-"""The best few sets of one size, and whether there are others."""
+"""The best sets of one size, and whether the list is complete."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
+from typing import Any
 
 import numpy as np
 
-from exactk.params import Integer, Number
+from exactk.params import validated
 from exactk.problem.problem import Problem
 from exactk.proof.best_first import BestFirstSearch, FoundSet
 from exactk.proof.incumbent import count_scope
 from exactk.proof.make_tree import make_tree
 from exactk.proof.results import BestSets
-from exactk.proof.run import ProofLimits, assumptions_of
+from exactk.proof.run import ProofLimits, assumptions_of, why_unproven
+from exactk.question import read_question
 from exactk.result import Result, Status
 from exactk.search.feasibility import UndecidedError
 from exactk.search.native_state import has_only_column_rules
@@ -28,51 +30,65 @@ __all__ = ["best_sets"]
 
 # Share of the time that the search before the proof may take.
 SEARCH_SHARE = 0.5
-# Sets that are listed where no number is given: without and with a limit of their objective; and
-# the most that can be asked for.
-FEW_SETS, MANY_SETS, MOST_SETS = 10, 1_000, 1_000_000
+# Sets that are listed if no number is given: without and with a limit of their objective.
+FEW_SETS, MANY_SETS = 10, 1_000
 
 
+@validated
 def best_sets(
-    problem: Problem,
-    k: int,
-    n_best: int | None = None,
+    X: Any,
+    y: Any = None,
     *,
+    k: Any = None,
+    n_best: int | None = None,
     within: float | None = None,
     time_limit: float | None = 60.0,
     n_jobs: int | None = None,
+    ridge: Any = None,
+    random_state: Any = None,
     verbose: int = 0,
+    sample_weight: Any = None,
+    task: Any = "auto",
+    loss: Any = None,
+    class_weight: Any = None,
+    constraints: Any = None,
 ) -> BestSets:
-    """List the best sets of k columns, and say whether it is proven that there are no others.
+    """List the best sets of k features, and say whether the list is proven to be complete.
 
     Parameters
     ----------
-    problem : Problem
-        With its ridge and its constraints, which all sets keep.
-    k : int
+    X : array-like, sparse matrix, frame, Dask collection or Problem
+    y : array-like or None
+    k : int, "auto" or AutoK
+        Number of features.
     n_best : int or None
-        How many sets at most; None is 10, or with `within` as many as there are, up to 1,000.
+        Largest number of sets. None is 10, or up to 1,000 with `within`.
     within : float or None
         List only sets whose objective is at most ``1 + within`` times the best; 0.01 is 1 %.
     time_limit : float or None
-        Seconds for all of it; None goes on until the list is complete.
-    n_jobs, verbose
-        As in `certify`.
+        Maximum time in seconds. None ends only when the list is complete.
+    n_jobs : int or None
+        Number of threads; None and -1 are all processors that the process may use.
+    ridge : "auto", "cv", float or None
+        None is the ridge of a Problem, or "auto" for a table. The ridge is a part of the proof.
+    random_state : int, Generator, RandomState or None
+        Seed of the search before the proof. None is a fixed seed.
+    verbose : int
+        1 shows a progress bar on a terminal, with the bound and the gap.
+    sample_weight, task, loss, class_weight, constraints
+        As in `TopKSelector`; the loss must be squared. The constraints are a part of the proof.
 
     Returns
     -------
     BestSets
-
-    Notes
-    -----
-    Ctrl-C ends it and gives the sets found so far, with status ``interrupted``.
+        After Ctrl-C it has the status ``interrupted`` and the sets found until then.
 
     Examples
     --------
     >>> import exactk
     >>> from sklearn.datasets import load_breast_cancer
-    >>> problem = exactk.Problem.from_arrays(*load_breast_cancer(return_X_y=True))
-    >>> best = exactk.best_sets(problem, 3, within=0.02)
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> best = exactk.best_sets(X, y, k=3, within=0.02, ridge=0)
     >>> best.is_complete
     True
     >>> best.table
@@ -81,21 +97,27 @@ def best_sets(
     2     77.0352    0.0104452  x1, x20, x27
     3     77.6255    0.0181887  x21, x22, x27
     """
-    terms = ProofLimits.checked(problem, time_limit, 0.0, n_jobs, verbose)
-    k = problem.check_k(k)
-    Integer(1, MOST_SETS, none="10, or with within up to 1,000")("n_best", n_best)
-    Number("[0, inf)", none="no limit")("within", within)
-    clock = Monitor(terms.limit)
-    share = terms.share(SEARCH_SHARE)
-    incumbent = solve(problem, k, effort=1.0, time_limit=share, verbose=verbose)
+    clock = Monitor(time_limit)
+    question = read_question(
+        X, y, k=k, ridge=ridge, random_state=random_state, time_limit=time_limit, verbose=verbose,
+        sample_weight=sample_weight, task=task, loss=loss, class_weight=class_weight,
+        constraints=constraints,
+    )  # fmt: skip
+    problem, incumbent = question.problem, question.result
+    limits = ProofLimits.checked(problem, time_limit, 0.0, n_jobs, verbose)
+    if incumbent is None:
+        incumbent = solve(
+            problem, question.k, effort=1.0, time_limit=limits.share(SEARCH_SHARE),
+            random_state=random_state, verbose=verbose,
+        )  # fmt: skip
     if n_best is None:
         n_best = FEW_SETS if within is None else MANY_SETS
     ranking = _Ranking(problem, incumbent, int(n_best), within)
     if incumbent.status == Status.INTERRUPTED:
         return ranking.listed(clock.seconds)
-    with show_progress(f"best sets, k={k}", verbose) as show:
-        left = None if terms.limit is None else max(terms.limit - clock.seconds, 0.0)
-        ranking.run(Monitor(left, show), terms.threads)
+    with show_progress(f"best sets, k={incumbent.k}", verbose) as show:
+        left = None if limits.limit is None else max(limits.limit - clock.seconds, 0.0)
+        ranking.run(Monitor(left, show), limits.threads)
     return ranking.listed(clock.seconds)
 
 
@@ -180,6 +202,7 @@ class _Ranking:
         has_more = self.within is not None and len(kept) > self.n_best
         kept = kept[: self.n_best]
         units = Units(problem)
+        is_complete = search is not None and search.is_closed
         return BestSets(
             k=self.incumbent.k,
             n_best=self.n_best,
@@ -187,7 +210,7 @@ class _Ranking:
             sets=tuple(tuple(problem.table_columns(one.columns)) for one in kept),
             names=tuple(_names(units, one) for one in kept),
             objectives=tuple(one.objective for one in kept),
-            is_complete=search is not None and search.is_closed,
+            is_complete=is_complete,
             has_more=has_more,
             lower=0.0 if search is None else search.lower,
             status=self.status,
@@ -196,6 +219,9 @@ class _Ranking:
             ridge=problem.ridge,
             tolerance=0.0 if search is None else float(search.tree.tolerance),
             assumptions=assumptions_of(problem, None if search is None else search.tree),
+            message=""
+            if is_complete
+            else why_unproven(problem, self.incumbent.k, self.status, search),
         )
 
 

@@ -1,4 +1,4 @@
-"""What a user says was chosen: a result or columns, read and held against the problem."""
+"""A selection of the user, a result or columns, checked against the problem."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ SAME, SAME_OF_TOTAL = 1e-6, 1e-9
 
 
 def units_of(problem: Problem, units: Units, columns: Indices) -> list[int]:
-    """Return the units that columns are, or say why no method can have chosen them."""
+    """Return the units of the columns, or say why no method can select them."""
     found = units.units_of(columns.tolist())
     names = join_items(problem.original_names[j] for j in problem.table_columns(columns))
     if found is None:
         raise InputError(
-            f"{names} cannot have been chosen: constant or excluded columns, or parts of groups, "
-            f"are among them"
-        )
+            f"{names} cannot be selected together: constant or excluded columns, or parts of "
+            f"groups, are among them",
+            parameter="features",
+        )  # fmt: skip
     if count_scope(units, found) is None:
-        raise InputError(f"{names} cannot have been chosen: they break constraints of the problem")
+        raise InputError(
+            f"{names} cannot be selected together: they break constraints of the problem",
+            parameter="features",
+        )
     return found
 
 
@@ -47,6 +51,9 @@ def check_same(problem: Problem, result: Result) -> None:
     if not abs(objective - result.objective) <= slack:
         raise InputError(
             f"the result is of another problem: it has an objective of {result.objective:.6g}, and "
-            f"its columns have {objective:.6g} here; give the problem that it was found with, with "
-            f"the same rows, weights and target"
+            f"its columns have {objective:.6g} here",
+            parameter="features",
+            hint=(
+                "give the problem that it was found with, with the same rows, weights and target"
+            ),
         )

@@ -100,13 +100,24 @@ def make_tree(
         )
     if len(column_problem.columns) <= MOST_UNITS:
         return UnitTree(problem, k)
-    return BoundTree(problem, max(column_problem.total - relaxed.explained, 0.0))
+    if len(kept) > MOST_BOUNDED:
+        reason = f"{len(kept)} columns may be in the best set, and a search takes {MOST_BOUNDED}"
+    elif room * (column_problem.m + 8) > problem.memory_limit:
+        reason = "a search needs more memory than memory_limit"
+    else:
+        reason = (
+            "numerical precision: some columns are almost linear combinations of others; a larger "
+            "ridge may help"
+        )
+    return BoundTree(problem, max(column_problem.total - relaxed.explained, 0.0), reason)
 
 
 def _units_or_nothing(problem: Problem, k: int) -> Tree:
     """The tree in NumPy, unless the fit on all columns would take longer than anyone waits."""
-    many = problem.n_usable > MOST_FITTED
-    return BoundTree(problem, 0.0) if many else UnitTree(problem, k)
+    if problem.n_usable <= MOST_FITTED:
+        return UnitTree(problem, k)
+    reason = f"under these constraints, or without a compiler, a search takes {MOST_FITTED} columns"
+    return BoundTree(problem, 0.0, reason)
 
 
 def _thinned(

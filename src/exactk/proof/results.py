@@ -1,17 +1,16 @@
-"""Proofs of several sets: of every size, and of the best few of one size."""
+"""Results of proofs: of one set, of every size, and of the best sets of one size."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from html import escape
 from math import ceil, floor, log10
-from typing import Any, Self, overload
+from typing import Any, NoReturn, Self, overload
 
 from exactk.errors import InputError
 from exactk.result import Path, Result, Status
-from exactk.utils.records_table import RecordsTable, notebook_html
+from exactk.utils.records_table import RecordsTable, TableResult, notebook_html
 
 __all__ = [
     "TABLE_COLUMNS",
@@ -24,60 +23,56 @@ __all__ = [
 ]
 
 
-# What a row of a table of certificates holds.
+# Columns of a table of certificates.
 TABLE_COLUMNS = ("k", "objective", "lower", "gap", "proven", "selected")
-# How a proof ended before its end, in the words of a summary.
-ENDS = {
-    Status.TIME_LIMIT: " before the time limit",
-    Status.INTERRUPTED: " before it was stopped",
-}
 CONSTRAINED = "only sets that keep the constraints count"
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """How far a set of k columns is from the best possible one.
+class Certificate(TableResult):
+    """How far a set of k features is from the best possible one.
 
     Attributes
     ----------
     k : int
-        How many columns, as they are counted: a group may count as one.
+        Number of features: a group of columns may count as one.
     lower : float
-        No set has an objective below this.
+        No set has an objective below this bound.
     upper : float
         Objective of the best set known, that of `result`.
     gap : float
-        ``(upper − lower) / upper``: by how much the objective could fall at most, as a share.
+        ``(upper − lower) / upper``: a better set could lower the objective by at most this share.
     proven : bool
-        Whether `result` is the best there is, to a millionth of its objective or to `tolerance`.
+        Whether `result` is the best set, to a millionth of its objective or to `tolerance`.
     status : Status
-        How the proof ended: ``optimal`` (proven), ``converged`` (the gap that was asked for is
-        reached, or rounding allows no better bound), ``time_limit`` or ``interrupted``.
+        How the proof ended: ``optimal`` (proven), ``converged`` (see `message`), ``time_limit`` or
+        ``interrupted``.
     nodes : int
-        Parts of the space of all sets that were looked at.
+        Number of nodes of the search tree that were explored.
     seconds : float
-        For all of it, the search before the proof included where there was one.
+        Time of the proof, with the search before it.
     ridge : float
         The relative ridge, which is a part of what was proven.
     tolerance : float
-        What rounding may make of a bound, in units of the objective.
+        Largest effect of rounding on the bound, in units of the objective.
     assumptions : tuple of str
-        What the proof takes for granted.
+        What the proof assumes.
     result : Result
-        The best set known: the one that was given, or a better one that took its place.
+        The best set known: the one that was given, or a better one.
     improved : bool
         Whether it is a better one.
+    message : str
+        Why the proof ended with a gap; empty if the set is proven.
 
     Examples
     --------
     >>> import exactk
     >>> from sklearn.datasets import load_iris
-    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
-    >>> certificate = exactk.certify(problem, 2)
+    >>> certificate = exactk.certify(*load_iris(return_X_y=True), k=2, ridge=0)
     >>> certificate.proven, certificate.gap
     (True, 0.0)
     >>> print(certificate.summary)
-    Proven: no other 2 columns have a lower objective than 42.8119 (ridge 0; right to ...).
+    Proven: no other 2 columns have a lower objective than 42.8119 (ridge 0; rounding at most ...).
     >>> Certificate.from_json(certificate.to_json()) == certificate
     True
     """
@@ -95,46 +90,56 @@ class Certificate:
     assumptions: tuple[str, ...]
     result: Result
     improved: bool = False
+    message: str = ""
 
     def __str__(self) -> str:
         """Return the summary."""
         return self.summary
 
+    def __repr__(self) -> str:
+        """Return one line."""
+        end = "proven" if self.proven else f"not proven, gap {round_up(100 * self.gap, 2)} %"
+        said = f"; {self.message}" if self.message else ""
+        return (
+            f"Certificate(k={self.k}, {end}, objective {self.upper:.6g}, "
+            f"{_count_nodes(self.nodes)}{said})"
+        )
+
     def _repr_html_(self) -> str:
-        """Return the columns and the summary for a notebook."""
-        return f"<p>{escape(', '.join(self.result.selected))}</p><p>{escape(self.summary)}</p>"
+        return notebook_html(self.table, self.summary)
 
     @property
     def summary(self) -> str:
         """What is known, in a few plain sentences."""
         said = [self._verdict()]
+        if self.message:
+            said.append(f"Reason: {self.message}; {_count_nodes(self.nodes)}.")
         if self.improved:
-            said.append("They are better than those that were given, and took their place.")
+            said.append("This set is better than the given one.")
         rest = [one for one in self.assumptions if one != CONSTRAINED]
         if rest:
             said.append(f"Assumed: {'; '.join(rest)}.")
         return " ".join(said)
 
     def _verdict(self) -> str:
-        # Of a group all columns are chosen, and it may count as one.
+        # Of a group all columns are selected, and it may count as one.
         these = f"{self.k} {self._noun}"
         if CONSTRAINED in self.assumptions:
             these += " that keep the constraints"
-        under = f"ridge {self.ridge:.3g}"
+        ridge = f"ridge {self.ridge:.3g}"
         if self.proven:
             slack = round_up(max(self.upper - self.lower, self.tolerance), 1)
             have = "has" if self.k == 1 else "have"
             return (
                 f"Proven: no other {these} {have} a lower objective than {self.upper:.6g} "
-                f"({under}; right to {slack})."
+                f"({ridge}; rounding at most {slack})."
             )
-        end = ENDS.get(self.status, "")
         if self.lower <= 0:
-            return f"Not proven{end}: no bound on the best possible objective was found ({under})."
+            return f"Not proven: no bound on the objective of {these} was found ({ridge})."
         return (
-            f"Not proven{end}: the best possible objective is at least {round_down(self.lower)}, "
-            f"at most {round_up(100 * self.gap, 2)} % below the {self.upper:.6g} of these {these} "
-            f"({under}; right to {round_up(self.tolerance, 1)})."
+            f"Not proven: better {these} could lower the objective of {self.upper:.6g} by at most "
+            f"{round_up(100 * self.gap, 2)} %, to {round_down(self.lower)} ({ridge}; rounding at "
+            f"most {round_up(self.tolerance, 1)})."
         )
 
     @property
@@ -148,26 +153,18 @@ class Certificate:
         return (self.k, self.upper, self.lower, self.gap, self.proven, self.result.selected)
 
     @property
-    def table(self) -> RecordsTable:
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed when asked for
         """One row: k, objective, lower bound, gap, whether it is proven, and the names.
 
         The columns one by one, with their coefficients, are in ``result.table``.
         """
         return RecordsTable(TABLE_COLUMNS, [self.row])
 
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return `table` as a frame of pandas, or of ``library="polars"``."""
-        return self.table.to_frame(library)
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON; the summary is among them."""
         out = {part.name: getattr(self, part.name) for part in fields(self)}
         out["status"], out["assumptions"] = str(self.status), list(self.assumptions)
         return {**out, "result": self.result.to_dict(), "summary": self.summary}
-
-    def to_json(self, **options: Any) -> str:
-        """Return the certificate as JSON; options go to ``json.dumps``."""
-        return json.dumps(self.to_dict(), **options)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -186,16 +183,27 @@ def from_mapping(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a class from what its `to_dict` gave, status and tuples restored."""
     wanted = [part.name for part in fields(kind)]
     if not isinstance(values, Mapping):
-        raise InputError(f"not a {kind.__name__}: {values!r}")
+        _refuse(kind, values, repr(values))
+    # This field came later than the first certificates that were written.
+    values = {"message": "", **values}
     missing = [name for name in wanted if name not in values]
     if missing:
-        raise InputError(f"not a {kind.__name__}: it lacks {', '.join(missing)}")
+        _refuse(kind, values, f"{', '.join(missing)} missing")
     known = {name: values[name] for name in wanted}
     if known["status"] not in [str(status) for status in Status]:
-        raise InputError(f"not a {kind.__name__}: it has a status of {known['status']!r}")
+        _refuse(kind, values, f"status is {known['status']!r}")
     known["status"] = Status(known["status"])
     known["assumptions"] = tuple(known["assumptions"])
     return known
+
+
+def _refuse(kind: type, values: object, why: str) -> NoReturn:
+    raise InputError(f"not a {kind.__name__}: {why}", parameter="values", value=values)
+
+
+def _count_nodes(nodes: int) -> str:
+    count = "no" if nodes == 0 else f"{nodes:,}"
+    return f"{count} node{'s' * (nodes != 1)} explored"
 
 
 def round_down(value: float, digits: int = 6) -> str:
@@ -232,10 +240,10 @@ def _rounded(value: float, digits: int, whole: Any) -> float:
     return float(f"{shown - step if whole is floor else shown + step:.{digits}g}")
 
 
-class CertifiedPath(Sequence[Certificate]):
+class CertifiedPath(TableResult, Sequence[Certificate]):
     """Certificates for k = 1, 2, …, in that order: ``at(k)``, or ``path[i]`` by position.
 
-    Under constraints sizes may be missing: those at which no set keeps them.
+    Under constraints sizes may be missing: those for which no set keeps the constraints.
 
     Parameters
     ----------
@@ -247,8 +255,7 @@ class CertifiedPath(Sequence[Certificate]):
     --------
     >>> import exactk
     >>> from sklearn.datasets import load_iris
-    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
-    >>> path = exactk.certify_path(problem, 3)
+    >>> path = exactk.certify_path(*load_iris(return_X_y=True), k_max=3, ridge=0)
     >>> path.proven, path.at(2).result.support
     (True, array([1, 3]))
     >>> path.table[["k", "objective", "proven", "selected"]]
@@ -266,7 +273,9 @@ class CertifiedPath(Sequence[Certificate]):
         """Return the certificate for k columns."""
         if k not in self.sizes:
             sizes = ", ".join(map(str, self.sizes)) or "nothing"
-            raise InputError(f"there are certificates for k = {sizes}, not {k}")
+            raise InputError(
+                f"there are certificates for k = {sizes}, not {k}", parameter="k", value=k
+            )
         return self._certificates[self.sizes.index(k)]
 
     @property
@@ -291,28 +300,20 @@ class CertifiedPath(Sequence[Certificate]):
         return Path([one.result for one in self._certificates])
 
     @property
-    def table(self) -> RecordsTable:
-        """One row a size: k, objective, lower bound, gap, whether it is proven, and the names."""
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed when asked for
+        """One row for each size: k, objective, lower bound, gap, whether it is proven, names."""
         return RecordsTable(TABLE_COLUMNS, [one.row for one in self._certificates])
-
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return `table` as a frame of pandas, or of ``library="polars"``."""
-        return self.table.to_frame(library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON."""
         certificates = [one.to_dict() for one in self._certificates]
         return {"certificates": certificates, "proven": self.proven, "seconds": self.seconds}
 
-    def to_json(self, **options: Any) -> str:
-        """Return all certificates as JSON; options go to ``json.dumps``."""
-        return json.dumps(self.to_dict(), **options)
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` gave."""
         if "certificates" not in values:
-            raise InputError("not a CertifiedPath: it lacks certificates")
+            _refuse(cls, values, "certificates missing")
         certificates = [Certificate.from_dict(one) for one in values["certificates"]]
         return cls(certificates, values.get("seconds", 0.0))
 
@@ -348,51 +349,49 @@ class CertifiedPath(Sequence[Certificate]):
         proven = sum(one.proven for one in self._certificates)
         return f"CertifiedPath({len(self)} sizes, {proven} proven)"
 
-    def _repr_html_(self) -> str:
-        """Return the table for a notebook."""
-        return self.table._repr_html_()
-
 
 @dataclass(frozen=True)
-class BestSets:
+class BestSets(TableResult):
     """The best sets of one size, the best first.
 
     Attributes
     ----------
     k : int
-        How many columns, as they are counted: a group may count as one.
+        Number of features: a group of columns may count as one.
     n_best : int
-        How many sets were asked for.
+        Number of sets that were requested.
     within : float or None
         Share by which their objective may be above the best.
     sets : tuple of tuple of int
         Columns of the user's table, sorted.
     names : tuple of tuple of str
-        The same by name: columns, categories and groups as the user knows them.
+        The same by name: columns, categories and groups.
     objectives : tuple of float
     is_complete : bool
-        Whether it is proven that no other set belongs in the list. Sets that tie with the last
-        one may still have been left out for it.
+        Whether it is proven that no other set belongs in the list. Sets with the same objective
+        as the last one may be missing.
     has_more : bool
-        Whether more sets than `n_best` lie within the limit: the list has the best of them.
+        Whether there are more sets than `n_best` within the limit: the list has the best of them.
     lower : float
-        No set has an objective below this.
+        No set has an objective below this bound.
     status : Status
-        How the proof ended; ``optimal`` where the list is complete.
+        How the proof ended; ``optimal`` if the list is complete.
     nodes : int
+        Number of nodes of the search tree that were explored.
     seconds : float
     ridge : float
     tolerance : float
-        What rounding may make of a bound, in units of the objective.
+        Largest effect of rounding on the bound, in units of the objective.
     assumptions : tuple of str
-        What the proof takes for granted.
+        What the proof assumes.
+    message : str
+        Why the list may be incomplete; empty if it is complete.
 
     Examples
     --------
     >>> import exactk
     >>> from sklearn.datasets import load_iris
-    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
-    >>> best = exactk.best_sets(problem, 2, 3)
+    >>> best = exactk.best_sets(*load_iris(return_X_y=True), k=2, n_best=3, ridge=0)
     >>> best.sets, best.is_complete
     (((1, 3), (1, 2), (2, 3)), True)
     >>> best.table
@@ -417,13 +416,14 @@ class BestSets:
     ridge: float
     tolerance: float
     assumptions: tuple[str, ...]
+    message: str = ""
 
     @property
-    def table(self) -> RecordsTable:
-        """One row a set: rank, objective, excess over the best as a share, and the features."""
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed when asked for
+        """One row for each set: rank, objective, excess over the best as a share, features."""
         best = self.objectives[0] if self.objectives else 0.0
         rows = [
-            # At a perfect fit what differs is rounding.
+            # At a perfect fit all differences are rounding.
             (rank, objective, objective / best - 1.0 if best > 0 else 0.0, names)
             for rank, (objective, names) in enumerate(
                 zip(self.objectives, self.names, strict=True), start=1
@@ -431,30 +431,38 @@ class BestSets:
         ]
         return RecordsTable(["rank", "objective", "excess", "features"], rows)
 
+    def __str__(self) -> str:
+        """Return the summary."""
+        return self.summary
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        end = "complete" if self.is_complete else f"may be incomplete: {self.message}"
+        return f"BestSets(k={self.k}, {len(self.sets)} sets, {end})"
+
     def _repr_html_(self) -> str:
-        """Return the table and the summary for a notebook."""
         return notebook_html(self.table, self.summary)
 
     @property
     def summary(self) -> str:
         """What is known, in a few plain sentences."""
-        within = "" if self.within is None else f" within {100 * self.within:.3g} % of the best"
-        these = f"sets of {self.k}{within} (ridge {self.ridge:.3g})"
-        if self.is_complete:
-            said = f"Proven: of all {these} no other belongs in this list of {len(self.sets)}."
-            if self.has_more:
-                said = (
-                    f"Proven: these are the {len(self.sets)} best of all {these}; there are more."
-                )
+        n, size, ridge = len(self.sets), f"of {self.k}", f"ridge {self.ridge:.3g}"
+        limit = "" if self.within is None else f" within {100 * self.within:.3g} % of the best"
+        if self.is_complete and self.has_more:
+            said = f"Proven: these are the {n} best sets {size}{limit}; there are more ({ridge})."
+        elif self.is_complete and limit:
+            said = f"Proven: there are no other sets {size}{limit} ({ridge})."
+        elif self.is_complete:
+            said = f"Proven: no other set {size} has a lower objective than these {n} ({ridge})."
         else:
-            bound = f"; none is below {round_down(self.lower)}" if self.lower > 0 else ""
-            said = f"Not proven: other {these} may belong in this list of {len(self.sets)}{bound}."
-        rest = f" Assumed: {'; '.join(self.assumptions)}." if self.assumptions else ""
-        return said + rest
-
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return `table` as a frame of pandas, or of ``library="polars"``."""
-        return self.table.to_frame(library)
+            bound = f"; none has one below {round_down(self.lower)}" if self.lower > 0 else ""
+            said = (
+                f"Not proven: other sets {size}{limit} may have a lower objective than these {n}"
+                f"{bound} ({ridge})."
+            )
+        if self.message:
+            said += f" Reason: {self.message}; {_count_nodes(self.nodes)}."
+        return f"{said} Assumed: {'; '.join(self.assumptions)}." if self.assumptions else said
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON; the summary is among them."""
@@ -464,10 +472,6 @@ class BestSets:
         for name in ("objectives", "assumptions"):
             out[name] = list(out[name])
         return {**out, "status": str(self.status), "summary": self.summary}
-
-    def to_json(self, **options: Any) -> str:
-        """Return the list as JSON; options go to ``json.dumps``."""
-        return json.dumps(self.to_dict(), **options)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

@@ -1,39 +1,34 @@
-"""The proof of one size as it goes: what is known, the tree that is explored, and what to say."""
+"""The proof of one size: what is known, the tree that is explored, and its certificate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
 
 import numpy as np
 
-from exactk.errors import InputError
 from exactk.native.threads import threads_allowed
-from exactk.params import Integer, Number
 from exactk.problem.constraints import Rules
 from exactk.problem.fit import check_squared
 from exactk.problem.problem import Problem
-from exactk.proof.best_first import PROVEN, BestFirstSearch, Tree, relative_gap
+from exactk.proof.best_first import PROVEN, BestFirstSearch, BoundTree, Tree, relative_gap
 from exactk.proof.incumbent import check_same, units_of
 from exactk.proof.make_tree import make_tree
 from exactk.proof.results import CONSTRAINED, Certificate
 from exactk.proof.unit_tree import COPIES, UnitTree
-from exactk.question import columns_of
+from exactk.question import GIVEN, Question
 from exactk.result import Answer, Result, Status
 from exactk.search.feasibility import UndecidedError
 from exactk.search.native_state import has_only_column_rules
 from exactk.search.state import TIE
 from exactk.search.units import Units
-from exactk.solver import check_problem, check_time_limit, grade
+from exactk.solver import grade
 from exactk.utils.monitor import Monitor
 
-__all__ = ["Proof", "ProofLimits", "assumptions_of", "known_result"]
+__all__ = ["Proof", "ProofLimits", "assumptions_of", "known_result", "why_unproven"]
 
 # Share of the time for a bound without rules, and seconds where there is no limit.
 FREE_SHARE, MOST_FREE = 0.3, 10.0
-GIVEN = "given"
 BY_PROOF = "certify"
 
 
@@ -48,17 +43,17 @@ class ProofLimits:
 
     @classmethod
     def checked(
-        cls, problem: Any, time_limit: Any, gap: Any, n_jobs: Any, verbose: int
+        cls,
+        problem: Problem,
+        time_limit: float | None,
+        gap: float,
+        n_jobs: int | None,
+        verbose: int,
     ) -> ProofLimits:
-        """Return the terms, or say what is wrong with them or with the problem."""
-        check_squared(check_problem(problem), "a proof")
-        limit = check_time_limit(time_limit)
-        Number("[0, 1]")("gap", gap)
-        if n_jobs is not None and n_jobs != -1 and not Integer(1).allows(n_jobs):
-            raise InputError(
-                f"n_jobs must be a whole number of at least 1, or None or -1 (as many threads as "
-                f"the process may use), not {n_jobs!r}"
-            )
+        """Return the limits; raise for a problem that has no proofs."""
+        check_squared(problem, "a proof")
+        # No clock counts longer.
+        limit = None if time_limit is None else float(min(time_limit, 1e9))
         threads = threads_allowed() if n_jobs is None or n_jobs == -1 else int(n_jobs)
         return cls(limit, float(gap), threads, verbose)
 
@@ -67,38 +62,59 @@ class ProofLimits:
         return None if self.limit is None else part * self.limit
 
 
-def known_result(problem: Problem, chosen: Any) -> Result:
-    """Return a result that was given, or that of columns that were, held against the problem.
+def known_result(question: Question) -> Result | None:
+    """Return the selection of a question, checked against its problem; None if only k is given.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from exactk.question import read_question
+    >>> known_result(read_question(*load_iris(return_X_y=True), features=[0, 1])).method
+    'given'
+    """
+    problem = question.problem
+    if question.columns is not None:
+        units_of(problem, Units(problem), question.columns)
+        if question.result is not None:
+            check_same(problem, question.result)
+        return question.solved()
+    return question.result
+
+
+def why_unproven(
+    problem: Problem, k: int, status: Status, search: BestFirstSearch | None, gap: float = 0.0
+) -> str:
+    """Return why a proof ended with a gap.
 
     Parameters
     ----------
     problem : Problem
-    chosen : Result, or list of str or int
-
-    Examples
-    --------
-    >>> import exactk
-    >>> from sklearn.datasets import load_iris
-    >>> problem = exactk.Problem.from_arrays(*load_iris(return_X_y=True))
-    >>> known_result(problem, [0, 1]).method
-    'given'
+    k : int
+    status : Status
+        How the proof ended.
+    search : BestFirstSearch or None
+        None if it ended before a search.
+    gap : float
+        The gap at which the proof was to end.
     """
-    if isinstance(chosen, Certificate):
-        chosen = chosen.result
-    listed = isinstance(chosen, (str, np.ndarray, Sequence)) and not isinstance(chosen, bytes)
-    if not listed and not isinstance(chosen, Result):
-        raise InputError(
-            f"result must be a Result, a list of columns or a number of columns, not {chosen!r}"
+    if status == Status.INTERRUPTED:
+        return "stopped by the user"
+    if status == Status.TIME_LIMIT:
+        return "the time limit ended the proof"
+    if search is None:
+        return "the sets that keep the constraints cannot be enumerated"
+    if gap > PROVEN and relative_gap(search.lower, search.upper) <= gap:
+        return f"the requested gap of {gap:g} is reached"
+    if isinstance(search.tree, BoundTree):
+        return search.tree.reason
+    if problem.penalty > 0 and k > len(problem.candidates):
+        return "only sets with duplicate columns have this size, and not all were compared"
+    if not search.is_sure:
+        return (
+            "numerical precision: some columns are almost linear combinations of others, and not "
+            "all of their sets can be compared; a larger ridge may help"
         )
-    columns = columns_of(problem, chosen)
-    if columns.size == 0:
-        raise InputError("result has no columns: there is nothing to prove")
-    units_of(problem, Units(problem), columns)
-    if isinstance(chosen, Result):
-        check_same(problem, chosen)
-        return chosen
-    k = (problem.rules or Rules()).size_of(columns)
-    return grade(problem, k, Answer(columns.tolist(), Status.CONVERGED, 0), GIVEN)
+    return "the bound cannot be improved further"
 
 
 def assumptions_of(problem: Problem, tree: Tree | None) -> tuple[str, ...]:
@@ -269,6 +285,13 @@ class Proof:
         """
         proven, lower, upper = self.proven, self.lower, self.upper
         ended = Status.OPTIMAL if proven and self.status != Status.INTERRUPTED else self.status
+        early = ended in (Status.INTERRUPTED, Status.TIME_LIMIT)
+        message = ""
+        if not proven and self._is_outside and not early:
+            ended = Status.CONVERGED
+            message = "the set has duplicate columns, and the bound is for sets without duplicates"
+        elif not proven:
+            message = why_unproven(self.problem, self.k, ended, self.search, self.gap)
         return Certificate(
             k=self.k,
             lower=lower,
@@ -283,6 +306,7 @@ class Proof:
             assumptions=assumptions_of(self.problem, self._tree),
             result=self._result(proven, seconds),
             improved=self.improved,
+            message=message,
         )
 
     def _result(self, proven: bool, seconds: float) -> Result:
