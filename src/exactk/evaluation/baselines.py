@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.feature_selection import RFE, SelectKBest, f_classif, f_regression
+from sklearn.feature_selection import RFE
 from sklearn.linear_model import Lasso, LogisticRegression, MultiTaskLasso, Ridge
 from sklearn.preprocessing import StandardScaler
 
@@ -50,7 +50,6 @@ class TrainingData:
     task : {"classification", "regression"}
     seed : int
     monitor : Monitor
-        With the time limit.
     """
 
     x: Floats
@@ -63,15 +62,16 @@ class TrainingData:
     @cached_property
     def standardised(self) -> Floats:
         """The columns with mean 0 and variance 1."""
-        scaled: Floats = StandardScaler().fit(self.x, sample_weight=self.weights).transform(self.x)
-        return scaled
+        return self._scaled(self.x)
 
     @cached_property
     def outputs(self) -> Floats:
-        """The target as columns with mean 0 and variance 1; one indicator for each class."""
-        values = self.y if self.y.ndim == 2 else self.y[:, None] == np.unique(self.y)
-        scaler = StandardScaler().fit(values.astype(np.float64), sample_weight=self.weights)
-        scaled: Floats = scaler.transform(values.astype(np.float64))
+        """The numbers or labels of the target with mean 0 and variance 1."""
+        return self._scaled(self.y.astype(np.float64))
+
+    def _scaled(self, values: Floats) -> Floats:
+        scaler = StandardScaler().fit(values, sample_weight=self.weights)
+        scaled: Floats = scaler.transform(values)
         return scaled
 
     @property
@@ -91,16 +91,10 @@ class TrainingData:
 def select_k_best(training: TrainingData, k: int) -> Indices:
     """SelectKBest: the k columns with the largest F statistic.
 
-    With weights or several outputs, F is replaced by the share of variance that it grows with.
+    F grows with the share of variance that a column has in common with the target, which is also
+    defined for weighted rows and several outputs.
     """
-    x, y = training.x, training.y
-    if training.weights is not None or (y.ndim == 2 and y.shape[1] > 1):
-        return _largest(_relevance(training), k)
-    statistic = f_classif if y.ndim == 1 else f_regression
-    with np.errstate(divide="ignore", invalid="ignore"):
-        fitted = SelectKBest(statistic, k=k).fit(x, y if y.ndim == 1 else y[:, 0])
-    found: Indices = fitted.get_support(indices=True)
-    return found
+    return _largest(_relevance(training), k)
 
 
 def select_rfe(training: TrainingData, k: int) -> Indices:

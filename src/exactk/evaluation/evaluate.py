@@ -64,41 +64,34 @@ class Evaluation(TableResult):
     Attributes
     ----------
     table : RecordsTable
-        One row for each method, the reference first: method; test_score, the mean over the folds,
-        and its standard_error; difference to the test_score of the reference, and
-        difference_error, its standard error, computed fold by fold; naive_score; k, objective and
-        features of the selection on all rows; excess, the share by which the objective is above
-        the lowest one of the methods that keep the constraints; stability, Nogueira's index of
-        the selections of the folds; seconds of the selection on all rows; n_shared, how many of
-        its features the reference has selected, too; status; note. A method without an answer has
-        status "refused", "time_limit" or "error", the reason as its note, and nan as its numbers.
-        Folds share training rows: standard errors are a guide, not a test.
+        One row for each method, the reference first. Of the folds: ``test_score`` and its
+        ``standard_error``; ``difference`` to the score of the reference, and ``difference_error``,
+        the standard error of that, computed fold by fold (a guide, not a test, as folds share
+        training rows); ``naive_score``; ``stability``, Nogueira's index. Of the selection on all
+        rows: ``k``, ``features``, ``objective``; ``excess``, the share by which the objective is
+        above the lowest one of the methods that keep the constraints; ``seconds``; ``n_shared``,
+        how many of the features the reference has, too. ``status`` and ``note``: a method without
+        an answer is "refused", "time_limit" or "error", and its numbers are nan.
     folds : RecordsTable
-        One row for each method and fold: method, fold, n_train, n_test, k, features, test_score,
-        naive_score, baseline_score.
+        One row for each method and fold: ``method``, ``fold``, ``n_train``, ``n_test``, ``k``,
+        ``features``, ``test_score``, ``naive_score``, ``baseline_score``.
     predictions : list
-        For each row of the table, what the estimator predicted on the features of the reference
-        when the row was held out; of several times the last. None if it never was.
+        For each row, what the estimator predicted on the features of the reference when the row
+        was held out (the last time if it was several times); None if it never was.
     splits : list of (train, test)
-        Row numbers of the folds.
-    k : int
-        Number of features that the reference selected on all rows.
-    features : tuple of str
-        These features.
+        Row numbers of each fold.
+    k, features : int, tuple of str
+        What the reference selected on all rows.
     baseline_score : float
         Mean score without features: of the most frequent class, or of the mean.
     all_features_score : float
         Mean score with all features that are not excluded; nan if the table has more than 1,000
         columns or 2,000,000 values, or if the estimator cannot be trained on them.
-    observed : float
-        Share of the loss that the features of the reference explain, `Result.explained`.
-    null : ndarray
-        The same for each shuffled target.
+    observed, null : float, ndarray
+        `Result.explained` of the reference on all rows, and of each shuffled target.
     ridge : float
         Ridge of the reference on all rows, and of all objectives.
-    scoring, estimator : str
-        Names of the score and of the estimator.
-    task : {"classification", "regression"}
+    scoring, estimator, task : str
     n_rows, n_features : int
     message : str
         What was not done, or what limits the scores; empty otherwise.
@@ -160,7 +153,7 @@ class Evaluation(TableResult):
     @property
     def in_all_folds(self) -> tuple[str, ...]:
         """Features that were selected in every fold."""
-        sets = [row["features"] for row in self._reference_folds()]
+        sets = [row["features"] for row in self.folds[: self.n_folds]]
         return tuple(name for name in sets[0] if all(name in names for names in sets))
 
     @property
@@ -172,10 +165,6 @@ class Evaluation(TableResult):
     def p_value(self) -> float:
         """Of the permutation test: (1 + `n_as_good`) / (1 + number of shuffled targets)."""
         return (1 + self.n_as_good) / (1 + len(self.null)) if len(self.null) else nan
-
-    def _reference_folds(self) -> list[dict[str, Any]]:
-        name = self.table[0]["method"]
-        return [row for row in self.folds if row["method"] == name]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON; NaN and infinity are None.
@@ -204,61 +193,50 @@ class Evaluation(TableResult):
 
         return ScoreDisplay(self).plot(ax)
 
-    def lines(self, *, seconds: bool = True) -> list[str]:
-        """Return the table as aligned lines of text, numbers rounded."""
-        head = ["method", self.scoring]
-        if len(self.table) > 1:
-            head += ["difference", "excess", "n_shared"]
-        head += ["stability", *(["seconds"] if seconds else [])]
-        rows = [_shown(row, number == 0) for number, row in enumerate(self.table)]
-        cells = [[row.get(name, row["score"]) for name in head] for row in rows]
-        return RecordsTable(head, cells).to_text().splitlines()
-
     def __repr__(self) -> str:
         """Return the scores in a few lines."""
+        every = ["method", "score", "difference", "excess", "n_shared", "stability"]
+        head = every if len(self.table) > 1 else ["method", "score", "stability"]
+        cells = [_shown(row, number == 0) for number, row in enumerate(self.table)]
+        table = RecordsTable(head, [[row[name] for name in head] for row in cells])
         lines = [
             f"{self.scoring} of {self.estimator} on {self.k} of {self.n_features} features, "
             f"{self.n_folds} fold{'s' * (self.n_folds != 1)}",
-            *self.lines(seconds=False),
+            table.to_text(),
+            f"score without features {self.baseline_score:.3f}",
         ]
+        if isfinite(self.all_features_score):
+            lines[-1] += f", with all features {self.all_features_score:.3f}"
         if isfinite(self.optimism):
             lines.append(
-                f"{self.naive_score:.3f} if features are selected on all rows, too high by "
-                f"{self.optimism:z.3f}"
+                f"score if features are selected on all rows {self.naive_score:.3f}, "
+                f"optimism {self.optimism:+z.3f}"
             )
-        with_all = f", {self.all_features_score:.3f} with all features"
-        lines.append(
-            f"{self.baseline_score:.3f} without features"
-            f"{with_all if isfinite(self.all_features_score) else ''}"
-        )
         if len(self.null):
             lines.append(
                 f"{self.n_as_good} of {len(self.null)} shuffled targets did as well "
                 f"(p = {self.p_value:.3g})"
             )
-        notes = [f"{row['method']}: {row['note']}" for row in self.table if row["note"]]
-        return "\n".join([*lines, *notes, *([self.message] if self.message else [])])
+        lines += [f"{row['method']}: {row['note']}" for row in self.table if row["note"]]
+        return "\n".join([*lines, *([self.message] if self.message else [])])
 
 
 def _shown(row: dict[str, Any], is_reference: bool) -> dict[str, str]:
-    """The cells of a method as text."""
-    names = ("method", "score", "difference", "excess", "n_shared", "stability", "seconds")
-    cells = dict.fromkeys(names, "") | {"method": row["method"], "score": row["status"]}
+    """Return the cells of a method as text."""
     if not isfinite(row["test_score"]):
-        return cells
-    stable = isfinite(row["stability"])
-    return cells | {
-        "score": _with_error(row["test_score"], row["standard_error"]),
+        return dict.fromkeys(COLUMNS, "") | {"method": row["method"], "score": row["status"]}
+    return {
+        "method": row["method"],
+        "score": _with_error(row["test_score"], row["standard_error"], "z.3f"),
         "difference": "reference" if is_reference
         else _with_error(row["difference"], row["difference_error"], "+z.3f"),
         "excess": "∞" if row["excess"] == inf else f"{row['excess']:z.2%}",
         "n_shared": f"{row['n_shared']} of {len(row['features'])}",
-        "stability": f"{row['stability']:z.3f}" if stable else "",
-        "seconds": f"{row['seconds']:.2g}" if row["seconds"] < 10 else f"{row['seconds']:.0f}",
+        "stability": f"{row['stability']:z.3f}" if isfinite(row["stability"]) else "",
     }  # fmt: skip
 
 
-def _with_error(value: float, error: float, style: str = "z.3f") -> str:
+def _with_error(value: float, error: float, style: str) -> str:
     return f"{value:{style}} ± {error:.3f}" if isfinite(error) else f"{value:{style}}"
 
 
@@ -297,22 +275,19 @@ def evaluate(
     Parameters
     ----------
     X : array-like, sparse matrix or frame of shape (n, d), or Problem
-        A Problem has its own target, weights, loss and constraints.
     y : array-like of shape (n,) or (n, c), or None
     k : int, "auto", AutoK or None
-        Number of features. If it is chosen, each fold chooses it on its training rows. The
-        reference chooses it, and the methods of `compare_with` select as many features.
+        Number of features. If it is to be chosen, the reference chooses it on the training rows of
+        each fold, and the methods of `compare_with` select as many features.
     features : list of str or int, Result, fitted selector or None
         An existing selection in place of k. It is scored as it is, which is optimistic if it was
-        selected on the same rows; `method` is then for the permutation test alone.
+        selected on the same rows; `method` then only searches the shuffled targets.
     method : str or Method
-        The reference: a name of `exactk.registry`, a method object, or a method of scikit-learn
-        that `compare_with` takes.
+        The reference: a method of `exactk.registry`, or of scikit-learn as in `compare_with`.
     compare_with : list of str or Method
-        Other methods. The methods of scikit-learn are "selectkbest" (F statistic), "rfe"
-        (recursive elimination with logistic or ridge regression) and "l1" (logistic regression or
-        lasso with the L1 penalty that leaves k features). They ignore constraints except exclude,
-        and select among the encoded columns of a category.
+        Other methods. Those of scikit-learn are "selectkbest" (F statistic), "rfe" (recursive
+        elimination with logistic or ridge regression) and "l1" (logistic regression or lasso with
+        the L1 penalty that leaves k features). They ignore all constraints but exclude.
     estimator : estimator, str or None
         Trained on the selected columns of X; of a frame it gets a frame, but an array of encoded
         columns if X has text columns. None is logistic regression, or ridge regression for
@@ -320,7 +295,7 @@ def evaluate(
     scoring : str, callable or None
         Score of scikit-learn, higher is better. None is "accuracy", or "r2" for numbers.
     cv : int, scikit-learn splitter, iterable of (train, test), or None
-        Folds. A number is stratified by class; None is five, or fewer if there are fewer rows or
+        A number of folds is stratified by class; None is five, or fewer if there are fewer rows or
         groups.
     groups : array-like of shape (n,) or None
         Group of each row, such as a patient. Rows of one group stay in one fold, and are shuffled
@@ -333,16 +308,13 @@ def evaluate(
     effort : float or None
         Search effort of the methods that have one.
     time_limit : float or None
-        Maximum seconds of each selection. A method of exactk returns the best set found; a method
-        of scikit-learn has no answer.
+        Maximum seconds of each selection. A method of scikit-learn then has no answer.
     random_state : int, Generator or None
         Seed of the folds, the searches and the permutations; None is a fixed seed.
     verbose : int
         1 shows progress.
-    sample_weight : array-like of shape (n,) or None
-        Used by selection, estimator and score.
-    task, loss, class_weight, constraints
-        As in `exactk.TopKSelector`; class weights do not affect estimator and score.
+    sample_weight, task, loss, class_weight, constraints
+        As in `exactk.TopKSelector`. Estimator and score use sample weights, not class weights.
 
     Returns
     -------
@@ -362,11 +334,11 @@ def evaluate(
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> exactk.evaluate(X, y, k=3, compare_with=["selectkbest"], n_permutations=19)
     accuracy of LogisticRegression on 3 of 13 features, 5 folds
-    method       accuracy       difference      excess  n_shared  stability
+    method       score          difference      excess  n_shared  stability
     exchange     0.944 ± 0.018  reference       0.00%   3 of 3    1.000
     selectkbest  0.927 ± 0.016  -0.017 ± 0.014  27.53%  2 of 3    1.000
-    0.944 if features are selected on all rows, too high by 0.000
-    0.399 without features, 0.983 with all features
+    score without features 0.399, with all features 0.983
+    score if features are selected on all rows 0.944, optimism +0.000
     0 of 19 shuffled targets did as well (p = 0.05)
     """
     return measure_evaluation(**locals())
