@@ -1,186 +1,155 @@
-"""``exactk datasets``: which data sets there are, getting them, and where they lie."""
+"""``exactk papers datasets``: which data sets there are, where they are, and downloads."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.options import list_format
+from exactk.cli.framework import Call, LazyGroup, argument, command, option
+from exactk.cli.framework.options import HELP
+from exactk.cli.list import Listing, show_help
 from exactk.errors import ExactkError, InputError, join_items
 
 if TYPE_CHECKING:
     from exactk.papers.datasets import Entry
-    from exactk.papers.datasets.fetching import Transfer
-    from exactk.papers.datasets.local import LocalDataset
 
-__all__ = ["datasets"]
+__all__ = ["datasets", "fetch_sets", "list_sets", "path_of"]
 
-FIELDS = (
-    "name",
-    "n",
-    "d",
-    "task",
-    "classes",
-    "outputs",
-    "papers",
-    "origin",
-    "repository",
-    "commit",
-    "paths",
-    "licence",
-    "checksum",
-    "note",
-    "checked",
-)
-YOURS = "your folder"
+FACTS = (
+    "name", "n", "d", "task", "classes", "outputs", "papers", "origin", "repository", "commit",
+    "paths", "licence", "checksum", "note", "checked",
+)  # fmt: skip
+PAPERS = ("cdlsr", "ipfs", "rpfs", "nmapg", "gsrfs")
+OWN = "your folder"
 
-folder_option = click.option(
-    "--folder",
-    type=click.Path(file_okay=False),
-    metavar="FOLDER",
-    help="Use this folder, not $EXACTK_DATA or the cache.",
-)
-paper_option = click.option(
-    "--paper",
-    type=click.Choice(["cdlsr", "ipfs", "rpfs", "nmapg", "gsrfs"]),
-    help="Only the sets of one paper.",
+datasets = LazyGroup(
+    "datasets",
+    help="""List and download the data sets of the papers.
+
+    Data sets are looked for in the folders of the environment variable
+    EXACTK_DATA, then in the cache of the user.
+    """,
+    lazy={
+        "list": ("exactk.cli.datasets:list_sets", "List the data sets."),
+        "fetch": ("exactk.cli.datasets:fetch_sets", "Download data sets and check them."),
+        "path": ("exactk.cli.datasets:path_of", "Print the data folders, or the file of a set."),
+    },
+    callback=show_help,
+    invoke_without_command=True,
+    context_settings=HELP,
 )
 
+folder_option = option("--folder", type=click.Path(file_okay=False), section="Input",
+                       metavar="FOLDER", help="Folder of the data sets.")  # fmt: skip
+paper_option = option("--paper", type=click.Choice(PAPERS), section="Input",
+                      metavar="PAPER", help=f"Only those of {', '.join(PAPERS)}.")  # fmt: skip
 
-@click.group()
-def datasets() -> None:
-    """Data sets of the papers: list, fetch, path."""
 
-
-@datasets.command("list")
+@command("papers datasets list")
 @paper_option
-@click.option("--here", is_flag=True, help="Only sets that can be loaded now.")
 @folder_option
-@list_format
-def list_sets(paper: str | None, here: bool, folder: str | None, style: str) -> None:
-    """List the data sets, with their shape, papers, and whether they are here.
+def list_sets(call: Call, paper: str | None, folder: str | None) -> int:
+    """List the data sets with their shape, papers and source.
 
-    Files of your own in the data folders come last; a large one is not read for its shape.
+    Files of your own in the data folders come last. A large one is not read for
+    its shape.
     """
     from exactk.papers.datasets import available, find
     from exactk.papers.datasets.local import local_datasets
+    from exactk.utils.records_table import RecordsTable
 
     entries = _entries(paper)
-    present = set(available([entry.name for entry in entries], folder=folder)[0])
-    entries = [entry for entry in entries if entry.name in present or not here]
-    own = local_datasets(folder) if paper is None else []
-    if style == "json":
-        rows = [
-            {field: getattr(entry, field) for field in FIELDS}
-            | {
-                "here": entry.name in present,
-                "file": _text(find(entry.name, folder=folder)),
-                "fetchable": bool(entry.build),
-            }
-            for entry in entries
-        ]
-        rows += [_own_facts(mine) for mine in own]
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-        return
-    lines: list[tuple[str, ...]] = [
-        ("name", "rows", "columns", "classes", "papers", "here", "source")
-    ]
-    lines += [
-        (
-            entry.name,
-            str(entry.n),
-            str(entry.d),
-            "-" if entry.classes is None else str(entry.classes),
-            " ".join(entry.papers) or "-",
-            "yes" if entry.name in present else "no",
-            _source(entry),
-        )
+    here = set(available([entry.name for entry in entries], folder=folder)[0])
+    rows = [
+        {
+            **{fact: getattr(entry, fact) for fact in FACTS},
+            "here": entry.name in here,
+            "file": _text(find(entry.name, folder=folder)),
+            "fetchable": bool(entry.build),
+        }
         for entry in entries
     ]
-    lines += [_own_line(mine) for mine in own]
-    widths = [max(len(line[column]) for line in lines) for column in range(6)]
-    for line in lines:
-        cells = [
-            f"{cell:>{width}}" if column in (1, 2, 3) else f"{cell:{width}}"
-            for column, (cell, width) in enumerate(zip(line, widths, strict=False))
-        ]
-        click.echo("  ".join([*cells, line[6]]))
+    shown = [
+        (entry.name, entry.n, entry.d, entry.classes, " ".join(entry.papers),
+         "yes" if entry.name in here else "no", _source(entry))
+        for entry in entries
+    ]  # fmt: skip
+    for own in local_datasets(folder) if paper is None else ():
+        facts: dict[str, Any] = {
+            **dict.fromkeys(FACTS, ""), "name": own.name, "n": own.n, "d": own.d, "task": own.task,
+            "classes": own.classes, "outputs": None, "papers": [], "origin": OWN, "paths": [],
+        }  # fmt: skip
+        rows.append({**facts, "here": True, "file": str(own.path), "fetchable": False})
+        shown.append((own.name, own.n, own.d, own.classes, "", "yes", OWN))  # type: ignore[arg-type]
+    table = RecordsTable(["name", "rows", "columns", "classes", "papers", "here", "source"], shown)
+    return call.emit(Listing("datasets", rows), table.to_text())
 
 
-@datasets.command("fetch")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--all", "everything", is_flag=True, help="Every set that can be fetched.")
+@command("papers datasets fetch", formats=())
+@argument("names", nargs=-1, metavar="[NAME]...")
+@option("--all", "everything", is_flag=True, section="Input", help="Every data set.")
 @paper_option
 @folder_option
-@click.option("--force", is_flag=True, help="Download although the set is here.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Give up a try after so long without a byte.",
-)
-@click.option("--quiet", is_flag=True, help="No progress bar.")
 def fetch_sets(
-    names: tuple[str, ...],
-    everything: bool,
-    paper: str | None,
-    folder: str | None,
-    force: bool,
-    timeout: float,
-    quiet: bool,
-) -> None:
-    """Download data sets from their public sources, and check them."""
+    call: Call, names: tuple[str, ...], everything: bool, paper: str | None, folder: str | None
+) -> int:
+    """Download data sets from their public sources and check them.
+
+    The files are printed. A data set that is here is not downloaded again.
+    """
+    from exactk.cli.progress import show_transfers
     from exactk.papers.datasets import describe, fetch
 
     if (bool(names) + everything + (paper is not None)) != 1:
-        raise click.UsageError("give names of data sets, or --all, or --paper.")
+        raise InputError("give names of data sets, or --all, or --paper", parameter="names")
     wanted = list(dict.fromkeys(names)) or [entry.name for entry in _entries(paper) if entry.build]
-    # A wrong name is said before the first byte, not after the others.
-    for name in wanted:
-        describe(name)
-    failures: list[tuple[str, ExactkError]] = []
-    with _bar(quiet) as show:
-        for name in wanted:
+    # A wrong name is an error before the first download.
+    entries = [describe(name) for name in wanted]
+    failed: dict[str, ExactkError] = {}
+    with show_transfers(call.verbose) as show:
+        for entry in entries:
             try:
-                path = fetch(name, folder=folder, force=force, timeout=timeout, on_progress=show)
+                path = fetch(entry.name, folder=folder, on_progress=show)
             except ExactkError as error:
-                failures.append((name, error))
-            else:
-                click.echo(str(path))
-                if (checked := describe(name).checked) != "checksum":
-                    click.echo(
-                        f"exactk: no checksum of {name!r} is known: {checked} alone were checked.",
-                        err=True,
-                    )
-    _report(failures, wanted)
+                failed[entry.name] = error
+                continue
+            click.echo(str(path))
+            if entry.checked != "checksum":
+                call.say(f"{entry.name}: no checksum is known; checked were {entry.checked}")
+    if failed:
+        first = next(iter(failed.values()))
+        if len(wanted) == 1:
+            raise first
+        raise InputError(
+            f"{len(failed)} of {len(wanted)} data sets could not be downloaded "
+            f"({join_items(failed, limit=10)}); the first: {first}",
+            parameter="names",
+        ) from first
+    return 0
 
 
-@datasets.command("path")
-@click.argument("name", required=False)
+@command("papers datasets path", formats=())
+@argument("name", required=False)
 @folder_option
-def path_of(name: str | None, folder: str | None) -> None:
-    """Print the folders that are looked into, or the file of the set with NAME."""
+def path_of(call: Call, name: str | None, folder: str | None) -> int:
+    """Print the data folders, or the file of the data set NAME."""
     from exactk.papers.datasets import describe, find, folders, names
     from exactk.papers.datasets.loading import missing_message
 
     if name is None:
         for place in folders(folder):
             click.echo(str(place))
-        return
+        return 0
     path = find(name, folder=folder)
     if path is not None:
         click.echo(str(path))
-        return
+        return 0
     if name in names() and (entry := describe(name)).origin != "file":
-        raise InputError(f"data set {name!r} has no file: it comes from {entry.source}")
-    raise InputError(missing_message(name, folder))
+        raise InputError(
+            f"data set {name!r} has no file: it is from {entry.source}", parameter="name"
+        )
+    raise InputError(missing_message(name, folder), parameter="name")
 
 
 def _entries(paper: str | None) -> list[Entry]:
@@ -193,76 +162,6 @@ def _entries(paper: str | None) -> list[Entry]:
 def _source(entry: Entry) -> str:
     unknown = entry.origin == "file" and not entry.checksum
     return (entry.repository or entry.origin) + (" (checksum unknown)" if unknown else "")
-
-
-def _own_line(mine: LocalDataset) -> tuple[str, ...]:
-    sizes = ("?" if size is None else str(size) for size in (mine.n, mine.d))
-    classes = "-" if mine.task == "regression" else str(mine.classes or "?")
-    return (mine.name, *sizes, classes, "-", "yes", YOURS)
-
-
-def _own_facts(mine: LocalDataset) -> dict[str, Any]:
-    """Return the same keys as for a set of the catalogue; null or empty where nothing is known."""
-    known: dict[str, Any] = {
-        "name": mine.name,
-        "n": mine.n,
-        "d": mine.d,
-        "task": mine.task,
-        "classes": mine.classes,
-        "outputs": None,
-        "papers": [],
-        "origin": YOURS,
-        "paths": [],
-    }
-    return {
-        **dict.fromkeys(FIELDS, ""),
-        **known,
-        "here": True,
-        "file": str(mine.path),
-        "fetchable": False,
-    }
-
-
-def _report(failures: Sequence[tuple[str, ExactkError]], wanted: Sequence[str]) -> None:
-    if not failures:
-        return
-    if len(wanted) == 1:
-        raise failures[0][1]
-    failed = join_items((name for name, _ in failures), limit=10)
-    raise InputError(
-        f"{len(failures)} of {len(wanted)} data sets could not be fetched ({failed}); "
-        f"the first: {failures[0][1]}"
-    )
-
-
-@contextmanager
-def _bar(quiet: bool) -> Iterator[Callable[[Transfer], None] | None]:
-    """Show bytes on a terminal; elsewhere nobody waits for a bar."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
-        task = display.add_task("", total=None)
-
-        def show(transfer: Transfer) -> None:
-            of = f" ({transfer.file} of {transfer.files})" if transfer.files > 1 else ""
-            display.update(
-                task,
-                description=f"{transfer.name}{of}",
-                completed=transfer.done,
-                total=transfer.total,
-            )
-
-        yield show
 
 
 def _text(path: Any) -> str | None:

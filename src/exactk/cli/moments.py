@@ -1,0 +1,284 @@
+"""``exactk moments``: make the moments of tables where the rows are, merge and show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exactk.cli.framework import Call, LazyGroup, argument, check_place, command, note, option
+from exactk.cli.framework.options import HELP
+from exactk.cli.list import show_help
+from exactk.errors import InputError, Setting, join_items
+
+if TYPE_CHECKING:
+    from exactk.data.archive import Header
+    from exactk.data.moments import Moments
+    from exactk.data.targets import Task
+    from exactk.streaming.base import Stream
+    from exactk.utils.records_table import RecordsTable
+
+__all__ = ["build", "info", "merge", "moments"]
+
+# More classes than a person reads.
+SHOWN = 20
+
+moments = LazyGroup(
+    "moments",
+    help="""Build, merge and show moments of tables.
+
+    Moments are the number of rows, the means and the products of columns. With
+    squared loss they replace the table: exactk select FILE -k K. They can be
+    added: tables of several days or places give one file, without their rows.
+    """,
+    lazy={
+        "build": ("exactk.cli.moments:build", "Make the moments of a table."),
+        "merge": ("exactk.cli.moments:merge", "Merge the moments of several tables."),
+        "info": ("exactk.cli.moments:info", "Show what a file of moments has."),
+    },
+    callback=show_help,
+    invoke_without_command=True,
+    context_settings=HELP,
+)
+
+output_option = option("-o", "--output", type=click.Path(), required=True, metavar="FILE",
+                       help="Write the moments to FILE.")  # fmt: skip
+
+
+@command(
+    "moments build",
+    parameters=("columns", "drop", "weights", "task", "memory_limit"),
+    config=("classes", "layer", "gene_names"),
+    formats=(),
+)
+@argument("tables", nargs=-1, required=True, type=click.Path(), metavar="TABLE...")
+@argument("target")
+@option("--config", "config_file", type=click.Path(), section="Input", metavar="FILE",
+        help="TOML file with further parameters: classes, layer, gene_names.")  # fmt: skip
+@option("--add-to", type=click.Path(), section="Input", metavar="FILE",
+        help="Add the rows to the moments of earlier rows.")  # fmt: skip
+@output_option
+def build(call: Call, tables: tuple[str, ...], add_to: str | None) -> int:
+    """Make the moments of TABLE in one pass and bounded memory.
+
+    TABLE is a file, a folder or a pattern in quotes: CSV, TSV, Parquet, Arrow or
+    Feather; or one .h5ad file. If only one class occurs in it, give --task
+    classification.
+    """
+    from exactk.problem.constructors import STREAM_LIMIT, check_width
+    from exactk.problem.read_table import TableRoles, match_labels, open_stream
+
+    check_place(str(call.output), [*tables, *([add_to] if add_to is not None else [])])
+    values = dict(call.values)
+    classes, limit = values.pop("classes", ()), values.pop("memory_limit", STREAM_LIMIT)
+    earlier = None if add_to is None else _read_header(add_to).facts
+    if add_to is not None and earlier is not None:
+        # Read twice and not kept during the pass; a damaged file is an error before it.
+        _load(add_to)
+        values["task"] = _task(add_to, earlier, values.get("task", "auto"))
+    stream = open_stream(tables, TableRoles(str(call.target), **values))
+    check_width(stream, limit)
+    known: Sequence[Any] = ()
+    if add_to is not None and earlier is not None:
+        facts = {"feature_names": list(stream.feature_names), "target": stream.target}
+        _check_same(add_to, earlier, "the table", facts)
+        known = (earlier.get("classes") or {}).get("labels", ())
+        if known:
+            _check_labels(add_to, known[0], stream.y_kind, widen=stream.promote)
+    matched, labels = match_labels(stream, classes, known)
+    made = _pass(matched, values.get("task", "auto"), labels, call.verbose)
+    if add_to is not None:
+        made = _merge(_load(add_to), made, f"the table and {add_to!r}")
+    return _save(call, made)
+
+
+@command("moments merge", formats=())
+@argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
+@output_option
+def merge(call: Call, files: tuple[str, ...]) -> int:
+    """Merge the moments of several tables into those of all their rows.
+
+    Columns are matched by name. A class that only one table has is added to the
+    others. Two files are in memory at a time.
+    """
+    if len(files) < 2:
+        raise InputError("merge needs two or more files of moments", parameter="files")
+    check_place(str(call.output), files)
+    seen: dict[str, str] = {}
+    for file in files:
+        other = seen.setdefault(_read_header(file).checksum, file)
+        if other is not file:
+            raise InputError(
+                f"{file!r} has the same moments as {other!r}: their rows would count twice",
+                parameter="files", value=file,
+            )  # fmt: skip
+    merged = _load(files[0])
+    for file in files[1:]:
+        merged = _merge(merged, _load(file), f"{file!r} and the files before it")
+    return _save(call, merged)
+
+
+@command("moments info")
+@argument("file", type=click.Path())
+def info(call: Call, file: str) -> int:
+    """Show what a file of moments has, and check that it is whole."""
+    return call.emit(_Info(file, _read_header(file), _load(file)))
+
+
+@dataclass
+class _Info:
+    """What a file of moments has."""
+
+    file: str
+    header: Header
+    moments: Moments
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.moments.feature_names or tuple(f"x{j}" for j in range(len(self.moments.x_mean)))
+
+    @property
+    def table(self) -> RecordsTable:
+        """One row for each column."""
+        from exactk.data.usable_columns import usable_columns
+        from exactk.utils.records_table import RecordsTable
+
+        usable = set(usable_columns(self.moments).tolist())
+        deviation = (self.moments.scatter / self.moments.weight) ** 0.5
+        rows = zip(self.names, self.moments.x_mean, deviation, strict=True)
+        return RecordsTable(
+            ["column", "mean", "standard_deviation", "constant"],
+            [(*row, j not in usable) for j, row in enumerate(rows)],
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts about the file and the columns."""
+        held = self.moments
+        classes = None
+        if held.classes is not None:
+            shares = zip(held.classes.tolist(), held.y_mean.tolist(), strict=True)
+            classes = [{"label": label, "share": share} for label, share in shares]
+        return {
+            "file": self.file,
+            "bytes": Path(self.file).stat().st_size,
+            "version": self.header.version,
+            "exactk": self.header.writer,
+            "checksum": self.header.checksum,
+            "rows": held.n_rows,
+            "weight": held.weight,
+            "target": held.target,
+            "task": "regression" if classes is None else "classification",
+            "outputs": len(held.y_mean),
+            "classes": classes,
+            "columns": self.table.to_plain(),
+        }
+
+    def __repr__(self) -> str:
+        from exactk.utils.formatting import escape_controls
+
+        facts = self.to_dict()
+        rows = f"{facts['rows']:,}"
+        if facts["weight"] != facts["rows"]:
+            rows += f" (weight {facts['weight']:.6g})"
+        constant = [row["column"] for row in facts["columns"] if row["constant"]]
+        target = "unnamed" if facts["target"] is None else repr(facts["target"])
+        lines = [
+            f"rows      {rows}",
+            f"columns   {len(self.names):,}: {join_items(self.names)}",
+            f"constant  {f'{len(constant):,}: {join_items(constant)}' if constant else 'none'}",
+            f"target    {target}, {facts['task']}",
+            f"file      {facts['bytes']:,} bytes, version {facts['version']} of the format, "
+            f"written by exactk {facts['exactk']}",
+            f"checksum  correct, {facts['checksum']}",
+        ]
+        classes = facts["classes"]
+        if classes is None:
+            return "\n".join([*lines, f"outputs   {facts['outputs']}"])
+        lines += [f"classes   {len(classes):,}", ""]
+        lines += [
+            f"{one['share']:8.2%}  {escape_controls(one['label'])}" for one in classes[:SHOWN]
+        ]
+        if len(classes) > SHOWN:
+            lines.append(f"{'':8}  and {len(classes) - SHOWN:,} more")
+        return "\n".join(lines)
+
+
+def _pass(stream: Stream, task: Task, classes: list[Any] | None, verbose: int) -> Moments:
+    from exactk.problem.constructors import show_reading
+    from exactk.streaming.moments import MomentsReducer, stream_moments
+    from exactk.streaming.target_encoding import choose_encoding
+
+    with show_reading(verbose) as show:
+        if task == "auto":
+            return stream_moments(stream, classes=classes, on_rows=show)
+        # With a given task, a part of a table may have a single class.
+        encoding = choose_encoding(stream, task, classes)
+        return stream.reduce(MomentsReducer(stream.feature_names, encoding, stream.target), show)
+
+
+def _task(add_to: str, earlier: dict[str, Any], task: Task) -> Task:
+    held: Task = "regression" if earlier.get("classes") is None else "classification"
+    if task not in ("auto", held):
+        raise InputError(
+            (Setting("task", task), f" does not match {add_to!r}, which is of a {held}"),
+            parameter="task", value=task, hint="leave it out",
+        )  # fmt: skip
+    return held
+
+
+def _check_labels(add_to: str, label: Any, y_kind: str, *, widen: bool) -> None:
+    """Raise for labels that cannot be merged, before the pass if that is known."""
+    kind = {str: "text", bool: "true or false"}.get(type(label), "numbers")
+    new = {"text": "text", "bool": "true or false"}.get(y_kind, "numbers")
+    if kind != new and (new == "text" or not widen):
+        raise InputError(
+            f"the labels of the table are {new}, and those of {add_to!r} are {kind}",
+            parameter="target", hint="make them the same in both",
+        )  # fmt: skip
+
+
+def _check_same(one: str, first: dict[str, Any], two: str, second: dict[str, Any]) -> None:
+    """Raise for moments of other columns or targets, before they are made or read."""
+    names, others = first.get("feature_names"), second.get("feature_names")
+    if names and others and set(names) != set(others):
+        raise InputError(
+            f"{two} has other columns than {one!r}: only one of the two has "
+            f"{join_items(sorted(set(names) ^ set(others)))}",
+            parameter="columns",
+        )
+    targets = (first.get("target"), second.get("target"))
+    if None not in targets and targets[0] != targets[1]:
+        raise InputError(
+            f"{two} is of target {targets[1]!r}, and {one!r} of {targets[0]!r}", parameter="target"
+        )
+
+
+def _merge(one: Moments, other: Moments, what: str) -> Moments:
+    try:
+        return one.merge(other, overwrite=True)
+    except InputError as error:
+        raise InputError(f"{what} cannot be merged: {error}", parameter="files") from error
+
+
+def _read_header(file: str) -> Header:
+    from exactk.data.archive import read_header
+    from exactk.data.moments import FILE_VERSION
+
+    return read_header(file, "moments", FILE_VERSION)
+
+
+def _load(file: str) -> Moments:
+    from exactk.data.moments import Moments
+
+    return Moments.load(file)
+
+
+def _save(call: Call, made: Moments) -> int:
+    made.save(str(call.output))
+    classes = "" if made.classes is None else f", {len(made.classes):,} classes"
+    if call.verbose:
+        note(f"wrote {call.output}: {made.n_rows:,} rows, {len(made.x_mean):,} columns{classes}")
+    return 0
