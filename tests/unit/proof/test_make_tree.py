@@ -65,7 +65,7 @@ def test_the_library_can_be_switched_off() -> None:
         "from exactk import Problem, certify\n"
         "from exactk.proof.make_tree import make_tree\n"
         "problem = Problem.from_arrays(*make_classes())\n"
-        "certificate = certify(problem, [0, 1, 2, 3])\n"
+        "certificate = certify(problem, features=[0, 1, 2, 3])\n"
         "print(type(make_tree(problem, 4)).__name__, certificate.proven, certificate.upper)\n"
     )
     seen = {}

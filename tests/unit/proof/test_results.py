@@ -33,37 +33,39 @@ def problem() -> Problem:
 
 @pytest.fixture(scope="module")
 def found(problem: Problem) -> Certificate:
-    return certify(problem, 2)
+    return certify(problem, k=2)
 
 
 def test_a_proof_in_words(found: Certificate) -> None:
-    first = f"Proven: no other 2 columns have a lower objective than {found.upper:.6g} (ridge 0.1;"
-    assert found.summary.startswith(first)
-    assert "Assumed" not in found.summary
-    assert "took their place" not in found.summary
+    assert found.summary.startswith("Proven: ")
+    assert f"{found.upper:.6g} (ridge 0.1" in found.summary
+    assert (found.message, found.assumptions) == ("", ())
+    assert "Reason" not in found.summary
+    assert str(found) == found.summary
+    assert repr(found).startswith("Certificate(k=2, proven, ")
 
 
 def test_an_open_gap_in_words(found: Certificate) -> None:
     short = replace(
         found, lower=60.123456789, upper=62.0, gap=(62 - 60.123456789) / 62, proven=False,
-        status=Status.TIME_LIMIT, tolerance=1.5e-7,
+        status=Status.TIME_LIMIT, tolerance=1.5e-7, nodes=74, message="the reason",
     )  # fmt: skip
+    # Never more than is known: the gap is rounded up, the bound down.
     assert short.summary == (
-        "Not proven before the time limit: the best possible objective is at least 60.1234, at "
-        "most 3.1 % below the 62 of these 2 columns (ridge 0.1; right to 2e-07)."
+        "Not proven: better 2 columns could lower the objective of 62 by at most 3.1 %, to 60.1234 "
+        "(ridge 0.1; rounding at most 2e-07). Reason: the reason; 74 nodes explored."
     )
-    assert replace(short, status=Status.CONVERGED).summary.startswith("Not proven: the best")
-    nothing = replace(short, lower=0.0, gap=1.0, status=Status.INTERRUPTED)
-    assert nothing.summary.startswith("Not proven before it was stopped: no bound")
+    assert "no nodes explored" in replace(short, nodes=0).summary
+    assert "1 node explored" in replace(short, nodes=1).summary
+    assert "no bound" in replace(short, lower=0.0, gap=1.0).summary
+    assert "gap 3.1 %" in repr(short)
+    assert "the reason" in repr(short)
 
 
 def test_assumptions_and_better_sets_are_said(found: Certificate) -> None:
     better = replace(found, improved=True)
-    said = replace(better, assumptions=("a", "b")).summary
-    assert said.endswith(
-        "They are better than those that were given, and took their place. Assumed: a; b."
-    )
-    assert str(better) == better.summary
+    assert "better than the given one" in better.summary
+    assert replace(better, assumptions=("a", "b")).summary.endswith(" Assumed: a; b.")
     alone = replace(found, k=1, result=replace(found.result, support=np.array([0])))
     assert "no other 1 column has " in alone.summary
 
@@ -88,24 +90,31 @@ def test_json_and_pickle_and_copies(problem: Problem, found: Certificate) -> Non
     for same in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
         assert same == found
         assert same.summary == found.summary
-    path, best = certify_path(problem, 3), best_sets(problem, 2, 3)
+    path, best = certify_path(problem, k_max=3), best_sets(problem, k=2, n_best=3)
     assert CertifiedPath.from_json(path.to_json()) == path
     assert BestSets.from_json(best.to_json()) == best
     assert pickle.loads(pickle.dumps(path)) == path
     assert pickle.loads(pickle.dumps(best)) == best
 
 
-def test_what_is_none_is_named(found: Certificate) -> None:
-    with says("not a Certificate: it lacks k, lower"):
+def test_what_cannot_be_read_is_named(found: Certificate) -> None:
+    with says("not a Certificate", "k, lower"):
         Certificate.from_dict({})
     with says("not a CertifiedPath"):
         CertifiedPath.from_dict({"k": 1})
-    with says("not a BestSets: it lacks", "sets"):
+    with says("not a BestSets", "sets"):
         BestSets.from_dict(found.to_dict())
+    for values in ([1], {**found.to_dict(), "status": "done"}):
+        with says("not a Certificate") as error:
+            Certificate.from_dict(values)  # type: ignore[arg-type]
+        assert error.value.parameter == "values"
+    values = found.to_dict()
+    del values["message"]
+    assert Certificate.from_dict(values) == found
 
 
 def test_a_path_is_a_sequence_and_a_table(problem: Problem) -> None:
-    path = certify_path(problem, 3)
+    path = certify_path(problem, k_max=3)
     assert len(path) == 3
     assert [one.k for one in path] == path.sizes == [1, 2, 3]
     assert path[-1] == path.at(3)
@@ -113,12 +122,13 @@ def test_a_path_is_a_sequence_and_a_table(problem: Problem) -> None:
     assert path.table.columns == ("k", "objective", "lower", "gap", "proven", "selected")
     assert path.table[1]["selected"] == list(path.at(2).result.selected)
     assert repr(path) == "CertifiedPath(3 sizes, 3 proven)"
-    with says("k = 1, 2, 3, not 4"):
+    with says("k = 1, 2, 3") as error:
         path.at(4)
+    assert (error.value.parameter, error.value.value) == ("k", 4)
 
 
 def test_how_a_path_ended(problem: Problem) -> None:
-    one, two, three = certify_path(problem, 3)
+    one, two, three = certify_path(problem, k_max=3)
     late = replace(two, proven=False, status=Status.TIME_LIMIT)
     stopped = replace(three, proven=False, status=Status.INTERRUPTED)
     assert CertifiedPath([one, late, three]).status == Status.TIME_LIMIT
@@ -127,36 +137,35 @@ def test_how_a_path_ended(problem: Problem) -> None:
 
 
 def test_a_list_of_sets_in_words(problem: Problem) -> None:
-    every = best_sets(problem, 2, within=0.5)
-    assert every.summary.startswith(
-        "Proven: of all sets of 2 within 50 % of the best (ridge 0.1) no other belongs in this list"
-    )
-    best = best_sets(problem, 2, 3, within=0.5)
+    every = best_sets(problem, k=2, within=0.5)
+    assert every.summary.startswith("Proven: there are no other sets of 2 within 50 % of the best")
+    best = best_sets(problem, k=2, n_best=3, within=0.5)
     assert best.has_more
     assert not every.has_more
     assert best.sets == every.sets[:3]
-    assert best.summary == (
-        "Proven: these are the 3 best of all sets of 2 within 50 % of the best (ridge 0.1); there "
-        "are more."
-    )
+    assert best.summary.startswith("Proven: these are the 3 best sets of 2 within 50 % of the best")
+    assert str(best) == best.summary
+    assert repr(best) == "BestSets(k=2, 3 sets, complete)"
     assert best.table["rank"] == [1, 2, 3]
     assert best.table["excess"][0] == 0
     assert best.table["excess"][1] == pytest.approx(best.objectives[1] / best.objectives[0] - 1)
-    still = replace(best, is_complete=False, lower=29.99999999, within=None, assumptions=("a",))
-    assert still.summary == (
-        "Not proven: other sets of 2 (ridge 0.1) may belong in this list of 3; none is below "
-        "29.9999. Assumed: a."
+    still = replace(
+        best, is_complete=False, lower=29.99999999, within=None, assumptions=("a",), message="why"
     )
+    assert still.summary.startswith("Not proven: other sets of 2 may have a lower objective")
+    assert "below 29.9999 (" in still.summary
+    assert "Reason: why; " in still.summary
+    assert still.summary.endswith(" Assumed: a.")
 
 
 def test_what_a_notebook_shows() -> None:
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X, columns=["a<b", "width", "length", "other"])
     problem = Problem.from_arrays(frame, y, ridge=0.1)
-    one = certify(problem, 4)
+    one = certify(problem, k=4)
     assert "a&lt;b" in one._repr_html_()
-    assert "<p>Proven: no other 4 columns" in one._repr_html_()
-    assert certify_path(problem, 3)._repr_html_().count("<tr>") == 1 + 3
-    sets = best_sets(problem, 2, 3)._repr_html_()
+    assert "<p>Proven: " in one._repr_html_()
+    assert certify_path(problem, k_max=3)._repr_html_().count("<tr>") == 1 + 3
+    sets = best_sets(problem, k=2, n_best=3)._repr_html_()
     assert sets.count("<tr>") == 1 + 3
-    assert sets.endswith("no other belongs in this list of 3.</p>")
+    assert "<p>Proven: " in sets
