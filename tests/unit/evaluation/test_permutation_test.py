@@ -1,4 +1,4 @@
-"""Permuted targets: the products that one permuted table would have, with one Gram matrix."""
+"""Shuffled targets: the same problems as of a shuffled table, with one Gram matrix."""
 
 from __future__ import annotations
 
@@ -187,11 +187,10 @@ def test_passed_over_tables_are_read(tmp_path):
 def test_errors_come_before_any_work():
     X, y = _table("number")
     problem = Problem.from_arrays(X, y)
-    with pytest.raises(InputError, match="n must be a whole number of at least 0, not -1"):
-        permuted_problems(problem, -1)
-    with pytest.raises(InputError, match="the group of each of the 40 rows"):
+    with pytest.raises(InputError) as error:
         permuted_problems(problem, 1, groups=[1, 2])
+    assert error.value.parameter == "groups"
     moments = Problem.from_moments(Moments.from_arrays(X, y))
-    with pytest.raises(InputError, match="made of moments and has no rows"):
+    with pytest.raises(InputError, match="moments"):
         permuted_problems(moments, 1)
     assert list(permuted_problems(problem, 0)) == []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactk import Problem, TopKSelector, choose_k, explain, score_selection, stability
+from exactk import Problem, TopKSelector, choose_k, evaluate, explain, stability
 from exactk.plots import (
     Display,
     ExplainDisplay,
@@ -25,8 +25,8 @@ plt = pytest.importorskip("matplotlib.pyplot")
 
 DOORS: dict[str, tuple[Any, str]] = {
     "explanation": (ExplainDisplay.from_explanation, "exactk.explain"),
-    "score": (ScoreDisplay.from_score, "exactk.score_selection"),
-    "null": (NullDisplay.from_score, "exactk.score_selection"),
+    "score": (ScoreDisplay.from_evaluation, "exactk.evaluate"),
+    "null": (NullDisplay.from_evaluation, "exactk.evaluate"),
     "choice": (PathDisplay.from_choice, "exactk.choose_k"),
     "selector": (PathDisplay.from_selector, "TopKSelector"),
     "stability": (StabilityDisplay.from_stability, "exactk.stability"),
@@ -60,10 +60,10 @@ def test_something_else_is_refused(door: str, value: Any) -> None:
 def test_answers_of_another_kind_are_refused(problem: Problem) -> None:
     X, y = np.eye(20)[:, :4], np.arange(20) % 2
     answers = {
-        "explanation": explain(problem, 2),
-        "score": score_selection(X, y, 2, n_permutations=0),
-        "choice": choose_k(problem, 2, criterion="bic"),
-        "stability": stability(problem, 2, n_subsamples=4),
+        "explanation": explain(problem, k=2),
+        "score": evaluate(X, y, k=2),
+        "choice": choose_k(problem, k_max=2, criterion="bic"),
+        "stability": stability(problem, k=2, n_subsamples=4),
         "selector": TopKSelector(k=1).fit(X, y),
     }
     for door, (make, source) in DOORS.items():
@@ -91,7 +91,7 @@ def test_a_drawing_that_fails_leaves_no_figure() -> None:
 @pytest.mark.parametrize("kind", ["stability", "explanation"])
 def test_dollars_in_names_are_no_formulas(problem: Problem, kind: str) -> None:
     answer: Any = (
-        stability(problem, 2, n_subsamples=4)
+        stability(problem, k=2, n_subsamples=4)
         if kind == "stability"
         else explain(problem, len(NAMES))
     )
@@ -109,7 +109,7 @@ def test_dollars_in_the_name_of_a_score() -> None:
     scorer.__name__ = r"$\frac{$"
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
-    choice = choose_k(Problem.from_arrays(X, X[:, 0]), 2, scoring=scorer)
+    choice = choose_k(Problem.from_arrays(X, X[:, 0]), k_max=2, scoring=scorer)
     PathDisplay.from_choice(choice).figure_.savefig(io.BytesIO(), format="png")
-    score = score_selection(X, X[:, 0], 1, scoring=scorer, n_permutations=0)
-    ScoreDisplay.from_score(score).figure_.savefig(io.BytesIO(), format="png")
+    score = evaluate(X, X[:, 0], k=1, scoring=scorer)
+    ScoreDisplay.from_evaluation(score).figure_.savefig(io.BytesIO(), format="png")

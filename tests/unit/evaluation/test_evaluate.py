@@ -1,0 +1,826 @@
+"""Scores against pipelines of scikit-learn, comparisons, permutations, and what Ctrl-C leaves."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import ttest_rel
+from sklearn.dummy import DummyClassifier
+from sklearn.feature_selection import RFE, SelectKBest, f_classif, f_regression
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    RepeatedKFold,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from exactk import (
+    AutoK,
+    ExactkError,
+    InputError,
+    Problem,
+    Status,
+    TopKSelector,
+    UnknownOptionError,
+    choose_k,
+    evaluate,
+    solve,
+)
+from exactk.evaluation import baselines, fold_methods, holdout
+from exactk.evaluation.baselines import BASELINES, TrainingData
+from exactk.evaluation.evaluate import measure_evaluation
+from exactk.evaluation.holdout import FoldScores, TableColumns
+from exactk.methods import registry
+from exactk.methods.base import Method
+from exactk.model_selection.cross_validation import training_problem
+from exactk.result import Answer
+from exactk.utils.monitor import Monitor
+from tests.unit.evaluation.informative import make_classes, make_numbers
+
+SCIKIT = list(BASELINES)
+
+
+def _scaled(model: Any) -> Any:
+    return make_pipeline(StandardScaler(), model)
+
+
+def _logistic() -> Any:
+    return _scaled(LogisticRegression(max_iter=1000))
+
+
+def _row(found: Any, method: str) -> dict[str, Any]:
+    return next(row for row in found.table if row["method"] == method)
+
+
+def _scores(found: Any, method: str) -> list[float]:
+    return [row["test_score"] for row in found.folds if row["method"] == method]
+
+
+def _chosen(found: Any) -> list[tuple[str, list[str]]]:
+    return [(row["method"], row["features"]) for row in [*found.table, *found.folds]]
+
+
+def _nogueira(sets: list[list[str]], d: int) -> float:
+    """The index by its definition, one feature after the other."""
+    shares = np.array([np.mean([f"x{j}" in one for one in sets]) for j in range(d)])
+    size = np.mean([len(one) for one in sets])
+    variance = len(sets) / (len(sets) - 1) * np.mean(shares * (1 - shares))
+    return float(1 - variance / (size / d * (1 - size / d)))
+
+
+@pytest.mark.parametrize("method", ["exchange", "greedy"])
+def test_scores_and_predictions_of_classes_are_those_of_a_nested_pipeline(method: str) -> None:
+    X, y = make_classes()
+    found = evaluate(X, y, k=3, method=method, random_state=3, cv=4)
+    folds = StratifiedKFold(4, shuffle=True, random_state=3)
+    selector = TopKSelector(3, method=method, random_state=3)
+    nested = make_pipeline(selector, _logistic())
+    assert _scores(found, method) == cross_val_score(nested, X, y, cv=folds).tolist()
+    assert found.predictions == cross_val_predict(nested, X, y, cv=folds).tolist()
+    whole = selector.fit(X, y)
+    naive = cross_val_score(_logistic(), whole.transform(X), y, cv=folds)
+    assert found.naive_score == pytest.approx(naive.mean())
+    assert found.optimism == pytest.approx(naive.mean() - found.test_score)
+    assert set(found.features) == set(whole.get_feature_names_out())
+    assert found.ridge == whole.ridge_
+    assert _row(found, method)["objective"] == pytest.approx(whole.objective_)
+    assert found.observed == pytest.approx(whole.result_.explained)
+    dummy = cross_val_score(DummyClassifier(), X, y, cv=folds)
+    assert found.baseline_score == pytest.approx(dummy.mean())
+    everything = cross_val_score(_logistic(), X, y, cv=folds)
+    assert found.all_features_score == pytest.approx(everything.mean())
+    assert (found.n_rows, found.n_features, found.n_folds, found.k) == (90, 30, 4, 3)
+    assert (found.scoring, found.task) == ("accuracy", "classification")
+    assert found.estimator == "LogisticRegression"
+
+
+def test_scores_of_numbers_are_those_of_nested_pipelines() -> None:
+    X, y = make_numbers()
+    found = evaluate(X, y, k=3, compare_with=["selectkbest", "rfe"], cv=4)
+    folds, model = KFold(4, shuffle=True, random_state=0), _scaled(Ridge())
+    pipelines = {
+        "exchange": make_pipeline(TopKSelector(3), model),
+        "selectkbest": make_pipeline(SelectKBest(f_regression, k=3), model),
+        "rfe": make_pipeline(StandardScaler(), RFE(Ridge(), n_features_to_select=3), model),
+    }
+    for name, pipeline in pipelines.items():
+        expected = cross_val_score(pipeline, X, y, cv=folds)
+        np.testing.assert_allclose(_scores(found, name), expected, err_msg=name)
+    expected = cross_val_predict(pipelines["exchange"], X, y, cv=folds)
+    np.testing.assert_allclose(found.predictions, expected)
+
+
+def test_methods_of_scikit_learn_for_classes_are_its_pipelines() -> None:
+    X, y = make_classes()
+    found = evaluate(X, y, k=4, method="selectkbest", compare_with=["rfe"], random_state=7)
+    folds = StratifiedKFold(5, shuffle=True, random_state=7)
+    wrapper = RFE(LogisticRegression(max_iter=1000), n_features_to_select=4)
+    best = make_pipeline(SelectKBest(f_classif, k=4), _logistic())
+    assert _scores(found, "selectkbest") == cross_val_score(best, X, y, cv=folds).tolist()
+    eliminated = make_pipeline(StandardScaler(), wrapper, _logistic())
+    assert _scores(found, "rfe") == cross_val_score(eliminated, X, y, cv=folds).tolist()
+
+
+def test_a_method_has_the_same_scores_alone_and_in_a_comparison() -> None:
+    X, y = make_classes()
+    found = evaluate(X, y, k=4, compare_with=["greedy", *SCIKIT], random_state=3)
+    assert found.table["method"] == ["exchange", "greedy", *SCIKIT]
+    for name in found.table["method"]:
+        alone = evaluate(X, y, k=4, method=name, random_state=3)
+        together = _row(found, name)
+        for key in ("test_score", "standard_error", "naive_score", "objective", "stability"):
+            assert alone.table[0][key] == pytest.approx(together[key], rel=1e-12), (name, key)
+        assert _scores(found, name) == _scores(alone, name)
+        sets = [row["features"] for row in alone.folds]
+        assert alone.stability == pytest.approx(_nogueira(sets, 30))
+        assert set(alone.in_all_folds) == set.intersection(*map(set, sets))
+
+
+def test_differences_are_paired_and_to_the_reference() -> None:
+    X, y = make_classes()
+    found = evaluate(X, y, k=3, method="rfe", compare_with="exchange", cv=6)
+    ours, theirs = _scores(found, "exchange"), _scores(found, "rfe")
+    row, first = _row(found, "exchange"), found.table[0]
+    assert row["difference"] == pytest.approx(np.mean(ours) - np.mean(theirs))
+    statistic = ttest_rel(ours, theirs).statistic
+    assert row["difference"] / row["difference_error"] == pytest.approx(statistic)
+    assert first["difference"] == first["difference_error"] == 0.0
+    assert row["n_shared"] == len(set(row["features"]) & set(first["features"]))
+    assert found.standard_error == pytest.approx(np.std(theirs, ddof=1) / np.sqrt(6))
+
+
+def test_objectives_are_those_of_the_problem_and_none_is_below_enumeration() -> None:
+    X, y = make_classes()
+    names = [f"g{j}" for j in range(12)]
+    problem = Problem.from_arrays(X[:, :12], y, feature_names=names, ridge=0.2)
+    found = evaluate(problem, k=3, method="exhaustive", compare_with=["exchange", *SCIKIT])
+    assert found.ridge == 0.2
+    assert found.status == Status.OPTIMAL
+    least = found.table[0]["objective"]
+    for row in found.table:
+        columns = [names.index(name) for name in row["features"]]
+        assert row["objective"] == pytest.approx(problem.objective(columns))
+        assert row["excess"] == pytest.approx(row["objective"] / least - 1, abs=1e-12)
+        assert row["excess"] >= -1e-12
+    assert max(found.table["excess"]) > 0
+
+
+def test_a_problem_keeps_its_ridge_unless_another_is_given() -> None:
+    X, y = make_classes()
+    for own in (0.0, 0.2):
+        problem = Problem.from_arrays(X, y, ridge=own)
+        found = evaluate(problem, k=3, cv=3)
+        assert found.ridge == own
+        assert set(found.features) == set(solve(problem, 3).selected)
+        by_rule = evaluate(problem, k=3, cv=3, ridge="auto")
+        assert by_rule.ridge == problem.with_ridge("auto").ridge
+        assert by_rule.folds == evaluate(X, y, k=3, cv=3).folds
+
+
+def test_a_fit_without_error_has_no_excess() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 12))
+    y = X[:, 2] + X[:, 4]
+    # The third feature is any of the others: what it leaves is rounding error.
+    found = evaluate(X, y, k=3, compare_with=[*SCIKIT, "covth"], ridge=0.0)
+    *good, bad = found.table
+    assert len({row["objective"] for row in good}) > 1
+    assert [row["excess"] for row in good] == [0.0] * 4
+    assert not {"x2", "x4"} <= set(bad["features"])
+    assert bad["excess"] == np.inf
+    assert "∞" in repr(found)
+    assert found.to_dict()["methods"][-1]["excess"] is None
+
+
+def test_noise_looks_like_noise_and_planted_columns_are_found() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(80, 500)), np.arange(80) % 2
+    found = evaluate(X, y, k=10, compare_with=SCIKIT)
+    for row in found.table:
+        # Half of 80 coins, with three standard deviations.
+        assert abs(row["test_score"] - 0.5) < 3 * 0.5 / np.sqrt(80)
+        assert row["stability"] < 0.5
+    assert found.optimism > 0.2
+    planted = evaluate(*make_numbers(200), k=2, compare_with=SCIKIT)
+    assert planted.table["features"] == [["x3", "x11"]] * 4
+    assert planted.table["n_shared"] == [2] * 4
+    np.testing.assert_allclose(planted.table["excess"], 0, atol=1e-9)
+    assert planted.table["stability"] == [1.0] * 4
+    assert min(planted.table["test_score"]) > 0.6
+
+
+def test_weights_reach_selection_estimator_and_score() -> None:
+    X, y = make_classes()
+    weights = np.random.default_rng(1).choice([0.0, 1.0, 2.0, 5.0], size=90)
+    found = evaluate(X, y, k=3, compare_with=["l1"], sample_weight=weights)
+    assert found.n_rows == (weights > 0).sum()
+    for row, (train, test) in zip(found.folds, found.splits, strict=False):
+        assert (weights[np.r_[train, test]] > 0).all()
+        selector = TopKSelector(3).fit(X[train], y[train], sample_weight=weights[train])
+        model = _logistic().fit(
+            selector.transform(X[train]), y[train],
+            standardscaler__sample_weight=weights[train],
+            logisticregression__sample_weight=weights[train],
+        )  # fmt: skip
+        guess = model.predict(selector.transform(X[test]))
+        expected = accuracy_score(y[test], guess, sample_weight=weights[test])
+        assert row["test_score"] == pytest.approx(expected)
+    assert {row for row, guess in enumerate(found.predictions) if guess is None} == set(
+        np.flatnonzero(weights == 0)
+    )
+    rows = np.repeat(np.arange(90), weights.astype(int))
+    copies = evaluate(X[rows], y[rows], k=3, compare_with=["l1"])
+    assert copies.table["features"] == found.table["features"]
+
+
+@pytest.mark.parametrize("made", ["table", "problem"])
+def test_classes_are_balanced_by_the_training_rows_alone(made: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 60)), np.arange(100) % 2
+    test = np.r_[np.flatnonzero(y == 0)[:30], np.flatnonzero(y == 1)[:2]]
+    train = np.setdiff1d(np.arange(100), test)
+    flipped = y.copy()
+    flipped[test] = 1 - y[test]
+    found = []
+    for labels in (y, flipped):
+        options: dict[str, Any] = {"k": 5, "compare_with": SCIKIT, "ridge": 0.1,
+                                   "cv": [(train, test), (test, train)]}  # fmt: skip
+        if made == "table":
+            found.append(evaluate(X, labels, class_weight="balanced", **options))
+        else:
+            problem = Problem.from_arrays(X, labels).with_class_weight("balanced")
+            found.append(evaluate(problem, **options))
+    first = [{r["method"]: r["features"] for r in one.folds if r["fold"] == 1} for one in found]
+    assert first[0] == first[1]
+    weights = 1 / np.bincount(y[train])[y[train]] * len(train) / 2
+    for name in BASELINES:
+        rows = TrainingData(X[train], y[train], weights, "classification", 0, Monitor())
+        assert first[0][name] == [f"x{j}" for j in BASELINES[name](rows, 5)]
+
+
+def test_groups_are_never_on_both_sides() -> None:
+    X, y = make_classes()
+    groups = np.arange(90) // 6
+    found = evaluate(X, y, k=3, groups=groups, n_permutations=3)
+    for train, test in found.splits:
+        assert not set(groups[train]) & set(groups[test])
+    nested = make_pipeline(TopKSelector(3), _logistic())
+    theirs = cross_val_score(nested, X, y, cv=GroupKFold(5), groups=groups)
+    np.testing.assert_allclose(_scores(found, "exchange"), theirs)
+    assert len(found.null) == 3
+
+
+def test_own_estimator_score_and_folds() -> None:
+    X, y = make_classes()
+    rows = np.arange(90)
+    cv = [(rows[:60], rows[60:])]
+    found = evaluate(X, y, k=3, method="selectkbest", compare_with=["l1"], cv=cv,
+                     estimator=KNeighborsClassifier(3), scoring="balanced_accuracy")  # fmt: skip
+    nested = make_pipeline(SelectKBest(k=3), KNeighborsClassifier(3))
+    theirs = cross_val_score(nested, X, y, cv=cv, scoring="balanced_accuracy")
+    assert _scores(found, "selectkbest") == theirs.tolist()
+    assert found.estimator == "KNeighborsClassifier"
+    assert found.predictions[:60] == [None] * 60
+    assert None not in found.predictions[60:]
+    # One fold has no spread.
+    for column in ("standard_error", "stability", "difference_error"):
+        assert np.isnan(found.table[column]).all()
+    assert found.to_dict()["standard_error"] is None
+    masks = evaluate(X, y, k=3, cv=[(rows < 60, rows >= 60)], scoring=lambda model, X, y: 0.25)
+    assert masks.test_score == masks.baseline_score == 0.25
+
+
+def test_rows_that_are_held_out_twice_have_the_last_prediction() -> None:
+    X, y = make_numbers()
+    found = evaluate(X, y, k=2, cv=RepeatedKFold(n_splits=3, n_repeats=2, random_state=0))
+    assert found.n_folds == 6
+    for train, test in found.splits[3:]:
+        model = make_pipeline(TopKSelector(2), _scaled(Ridge())).fit(X[train], y[train])
+        np.testing.assert_allclose([found.predictions[i] for i in test], model.predict(X[test]))
+
+
+def test_several_outputs() -> None:
+    X, y = make_numbers()
+    Y = np.c_[y, X[:, 3] + X[:, 5]]
+    found = evaluate(X, Y, k=3, compare_with=SCIKIT)
+    assert set(found.table["status"]) == {"converged"}
+    assert np.shape(found.predictions) == Y.shape
+    labels = evaluate(X, (Y > 0).astype(int), k=3, task="classification", estimator="knn")
+    assert labels.test_score > labels.baseline_score
+
+
+def _colours() -> tuple[dict[str, Any], Any]:
+    X, y = make_classes(90, 10)
+    rng = np.random.default_rng(0)
+    colour = np.where(rng.random(90) < 0.8, np.char.add("c ", y), "c no")
+    return {f"x{j}": X[:, j] for j in range(10)} | {"colour": colour}, y
+
+
+def _made_by(library: str, columns: dict[str, Any]) -> Any:
+    frames = pytest.importorskip(library)
+    return frames.table(columns) if library == "pyarrow" else frames.DataFrame(columns)
+
+
+class Noting(LogisticRegression):
+    """Keeps what it was trained on, of every copy of it."""
+
+    seen: ClassVar[list[Any]] = []
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        self.seen.append(X)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_of_any_library_and_problems_have_the_same_scores(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Noting, "seen", [])
+    columns, y = _colours()
+    frame, options = _made_by(library, columns), {"k": 2, "ridge": "auto", "compare_with": ["rfe"]}
+    found = evaluate(frame, y, estimator=Noting(max_iter=1000), **options)
+    assert {type(seen) for seen in Noting.seen} == {np.ndarray}
+    assert "colour" in found.in_all_folds
+    assert found.n_features == 11
+    problem = Problem.from_arrays(frame, y)
+    assert evaluate(problem, estimator=Noting(max_iter=1000), **options).folds == found.folds
+    assert "encoded columns" in _row(found, "rfe")["note"]
+    assert _row(found, "exchange")["note"] == ""
+    del columns["colour"]
+    Noting.seen.clear()
+    numbers = _made_by(library, columns)
+    scores = evaluate(numbers, y, estimator=Noting(max_iter=1000), **options).folds
+    # scikit-learn does not read Arrow tables.
+    wanted = np.ndarray if library == "pyarrow" else type(numbers)
+    assert {type(seen) for seen in Noting.seen} == {wanted}
+    X = np.column_stack(list(columns.values()))
+    assert scores == evaluate(X, y, estimator=Noting(max_iter=1000), **options).folds
+    assert scores == evaluate(sparse.csr_array(X), y, estimator=Noting(max_iter=1000),
+                              **options).folds  # fmt: skip
+
+
+def test_levels_are_encoded_once_for_all_folds() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(2)
+    level = rng.permutation(np.arange(64) % 30)
+    y = 3.0 * np.sin(level) + rng.normal(size=64)
+    frame = pd.DataFrame(rng.normal(size=(64, 4)), columns=list("abcd"))
+    frame["t"] = pd.Categorical([f"level {i:02d}" for i in level])
+    # 30 levels in the 51 training rows of a fold are a category, too.
+    found = evaluate(frame, y, k=2)
+    assert "t" in found.in_all_folds
+    problem = Problem.from_arrays(frame, y)
+    for row, (train, _) in zip(found.folds, found.splits, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            part = training_problem(problem, train).with_ridge("auto", 2)
+            assert set(row["features"]) == set(solve(part, 2).selected)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_array])
+def test_an_estimator_gets_its_columns_without_a_copy_of_the_others(kind: Any) -> None:
+    X, _ = make_numbers(2000, 300)
+    rows, columns = np.arange(0, 2000, 2), np.array([7, 3])
+    table = TableColumns(kind(X), Problem.from_arrays(X, X[:, 0]))
+    table.values(rows, columns)
+    tracemalloc.start()
+    part = table.values(rows, columns)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    dense = part if kind is np.asarray else part.toarray()
+    np.testing.assert_array_equal(dense, X[rows][:, columns])
+    assert peak < X[rows].nbytes / 10
+
+
+def test_constraints_are_kept_by_methods_of_exactk_alone() -> None:
+    X, y = make_classes()
+    found = evaluate(X, y, k=2, constraints={"include": [0], "exclude": [5]}, compare_with=SCIKIT)
+    for name, features in _chosen(found):
+        assert "x5" not in features
+        assert "x0" in features or name != "exchange"
+    for row in found.table[1:]:
+        assert row["note"] == "keeps no constraint but exclude"
+        assert row["excess"] < 0
+    free = evaluate(X, y, k=2, constraints={"exclude": [5]}, compare_with=SCIKIT)
+    assert set(free.table["note"]) == {""}
+
+
+def test_constant_columns_and_copies() -> None:
+    X, y = make_classes(90, 10)
+    X[:, 0] = 3.0
+    X[:, 1] = np.arange(90) == 7  # constant if row 7 is held out
+    X[:, 5] = 2 * X[:, 4] + 1
+    found = evaluate(X, y, k=6, compare_with=SCIKIT)
+    for _, features in _chosen(found):
+        assert len(features) == 6
+        assert "x0" not in features
+    assert np.isfinite(found.table["objective"]).all()
+
+
+def test_a_fold_with_too_few_columns_is_named() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    y = X[:, 0] + X[:, 1]
+    X[:, 2] = np.arange(20) == 5  # constant if row 5 is held out
+    with pytest.raises(InputError, match=r"training rows of fold \d: ") as error:
+        evaluate(X, y, k=4)
+    assert error.value.__cause__ is not None
+    assert evaluate(X, y, k=3).k == 3
+
+
+def test_folds_choose_k_by_their_training_rows() -> None:
+    X, y = make_classes()
+    auto = AutoK(k_max=8, criterion="bic")
+    found = evaluate(X, y, k=auto, compare_with=["greedy", "rfe"], cv=3)
+    problem = Problem.from_arrays(X, y)
+    assert found.k == choose_k(problem, **auto.get_params(), ridge="auto").k
+    for fold, (train, _) in enumerate(found.splits):
+        part = training_problem(problem, train)
+        choice = choose_k(part, **auto.get_params(), ridge="auto")
+        assert [row["k"] for row in found.folds if row["fold"] == fold + 1] == [choice.k] * 3
+        assert set(found.folds[fold]["features"]) == set(choice.result.selected)
+    assert found.table["k"] == [found.k] * 3
+    word = evaluate(X, y, k="auto", cv=2, groups=np.arange(90) // 3)
+    assert 1 <= word.k <= 30
+
+
+def test_a_method_of_scikit_learn_does_not_choose_k() -> None:
+    with pytest.raises(InputError) as error:
+        evaluate(*make_classes(), k="auto", method="rfe")
+    assert error.value.parameter == "k"
+
+
+def test_an_existing_selection_is_scored_as_it_is() -> None:
+    X, y = make_classes()
+    result = solve(Problem.from_arrays(X, y, ridge=0.3), 3)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    expected = cross_val_score(_logistic(), X[:, result.support], y, cv=folds)
+    fitted = TopKSelector(3, ridge=0.3).fit(X, y)
+    for features in (result, result.support.tolist(), fitted):
+        found = evaluate(X, y, features=features, ridge=0.3, compare_with=["exchange"],
+                         n_permutations=9)  # fmt: skip
+        given, other = found.table
+        assert (given["method"], found.k, found.ridge) == ("given", 3, 0.3)
+        assert _scores(found, "given") == expected.tolist()
+        assert given["objective"] == pytest.approx(result.objective)
+        assert np.isnan([found.optimism, found.stability]).all()
+        assert "optimistic" in found.message
+        assert found.status == Status.CONVERGED
+        # Shuffled targets are searched, as the selection was.
+        alone = evaluate(X, y, k=3, ridge=0.3, n_permutations=9)
+        np.testing.assert_allclose(found.null, alone.null)
+        assert found.observed == pytest.approx(alone.observed)
+        assert other["test_score"] == alone.test_score
+    assert evaluate(X, y, features=result).ridge == 0.3
+    with pytest.raises(InputError) as error:
+        evaluate(X, y, k=3, features=[1, 2])
+    assert error.value.parameter == "features"
+
+
+@pytest.mark.parametrize("method", ["exchange", "selectkbest"])
+def test_permutations_count_how_many_explain_as_much(method: str) -> None:
+    X, y = make_numbers()
+    found = evaluate(X, y, k=2, method=method, n_permutations=20, cv=2)
+    result = solve(Problem.from_arrays(X, y, ridge=found.ridge), 2)
+    assert found.observed == pytest.approx(result.explained)
+    assert (found.n_as_good, found.p_value) == (0, pytest.approx(1 / 21))
+    assert len(found.null) == 20
+    assert found.null.max() < 0.5
+    assert "0 of 20 shuffled targets did as well" in repr(found)
+    rng = np.random.default_rng(0)
+    noise = evaluate(X, rng.normal(size=80), k=2, method=method, n_permutations=20, cv=2)
+    assert noise.n_as_good == (noise.null >= noise.observed).sum() > 0
+    none = evaluate(X, y, k=2, cv=2)
+    assert np.isnan(none.p_value)
+    assert none.to_dict()["p_value"] is None
+    assert "shuffled" not in repr(none)
+
+
+def test_p_values_of_noise_are_uniform_with_class_weights_too() -> None:
+    found = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(60, 20)), rng.permutation(np.arange(60) < 8)
+        score = evaluate(X, y, k=3, cv=2, n_permutations=9, effort=0, class_weight="balanced")
+        found.append(score.p_value)
+    # Ten values from 0.1 to 1, equally likely: a mean of 0.55 with standard error 0.037.
+    assert np.mean(found) == pytest.approx(0.55, abs=0.11)
+    assert np.mean(np.array(found) <= 0.2) < 0.35
+
+
+class Stopping(Method):
+    """Selects the first k columns, and stops or fails at one call."""
+
+    at: ClassVar[int] = 0
+    error: ClassVar[BaseException] = KeyboardInterrupt()
+    calls: ClassVar[list[int]] = []
+
+    def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:
+        self.calls.append(k)
+        if len(self.calls) == self.at:
+            if isinstance(self.error, KeyboardInterrupt) and self.error.args:
+                return Answer(list(range(k)), Status.INTERRUPTED, 1)
+            raise self.error
+        return Answer(list(range(k)), Status.CONVERGED, 1)
+
+
+def _stopping(monkeypatch: pytest.MonkeyPatch, at: int, error: BaseException) -> Method:
+    monkeypatch.setattr(Stopping, "calls", [])
+    monkeypatch.setattr(Stopping, "at", at)
+    monkeypatch.setattr(Stopping, "error", error)
+    return Stopping()
+
+
+STOPS = (KeyboardInterrupt(), KeyboardInterrupt("by its status"))
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_stopped_within_a_method_keeps_those_that_are_done(
+    stop: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = make_classes()
+    full = evaluate(X, y, k=3)
+    for at in (1, 4, 6):
+        method = _stopping(monkeypatch, at, stop)
+        found = evaluate(X, y, k=3, compare_with=[method, "rfe"], n_permutations=5)
+        assert found.status == Status.INTERRUPTED
+        assert "after 1 of 3 methods" in found.message
+        assert found.table["method"] == ["exchange"]
+        assert found.folds == full.folds
+        assert np.isnan(found.all_features_score)
+        assert len(found.null) == 0
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_stopped_within_the_folds_keeps_those_that_are_done(
+    stop: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = make_classes()
+    for at in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(X, y, k=3, method=_stopping(monkeypatch, at, stop), compare_with=["rfe"])
+    full = evaluate(X, y, k=3, method=_stopping(monkeypatch, 0, stop))
+    found = evaluate(X, y, k=3, method=_stopping(monkeypatch, 4, stop), compare_with=["rfe"])
+    assert found.status == Status.INTERRUPTED
+    assert "after 2 of 5 folds" in found.message
+    assert found.n_folds == len(found.splits) == len(found.folds) == 2
+    assert found.folds == full.folds[:2]
+    assert found.test_score == np.mean(full.folds["test_score"][:2])
+    held = np.concatenate([test for _, test in found.splits])
+    assert {row for row, guess in enumerate(found.predictions) if guess is not None} == set(held)
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_stopped_within_the_permutations_keeps_those_that_are_done(
+    stop: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = make_classes()
+    method = _stopping(monkeypatch, 6 + 4, stop)
+    found = evaluate(X, y, k=3, method=method, n_permutations=20)
+    assert len(found.null) == 3
+    assert found.status == Status.INTERRUPTED
+    assert "after 3 of 20 permutations" in found.message
+    assert found.p_value >= 1 / 4
+    assert found.n_folds == 5
+
+
+def test_stopped_before_the_score_with_all_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(self: FoldScores) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FoldScores, "all_features", stopped)
+    found = evaluate(*make_classes(), k=3, compare_with=["fisher"])
+    assert found.status == Status.INTERRUPTED
+    assert found.table["method"] == ["exchange", "fisher"]
+    assert np.isnan(found.all_features_score)
+
+
+def test_a_method_that_fails_is_a_row_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_numbers()
+    method = _stopping(monkeypatch, 3, RuntimeError("no luck"))
+    found = evaluate(X, y, k=3, compare_with=["fisher", method, "rfe"])
+    refused, failed = found.table[1:3]
+    assert (refused["status"], failed["status"]) == ("refused", "error")
+    assert "needs classes" in refused["note"]
+    assert failed["note"] == "RuntimeError: no luck"
+    for row in (refused, failed):
+        assert np.isnan([row["test_score"], row["objective"], row["excess"]]).all()
+        assert (row["n_shared"], row["features"]) == (None, [])
+    assert set(found.folds["method"]) == {"exchange", "rfe"}
+    assert found.status == Status.CONVERGED
+    assert "RuntimeError: no luck" in repr(found)
+    json.loads(found.to_json())
+
+
+def test_without_the_reference_the_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_numbers()
+    with pytest.raises(InputError, match="needs classes"):
+        evaluate(X, y, k=3, method="fisher", compare_with=["exchange"])
+    with pytest.raises(RuntimeError, match="no luck"):
+        evaluate(X, y, k=3, method=_stopping(monkeypatch, 1, RuntimeError("no luck")))
+    with pytest.raises(InputError, match="array of") as error:
+        evaluate(Problem.from_arrays(X, y, memory_limit=1000), k=3, method="l1")
+    assert error.value.parameter == "memory_limit"
+
+
+def test_our_own_bugs_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: Any, **options: Any) -> Any:
+        raise RuntimeError("a bug")
+
+    X, y = make_numbers()
+    monkeypatch.setitem(BASELINES, "l1", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        evaluate(X, y, k=3, compare_with=["l1"])
+    monkeypatch.setattr(holdout.HoldoutScorer, "score", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        evaluate(X, y, k=3)
+
+
+class Narrow(LogisticRegression):
+    """Refuses more than five columns."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        if X.shape[1] > 5:
+            raise RuntimeError("too wide")
+        return super().fit(X, y, sample_weight)
+
+
+def test_an_estimator_of_the_user_may_fail() -> None:
+    X, y = make_classes()
+    found = evaluate(X, y, k=3, estimator=Narrow())
+    assert np.isnan(found.all_features_score)
+    usual = evaluate(X, y, k=3, estimator=LogisticRegression())
+    assert found.folds == usual.folds
+    with pytest.raises(InputError, match="RuntimeError: too wide") as error:
+        evaluate(X, y, k=6, estimator=Narrow())
+    assert error.value.parameter == "estimator"
+
+    def failing(model: Any, X: Any, y: Any) -> float:
+        raise LookupError("no score")
+
+    with pytest.raises(InputError, match="LookupError: no score") as error:
+        evaluate(X, y, k=6, scoring=failing)
+    assert error.value.parameter == "scoring"
+
+
+def test_wide_tables_have_no_score_with_all_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_classes()
+    monkeypatch.setattr(holdout, "ALL_COLUMNS", 30)
+    assert np.isfinite(evaluate(X, y, k=2, cv=2).all_features_score)
+    monkeypatch.setattr(holdout, "ALL_COLUMNS", 29)
+    found = evaluate(X, y, k=2, cv=2)
+    assert np.isnan(found.all_features_score)
+    assert found.to_dict()["all_features_score"] is None
+    assert "with all features" not in repr(found)
+
+
+def test_time_limit() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 300))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    found = evaluate(X, y, k=5, compare_with=SCIKIT, time_limit=1e-4, cv=2)
+    assert found.status == Status.TIME_LIMIT
+    assert "time_limit in 2 of 2 folds" in _row(found, "exchange")["note"]
+    for name in ("rfe", "l1"):
+        row = _row(found, name)
+        assert (row["status"], row["features"]) == ("time_limit", [])
+    with pytest.raises(ExactkError) as error:
+        evaluate(X, y, k=5, method="rfe", time_limit=1e-4, cv=2)
+    assert error.value.parameter == "time_limit"
+
+
+def test_fits_that_do_not_converge_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hasty(LogisticRegression):
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+            self.max_iter = 1
+            return super().fit(X, y, sample_weight)
+
+    monkeypatch.setattr(baselines, "LogisticRegression", Hasty)
+    found = evaluate(*make_classes(), k=3, method="rfe", cv=3)
+    assert found.status == Status.MAX_ITER
+    assert "max_iter in 3 of 3 folds" in found.table[0]["note"]
+
+
+def test_what_is_known_of_all_rows_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_classes()
+    problem = Problem.from_arrays(X, y, ridge=0.1)
+    whole = solve(problem, 3)
+    asked: dict[str, Any] = {
+        "k": 3, "features": None, "method": "exchange", "compare_with": ["rfe"],
+        "estimator": None, "scoring": None, "cv": None, "groups": None, "n_permutations": 0,
+        "ridge": None, "effort": None, "time_limit": None, "random_state": None, "verbose": 0,
+    }  # fmt: skip
+    searched, select = [], fold_methods.SolverMethod.select
+    monkeypatch.setattr(fold_methods.SolverMethod, "select",
+                        lambda *given: searched.append(given) or select(*given))  # fmt: skip
+    found = measure_evaluation(problem, None, known=whole, **asked)
+    assert len(searched) == 5
+    assert found.folds == evaluate(problem, k=3, compare_with=["rfe"]).folds
+    assert found.table["seconds"][0] == whole.seconds
+
+
+def test_same_seed_same_answer_and_inputs_untouched() -> None:
+    X, y = make_classes()
+    before = X.copy()
+
+    def content(seed: Any) -> dict[str, Any]:
+        found = evaluate(X, y, k=3, compare_with=["l1"], cv=2, n_permutations=3,
+                         random_state=seed).to_dict()  # fmt: skip
+        for row in found["methods"]:
+            del row["seconds"]
+        return found
+
+    assert content(4) == content(4)
+    assert content(4)["null"] != content(5)["null"]
+    assert content(4)["folds"] != content(5)["folds"]
+    assert content(np.random.default_rng(1)) == content(np.random.default_rng(1))
+    np.testing.assert_array_equal(X, before)
+
+
+def test_names_and_parameters_of_methods() -> None:
+    X, y = make_classes()
+    few, many = registry.create("gsrfs", lam=0.1), registry.create("gsrfs", lam=10.0)
+    both = evaluate(X, y, k=3, method="gsrfs", compare_with=[few, many], cv=2)
+    assert both.table["method"] == ["gsrfs", "GSRFS(lam=0.1)", "GSRFS(lam=10.0)"]
+    # Others ignore an effort that they do not have, the reference refuses it.
+    assert evaluate(X, y, k=3, effort=0, compare_with=["fisher"], cv=2).table["status"][1]
+    with pytest.raises(UnknownOptionError):
+        evaluate(X, y, k=3, effort=0, method="fisher")
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no k": ({"k": None}, "k"),
+    "k of nothing": ({"k": 0}, "k"),
+    "unknown method": ({"method": "exchnage"}, "method"),
+    "unknown other": ({"compare_with": ["selectkbst"]}, "compare_with"),
+    "no method": ({"compare_with": [5]}, "compare_with"),
+    "number of methods": ({"compare_with": 3}, "compare_with"),
+    "twice": ({"compare_with": ["exchange"]}, "compare_with"),
+    "one fold": ({"cv": 1}, "cv"),
+    "few members": ({"cv": 31}, "cv"),
+    "one class": ({"cv": [([0, 3, 6], [1, 2])]}, "cv"),
+    "short groups": ({"groups": [1, 2]}, "groups"),
+    "groups of features": ({"groups": {"a": [1]}}, "groups"),
+    "scoring": ({"scoring": "acuracy"}, "scoring"),
+    "estimator": ({"estimator": "ridge"}, "estimator"),
+    "permutations": ({"n_permutations": -1}, "n_permutations"),
+    "time limit": ({"time_limit": -1}, "time_limit"),
+    "seed": ({"random_state": -1}, "random_state"),
+    "ridge": ({"ridge": "much"}, "ridge"),
+    "no target": ({"y": None}, "y"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_errors_come_before_any_search(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def searched(*args: Any, **options: Any) -> Any:
+        raise AssertionError("searched")
+
+    monkeypatch.setattr(fold_methods.SolverMethod, "search", searched)
+    X, y = make_classes()
+    options, parameter = BAD[name]
+    with pytest.raises(InputError) as error:
+        evaluate(X, **{"y": y, "k": 3, **options})
+    assert error.value.parameter == parameter
+
+
+def test_tables_json_and_text() -> None:
+    X, y = make_classes()
+    found = evaluate(X, y, k=3, compare_with=["rfe"], n_permutations=9)
+    assert found.folds["fold"] == [1, 2, 3, 4, 5] * 2
+    assert sum(found.folds["n_test"]) == 2 * 90
+    assert {row["n_train"] + row["n_test"] for row in found.folds} == {90}
+    content = json.loads(found.to_json())
+    assert content["test_score"] == found.test_score
+    assert content["methods"][1]["features"] == _row(found, "rfe")["features"]
+    assert content["folds"][0]["test_score"] == _scores(found, "exchange")[0]
+    assert len(content["null"]) == content["n_permutations"] == 9
+    assert content["status"] == "converged"
+    assert found.to_frame()["test_score"].tolist() == found.table["test_score"]
+    row = _row(found, "rfe")
+    assert f"rfe       {row['test_score']:.3f} ± {row['standard_error']:.3f}" in repr(found)
+    assert "difference" not in repr(evaluate(X, y, k=3, cv=2))
+    assert "<table>" in found._repr_html_()
+
+
+def test_progress_is_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exactk.utils.progress.LOG_EVERY", 0.0)
+    with caplog.at_level("INFO", "exactk"):
+        evaluate(*make_classes(), k=3, compare_with=["rfe"], n_permutations=2, verbose=1)
+    assert "selections: 6 of 12" in caplog.text
+    assert "selections: 12 of 12" in caplog.text
+    assert "permutations: 2 of 2" in caplog.text
