@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from exactk._version import __version__
-from exactk.errors import join_items
+from exactk.errors import join_items, render
 from exactk.methods import registry
 from exactk.methods.base import Method
 from exactk.model_selection.choose_k import AutoK
@@ -61,6 +61,7 @@ def table_facts(problem: Problem) -> dict[str, Any]:
         "classes": classes,
         "outputs": _outputs(problem),
         "constraints": constraint_words(problem),
+        "assumptions": [render(assumption) for assumption in problem.assumptions],
         "in_memory": problem.rows is not None,
         "rows_compared": rows_are_compared(problem),
         "weighted": problem.row_weights is not None,
@@ -111,7 +112,7 @@ def call_source(changed: Mapping[str, Any]) -> dict[str, str]:
     Examples
     --------
     >>> call_source({"k": 4, "constraints": Constraints(exclude=["age"]), "cv": np.zeros(3)})
-    {'k': '4', 'constraints': "{'exclude': ['age']}", 'cv': 'cv'}
+    {'k': '4', 'constraints': '{"exclude": ["age"]}', 'cv': 'cv'}
     """
     found = {name: _source(value) for name, value in changed.items()}
     return {
@@ -147,7 +148,7 @@ def python_code(call: Mapping[str, str], read: Mapping[str, Any] | None, given: 
         if "groups" in call:
             call["groups"] = "data.groups"
         values = call_source(read)
-        first = [_double_quoted(values.pop(name)) for name in ("path", "target") if name in values]
+        first = [values.pop(name) for name in ("path", "target") if name in values]
         arguments = [*first, *(f"{name}={text}" for name, text in values.items())]
         lines += _call("data = exactk.read_table", arguments)
     arguments = [given, *(f"{name}={text}" for name, text in call.items())]
@@ -162,17 +163,15 @@ def _call(function: str, arguments: list[str]) -> list[str]:
     return [f"{function}(", *(f"    {argument}," for argument in arguments), ")"]
 
 
-def _double_quoted(text: str) -> str:
-    return f'"{text[1:-1]}"' if text[:1] == "'" and '"' not in text else text
-
-
 def _source(value: Any) -> str:
     """Return Python source of a value; empty for an array or another object without one."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
         return f'float("{value}")'
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if isinstance(value, str):
+        return repr(value) if '"' in repr(value) else f'"{repr(value)[1:-1]}"'
+    if value is None or isinstance(value, (bool, int, float)):
         return repr(value)
     if isinstance(value, Constraints):
         value = value.to_dict()
@@ -203,7 +202,7 @@ def _method_source(method: Method) -> str:
         return ""
     defaults = type(method)().get_params()
     changed = {key: one for key, one in method.get_params().items() if one != defaults[key]}
-    arguments = [repr(name), *(f"{key}={text}" for key, text in call_source(changed).items())]
+    arguments = [_source(name), *(f"{key}={text}" for key, text in call_source(changed).items())]
     return f"exactk.registry.create({', '.join(arguments)})"
 
 

@@ -258,6 +258,12 @@ class _Question:
         return make_splits(self.problem, self.cv, self.groups, self.seed)
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether estimator or score are of the user."""
+        own = self.estimator is not None and not isinstance(self.estimator, str)
+        return own or callable(self.scoring)
+
+    @property
     def light_effort(self) -> float | None:
         """Effort of repeated searches: none where text columns or constraints make them long."""
         rules = self.problem.rules
@@ -293,8 +299,18 @@ class _Parts:
         share = max((self._end - time.monotonic()) / max(self._left, 1) / pieces, 1e-9)
         return share if most is None else min(share, most)
 
-    def run(self, name: str, call: Callable[[], Found]) -> Found | None:
-        """Return one part, or None with a reason in `missing`."""
+    def run(
+        self, name: str, call: Callable[[], Found], *, is_foreign: bool = False
+    ) -> Found | None:
+        """Return one part, or None with a reason in `missing`.
+
+        Parameters
+        ----------
+        name : str
+        call : callable
+        is_foreign : bool
+            Whether it runs code of the user, which may raise any error.
+        """
         found = None
         if self.interrupted:
             self.missing[name] = INTERRUPTED
@@ -309,6 +325,11 @@ class _Parts:
                 self.missing[name] = INTERRUPTED
             except ExactkError as error:
                 self.missing[name] = str(error)
+            except Exception as error:
+                # An estimator, score or method of the user may raise anything; our own bugs pass.
+                if not is_foreign:
+                    raise
+                self.missing[name] = f"{type(error).__name__}: {error}"
         self._left -= 1
         return found
 
@@ -350,8 +371,13 @@ def _answer(
         ))  # fmt: skip
     if choice is None:
         choice = parts.run("choice", lambda: _choose(problem, asked, parts, k_max, asked.splits))
-    evaluation = parts.run("evaluation", lambda: _evaluate(asked, parts, found, n_permutations))
-    scores = parts.run("scores", lambda: _scores(problem, asked, parts, k_max))
+    evaluation = parts.run(
+        "evaluation", lambda: _evaluate(asked, parts, found, n_permutations),
+        is_foreign=asked.is_foreign,
+    )  # fmt: skip
+    scores = parts.run(
+        "scores", lambda: _scores(problem, asked, parts, k_max), is_foreign=asked.is_foreign
+    )
     losses = None
     if not problem.loss.by_moments:
         # No explanation, which needs moments.

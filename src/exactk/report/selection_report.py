@@ -151,8 +151,9 @@ class SelectionReport(TableResult):
         **read
             Parameters of `exactk.read_table`: path, target and those that were changed.
         """
+        read["path"] = str(read["path"])
         code = python_code(self.settings["call"], read, "")
-        source = {"table": str(read["path"]), "command": command, "checksum": checksum}
+        source = {"table": read["path"], "command": command, "checksum": checksum}
         return replace(self, settings={**self.settings, **source, "code": code})
 
     def to_html(self) -> str:

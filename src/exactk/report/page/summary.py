@@ -135,6 +135,7 @@ def settings_section(record: Record) -> Markup:
         ("rows", group_digits(about["n_rows"]) + (", weighted" if about["weighted"] else "")),
         ("features", group_digits(about["n_features"])),
         ("classes", _classes(about["classes"])),
+        ("assumed", "; ".join(about["assumptions"])),
         ("number of features", _size(record)),
         ("minimised", _objective(about)),
         ("constraints", _constraints(about["constraints"])),
