@@ -1,4 +1,4 @@
-"""Stability of a choice: planted features, partition, index, rules, early ends and bad input."""
+"""Stability: planted features, groups by frequency, index, constraints, early ends, bad input."""
 
 from __future__ import annotations
 
@@ -12,11 +12,27 @@ import numpy as np
 import pytest
 
 import exactk
-from exactk import Moments, Problem, UnknownOptionError, solve
+from exactk import (
+    InputError,
+    Moments,
+    Problem,
+    Result,
+    Status,
+    UnknownOptionError,
+    solve,
+    solve_path,
+)
 from exactk.methods.exchange import Exchange
-from exactk.model_selection import subsampling
-from exactk.model_selection.stability import Stability, stability
+from exactk.model_selection import stability as module
+from exactk.model_selection.stability import (
+    SizeFrequencies,
+    Stability,
+    measure_stability,
+    stability,
+)
+from exactk.question import Question, read_question
 from exactk.search.subsampling import half_samples
+from exactk.utils.set_similarity import nogueira_index
 from tests.support import says
 
 
@@ -38,12 +54,12 @@ def noisy(n: int = 80, d: int = 12, seed: int = 0) -> Problem:
 
 @pytest.fixture(scope="module")
 def found() -> Stability:
-    return stability(noisy(), 3, n_subsamples=40)
+    return stability(noisy(), k=3, n_subsamples=40)
 
 
 def test_planted_columns_are_the_core_and_noise_is_never_chosen() -> None:
     X, y = planted()
-    answer = stability(Problem.from_arrays(X, y), 3, n_subsamples=30)
+    answer = stability(Problem.from_arrays(X, y), k=3, n_subsamples=30)
     assert sorted(answer.core.indices) == [3, 7, 11]
     assert (answer.frequencies[[3, 7, 11]] == 1.0).all()
     assert answer.frequencies.sum() == 3.0
@@ -54,7 +70,7 @@ def test_planted_columns_are_the_core_and_noise_is_never_chosen() -> None:
     assert answer.jaccard == 1.0
     assert answer.support.tolist() == answer.full.support.tolist() == [3, 7, 11]
     # One column more is noise, another one each time.
-    more = stability(Problem.from_arrays(X, y), 4, n_subsamples=30)
+    more = stability(Problem.from_arrays(X, y), k=4, n_subsamples=30)
     assert sorted(more.core.indices) == [3, 7, 11]
     assert np.delete(more.frequencies, [3, 7, 11]).max() < 0.6
     assert more.index < 1.0
@@ -64,7 +80,7 @@ def test_stand_ins_are_exchangeable() -> None:
     # Two columns that say the same of what makes the target, each with an error of its own.
     X, y = planted(noise=1.0)
     X[:, [0, 3]] = X[:, [3]] + 0.3 * np.random.default_rng(1).normal(size=(200, 2))
-    answer = stability(Problem.from_arrays(X, y), 3, n_subsamples=60)
+    answer = stability(Problem.from_arrays(X, y), k=3, n_subsamples=60)
     assert {0, 3} == set(answer.unstable.indices)
     assert answer.frequencies[0] + answer.frequencies[3] == pytest.approx(1.0)
     assert sorted(answer.core.indices) == [7, 11]
@@ -73,8 +89,8 @@ def test_stand_ins_are_exchangeable() -> None:
 def test_a_copy_stands_behind_its_original() -> None:
     X, y = planted()
     twice = np.column_stack([X, 1.0 - 2.0 * X[:, 3], np.ones(200)])
-    answer = stability(Problem.from_arrays(twice, y), 3, n_subsamples=20)
-    plain = stability(Problem.from_arrays(X, y), 3, n_subsamples=20)
+    answer = stability(Problem.from_arrays(twice, y), k=3, n_subsamples=20)
+    plain = stability(Problem.from_arrays(X, y), k=3, n_subsamples=20)
     np.testing.assert_array_equal(answer.frequencies[:20], plain.frequencies)
     assert answer.frequencies[20:].tolist() == [0.0, 0.0]
     assert 20 not in answer.table["index"]
@@ -109,9 +125,9 @@ def test_the_table(found: Stability) -> None:
         assert row["frequency"] == p
         assert row["standard_error"] == pytest.approx(sqrt(p * (1 - p) / 40))
         assert 0 <= row["low"] <= p <= row["high"] <= 1
-        part = "core" if p >= 0.9 else "rare" if p <= 0.05 else "unstable"
-        assert row["part"] == part
-        assert row["feature"] in getattr(found, part).names
+        group = "core" if p >= 0.9 else "rare" if p <= 0.05 else "unstable"
+        assert row["frequency_group"] == group
+        assert row["feature"] in getattr(found, group).names
         assert row["in_full"] == (row["index"] in found.full.support)
         assert row["selected"] == (row["index"] in found.support)
     assert len(found.core) + len(found.unstable) + len(found.rare) == 12
@@ -136,7 +152,7 @@ def test_the_method_of_the_registry_chooses_the_same(found: Stability) -> None:
 def test_ties_go_by_what_a_column_explains_alone() -> None:
     # With as many columns as can be chosen all are chosen always.
     problem = noisy()
-    answer = stability(problem, 12, n_subsamples=4)
+    answer = stability(problem, k=12, n_subsamples=4)
     alone = [problem.objective([j]) for j in answer.table["index"]]
     assert alone == sorted(alone)
     assert answer.index == 1.0
@@ -148,14 +164,14 @@ def test_same_seed_order_of_rows_and_weights() -> None:
     assert problem.rows is not None
     X, y = problem.rows.columns(np.arange(12)), problem.target.codes  # type: ignore[union-attr]
     move, w = rng.permutation(80), rng.integers(0, 3, 80)
-    one = stability(problem, 3, n_subsamples=20, random_state=4)
-    moved = stability(Problem.from_arrays(X[move], y[move]), 3, n_subsamples=20, random_state=4)
+    one = stability(problem, k=3, n_subsamples=20, random_state=4)
+    moved = stability(Problem.from_arrays(X[move], y[move]), k=3, n_subsamples=20, random_state=4)
     np.testing.assert_array_equal(one.frequencies, moved.frequencies)
-    other = stability(problem, 3, n_subsamples=20, random_state=5)
+    other = stability(problem, k=3, n_subsamples=20, random_state=5)
     assert not np.array_equal(one.frequencies, other.frequencies)
-    weighted = stability(Problem.from_arrays(X, y, sample_weight=w), 3, n_subsamples=20)
+    weighted = stability(Problem.from_arrays(X, y, sample_weight=w), k=3, n_subsamples=20)
     again = Problem.from_arrays(np.repeat(X, w, axis=0), np.repeat(y, w))
-    repeated = stability(again, 3, n_subsamples=20)
+    repeated = stability(again, k=3, n_subsamples=20)
     np.testing.assert_array_equal(weighted.frequencies, repeated.frequencies)
 
 
@@ -164,22 +180,45 @@ def test_same_seed_order_of_rows_and_weights() -> None:
 def test_other_methods(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # In blocks as well: a method that reads rows gets them.
     monkeypatch.setattr("exactk.search.subsampling.BLOCK_ROWS", 60)
-    answer = stability(noisy(), 2, n_subsamples=6, method=method)
+    answer = stability(noisy(), k=2, n_subsamples=6, method=method)
     assert answer.method == (method if isinstance(method, str) else "exchange")
     assert all(len(support) == 2 for support in answer.supports)
 
 
-def test_options_reach_the_method() -> None:
-    answer = stability(noisy(), 2, n_subsamples=4, method="rfs", lam=0.5)
-    plain = solve(noisy(), 2, "rfs", lam=0.5)
-    assert answer.full.support.tolist() == plain.support.tolist()
-    with pytest.raises(UnknownOptionError, match="no option 'effort'"):
-        stability(noisy(), 2, n_subsamples=4, method="fisher", effort=1)
+def test_parameters_of_a_method_object_are_kept() -> None:
+    method = exactk.registry.create("rfs", lam=0.5)
+    answer = stability(noisy(), k=2, n_subsamples=4, method=method)
+    assert answer.full.support.tolist() == solve(noisy(), 2, "rfs", lam=0.5).support.tolist()
+    with pytest.raises(UnknownOptionError, match="effort"):
+        stability(noisy(), k=2, n_subsamples=4, method="fisher", effort=1)
+
+
+def test_a_table_is_read_like_a_problem(found: Stability) -> None:
+    problem = noisy()
+    X, y = problem.rows.columns(np.arange(12)), problem.target.codes  # type: ignore[union-attr]
+    ridge = problem.with_ridge("auto").ridge
+    ruled = {"constraints": {"exclude": [0]}, "sample_weight": np.ones(80)}
+    one = stability(X, y, k=3, n_subsamples=6, **ruled)
+    other = stability(problem.with_ridge("auto").with_constraints(exclude=[0]), k=3, n_subsamples=6)
+    assert one.full.ridge == other.full.ridge == ridge
+    np.testing.assert_array_equal(one.frequencies, other.frequencies)
+    assert stability(problem, k=3, n_subsamples=4, ridge=0.7).full.ridge == 0.7
+
+
+def test_an_existing_selection_is_compared_with_the_halves(found: Stability) -> None:
+    problem = noisy()
+    worst = solve(problem, 3, "fisher")
+    answer = stability(problem, features=worst, n_subsamples=40)
+    assert answer.full == worst
+    np.testing.assert_array_equal(answer.frequencies, found.frequencies)
+    in_full = {row["feature"] for row in answer.table if row["in_full"]}
+    assert in_full == set(worst.selected)
+    assert stability(problem, features=["f0", "f9"], n_subsamples=4).k == 2
 
 
 def test_include_and_exclude() -> None:
     problem = noisy().with_constraints(include=["f9"], exclude=["f0", "f1"])
-    answer = stability(problem, 3, n_subsamples=20)
+    answer = stability(problem, k=3, n_subsamples=20)
     assert answer.frequencies[9] == 1.0
     assert answer.frequencies[[0, 1]].tolist() == [0.0, 0.0]
     assert 9 in answer.support
@@ -195,7 +234,7 @@ def test_groups_are_counted_as_one() -> None:
     problem = noisy().with_constraints(
         feature_groups={"pair": ["f0", "f7"], "trio": ["f2", "f3", "f8"]}
     )
-    answer = stability(problem, 3, n_subsamples=20)
+    answer = stability(problem, k=3, n_subsamples=20)
     names = answer.table["feature"]
     assert {"pair", "trio"} <= set(names)
     assert {"f0", "f7", "f2", "f3", "f8"}.isdisjoint(names)
@@ -209,7 +248,7 @@ def test_groups_are_counted_as_one() -> None:
 def test_other_rules_take_the_best_total_frequency_that_keeps_them() -> None:
     costs = {f"f{j}": 1.0 + j % 3 for j in range(12)}
     problem = noisy().with_constraints(costs=costs, budget=5.0)
-    answer = stability(problem, 3, n_subsamples=20)
+    answer = stability(problem, k=3, n_subsamples=20)
     price = np.array(list(costs.values()))
     assert price[answer.support].sum() <= 5.0
     best = max(
@@ -223,27 +262,28 @@ def test_other_rules_take_the_best_total_frequency_that_keeps_them() -> None:
 def test_few_rows_choose_fewer_columns_and_say_so() -> None:
     rng = np.random.default_rng(0)
     problem = Problem.from_arrays(rng.normal(size=(10, 30)), np.arange(10) % 2)
-    answer = stability(problem, 6, n_subsamples=10)
+    answer = stability(problem, k=6, n_subsamples=10)
     assert {len(support) for support in answer.supports} == {3}
-    assert "in 10 of 10 half-samples fewer than k" in answer.message
+    assert "10 of 10 half-samples" in answer.message
     assert len(answer.support) == 6
 
 
 def test_halves_with_a_constant_target_are_left_out() -> None:
     X = np.random.default_rng(0).normal(size=(20, 5))
     y = (np.arange(20) == 7).astype(int)
-    answer = stability(Problem.from_arrays(X, y), 1, n_subsamples=10)
+    answer = stability(Problem.from_arrays(X, y), k=1, n_subsamples=10)
     assert answer.n_subsamples == 5
     assert "5 half-samples were left out" in answer.message
-    with says("too few rows"):
-        stability(Problem.from_arrays(X, y), 1, n_subsamples=2)
+    with says("too few rows") as error:
+        stability(Problem.from_arrays(X, y), k=1, n_subsamples=2)
+    assert error.value.parameter == "X"
 
 
 def test_a_time_limit_leaves_two_at_least() -> None:
-    answer = stability(noisy(), 3, time_limit=1e-9)
+    answer = stability(noisy(), k=3, time_limit=1e-9)
     assert answer.n_subsamples == len(answer.supports) == 2
     assert answer.status == "time_limit"
-    assert "after 2 of 100" in answer.message
+    assert "2 of 100" in answer.message
 
 
 @pytest.mark.parametrize(("after", "kept"), [(1, None), (2, None), (3, 2), (6, 5)])
@@ -253,29 +293,29 @@ def test_what_was_done_before_an_interrupt_is_kept(
 ) -> None:
     calls = 0
 
-    def interrupted(problem: Problem, k: int, *args: Any, **options: Any) -> exactk.Result:
+    def interrupted(problem: Problem, k: int, *args: Any, **options: Any) -> Result:
         nonlocal calls
         result = solve(problem, k, *args, **options)
-        # The first is on all rows, the last grades.
+        # The first is on all rows.
         if problem.n_rows < 80:
             calls += 1
         if calls != after or problem.n_rows == 80:
             return result
         if way == "raised":
             raise KeyboardInterrupt
-        return replace(result, status=exactk.Status.INTERRUPTED)
+        return replace(result, status=Status.INTERRUPTED)
 
-    monkeypatch.setattr(subsampling, "solve", interrupted)
+    monkeypatch.setattr(module, "solve", interrupted)
     if kept is None:
         with pytest.raises(KeyboardInterrupt):
-            stability(noisy(), 3, n_subsamples=10)
+            stability(noisy(), k=3, n_subsamples=10)
         return
-    answer = stability(noisy(), 3, n_subsamples=10)
+    answer = stability(noisy(), k=3, n_subsamples=10)
     assert answer.n_subsamples == kept
     assert answer.status == "interrupted"
-    assert f"stopped by the user after {kept} of 10" in answer.message
+    assert f"{kept} of 10" in answer.message
     monkeypatch.undo()
-    full = stability(noisy(), 3, n_subsamples=10)
+    full = stability(noisy(), k=3, n_subsamples=10)
     for one, other in zip(answer.supports, full.supports, strict=False):
         assert one.tolist() == other.tolist()
 
@@ -286,12 +326,12 @@ def test_streams(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = {f"c{j}": X[:, j] for j in range(12)} | {"y": y}
     pq.write_table(pa.table(columns), tmp_path / "table.parquet", row_group_size=70)
     problem = Problem.from_files(tmp_path / "table.parquet", target="y")
-    held = stability(Problem.from_arrays(X, y), 3, n_subsamples=10)
+    held = stability(Problem.from_arrays(X, y), k=3, n_subsamples=10)
     np.testing.assert_array_equal(
-        stability(problem, 3, n_subsamples=10).frequencies, held.frequencies
+        stability(problem, k=3, n_subsamples=10).frequencies, held.frequencies
     )
     monkeypatch.setattr("exactk.search.subsampling.HELD_BYTES", 0)
-    streamed = stability(problem, 3, n_subsamples=10)
+    streamed = stability(problem, k=3, n_subsamples=10)
     assert sorted(streamed.core.names) == ["c11", "c3", "c7"]
     assert solve(problem, 3, "stability").support.tolist() == [3, 7, 11]
 
@@ -302,6 +342,7 @@ def test_json(found: Stability) -> None:
     assert content["interval"] == list(found.interval)
     assert content["table"] == found.table.to_dicts()
     assert content["core"] == list(found.core.names)
+    assert content["by_size"] is None
     assert content["support"] == found.support.tolist()
     assert content["status"] == "converged"
     assert repr(found).startswith("Stability(k=3, index 0.")
@@ -310,48 +351,48 @@ def test_json(found: Stability) -> None:
 def test_progress_is_shown(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     monkeypatch.setattr("exactk.utils.progress.LOG_EVERY", 0.0)
     with caplog.at_level("INFO", logger="exactk.utils.progress"):
-        stability(noisy(), 3, n_subsamples=4, verbose=1)
+        stability(noisy(), k=3, n_subsamples=4, verbose=1)
     assert "half-samples: 4 of 4" in caplog.messages[-1]
 
 
 @pytest.mark.parametrize(
-    ("named", "words"),
+    ("options", "parameter"),
     [
-        ({"n_subsamples": 1}, ["n_subsamples", "at least 2", "1"]),
-        ({"n_subsamples": 2.5}, ["n_subsamples", "2.5"]),
-        ({"threshold": 0.5}, ["threshold", "(0.5, 1]", "0.5"]),
-        ({"threshold": 1.1}, ["threshold", "1.1"]),
-        ({"negligible": 0.5}, ["negligible", "[0, 0.5)"]),
-        ({"level": 95}, ["level", "(0, 1)", "95"]),
-        ({"time_limit": 0}, ["time_limit", "0"]),
-        ({"random_state": "x"}, ["random_state", "'x'"]),
-        ({"method": "no_such"}, ["no_such"]),
-        ({"method": 3}, ["method", "3"]),
-        ({"k": 13}, ["k=13", "12 usable"]),
-        ({"k": 0}, ["k must be at least 1"]),
+        ({"n_subsamples": 1}, "n_subsamples"),
+        ({"n_subsamples": 2.5}, "n_subsamples"),
+        ({"threshold": 0.5}, "threshold"),
+        ({"threshold": 1.1}, "threshold"),
+        ({"negligible": 0.5}, "negligible"),
+        ({"level": 95}, "level"),
+        ({"time_limit": 0}, "time_limit"),
+        ({"random_state": "x"}, "random_state"),
+        ({"method": "no_such"}, "method"),
+        ({"method": 3}, "method"),
+        ({"k": 13}, "k"),
+        ({"k": 0}, "k"),
+        ({"k": None}, "k"),
+        ({"features": [0]}, "features"),
     ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+    ids=str,
 )
-def test_bad_input(named: dict[str, Any], words: list[str]) -> None:
-    k = named.pop("k", 3)
-    with says(*words):
-        stability(noisy(), k, **named)
+def test_bad_input(options: dict[str, Any], parameter: str) -> None:
+    with pytest.raises(InputError) as error:
+        stability(noisy(), **{"k": 3, **options})
+    assert error.value.parameter == parameter
 
 
 def test_bad_problems() -> None:
-    with says("problem must be an exactk.Problem", "list"):
-        stability([[1.0]], 3)  # type: ignore[arg-type]  # what is wrong
     moments = Moments.from_arrays(np.random.default_rng(0).normal(size=(9, 3)), np.arange(9.0))
     with says("moments", "rows"):
-        stability(Problem.from_moments(moments), 2)
+        stability(Problem.from_moments(moments), k=2)
     with says("at least 6 rows", "there are 4"):
-        stability(Problem.from_arrays(np.eye(4), [1.0, 2.0, 3.0, 4.0]), 2)
+        stability(Problem.from_arrays(np.eye(4), [1.0, 2.0, 3.0, 4.0]), k=2)
 
 
 def test_groups_of_rows_are_drawn_whole() -> None:
     problem = noisy(96)
     patients = [f"p{i % 12:02d}" for i in range(96)]
-    answer = stability(problem, 3, n_subsamples=20, groups=patients, random_state=4)
+    answer = stability(problem, k=3, n_subsamples=20, groups=patients, random_state=4)
     # Halves of the sorted labels, the second the complement of the first, by hand.
     rng = np.random.default_rng(4)
     labels, rows, wanted = np.array(patients), problem.rows, []
@@ -363,9 +404,9 @@ def test_groups_of_rows_are_drawn_whole() -> None:
             part = Problem.from_arrays(X[half], y[half], ridge=problem.ridge)
             wanted.append(solve(part, 3, effort=0).support.tolist())
     assert [support.tolist() for support in answer.supports] == wanted
-    again = stability(problem, 3, n_subsamples=20, groups=patients, random_state=4)
+    again = stability(problem, k=3, n_subsamples=20, groups=patients, random_state=4)
     assert again.table.to_json() == answer.table.to_json()
-    other = stability(problem, 3, n_subsamples=20, groups=patients, random_state=5)
+    other = stability(problem, k=3, n_subsamples=20, groups=patients, random_state=5)
     assert other.table.to_json() != answer.table.to_json()
 
 
@@ -377,27 +418,28 @@ def test_rows_that_repeat_make_a_choice_look_stable_unless_drawn_together() -> N
     X = own + 0.1 * rng.normal(size=(240, 15))
     y = rng.normal(size=8)[patient] + 0.1 * rng.normal(size=240)
     problem = Problem.from_arrays(X, y)
-    alone = stability(problem, 2, n_subsamples=30)
-    together = stability(problem, 2, n_subsamples=30, groups=patient)
+    alone = stability(problem, k=2, n_subsamples=30)
+    together = stability(problem, k=2, n_subsamples=30, groups=patient)
     assert together.index < alone.index - 0.3
 
 
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        ([1, 2, 3], ["each of the 80 rows", "(3,)"]),
-        (np.arange(80) % 3, ["groups has 3 groups", "4 or more"]),
-        (np.zeros(80), ["groups has 1 group of", "4 or more"]),
-        ({"a": ["f1", "f2"]}, ["each of the 80 rows"]),
-        (np.r_[np.nan, np.arange(79)], ["no label for 1 of 80 rows", "row 0"]),
-        (np.array([None, *"ab" * 39, None], dtype=object)[:80], ["no label for 2 of 80 rows"]),
-        (np.array([1, *["a"] * 79], dtype=object), ["cannot be sorted"]),
+        ([1, 2, 3], "80"),
+        (np.arange(80) % 3, "3 groups"),
+        (np.zeros(80), "1 group of"),
+        ({"a": ["f1", "f2"]}, "80"),
+        (np.r_[np.nan, np.arange(79)], "1 of 80 rows"),
+        (np.array([None, *"ab" * 39, None], dtype=object)[:80], "2 of 80 rows"),
+        (np.array([1, *["a"] * 79], dtype=object), "sorted"),
     ],
     ids=["short", "three", "one", "features", "nan", "none", "mixed"],
 )
-def test_groups_that_cannot_be_drawn(groups: Any, words: list[str]) -> None:
-    with says(*words):
-        stability(noisy(), 3, groups=groups)
+def test_groups_that_cannot_be_drawn(groups: Any, words: str) -> None:
+    with says(words) as error:
+        stability(noisy(), k=3, groups=groups)
+    assert error.value.parameter == "groups"
 
 
 def test_groups_need_rows_in_memory(tmp_path: Any) -> None:
@@ -408,9 +450,10 @@ def test_groups_need_rows_in_memory(tmp_path: Any) -> None:
     (tmp_path / "a.csv").write_text("\n".join(["a,b,c,y", *lines]))
     problem = Problem.from_files(str(tmp_path), target="y")
     groups = np.arange(40) % 8
-    with says("groups needs the rows in memory", "problem.in_memory()"):
-        stability(problem, 1, groups=groups)
-    held = stability(problem.in_memory(), 1, groups=groups, n_subsamples=4)
+    with says("problem.in_memory()") as error:
+        stability(problem, k=1, groups=groups)
+    assert error.value.parameter == "groups"
+    held = stability(problem.in_memory(), k=1, groups=groups, n_subsamples=4)
     assert held.n_subsamples == 4
 
 
@@ -420,9 +463,110 @@ def test_a_copy_that_the_rules_prefer_is_counted() -> None:
     y = 2 * X[:, 0] + X[:, 1] + rng.standard_normal(60)
     problem = Problem.from_arrays(np.hstack([X, X[:, :1]]), y, ridge=0.1)
     found = stability(
-        problem.with_constraints(costs=[9, 1, 1, 1, 1, 1], budget=5), 2, n_subsamples=12
+        problem.with_constraints(costs=[9, 1, 1, 1, 1, 1], budget=5), k=2, n_subsamples=12
     )
     assert found.support.tolist() == [1, 5]
     frequency = dict(zip(found.table["feature"], found.table["frequency"], strict=True))
     assert (frequency["x5"], frequency["x0"]) == (1.0, 0.0)
     assert set(found.core.names) == {"x1", "x5"}
+
+
+def by_size(problem: Problem, k_max: int, n: int = 8, **options: Any) -> SizeFrequencies:
+    """The frequencies of every size, beside those of one feature."""
+    question = Question(problem, 1)
+    found = measure_stability(question, k_max=k_max, n_subsamples=n, **options).by_size
+    assert found is not None
+    return found
+
+
+def by_name(found: SizeFrequencies, k: int) -> dict[str, float]:
+    return dict(zip(found.names, found.values[found.sizes.index(k)].tolist(), strict=True))
+
+
+# A path and a search of one size agree where columns enter one by one.
+@pytest.mark.parametrize("method", ["greedy", "fisher", "mrmr"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_frequencies_by_size_are_those_of_each_size(method: str, grouped: bool) -> None:
+    groups = np.arange(80) // 8 if grouped else None
+    options = {"method": method, "random_state": 3, "groups": groups}
+    found = by_size(noisy(), 4, 12, **options)
+    assert (found.sizes, found.n_subsamples) == ([1, 2, 3, 4], 12)
+    for k in found.sizes:
+        one = stability(noisy(), k=k, n_subsamples=12, **options)
+        expected = {row["feature"]: row["frequency"] for row in one.table}
+        assert by_name(found, k) == pytest.approx(expected)
+        assert found.indices[k - 1] == pytest.approx(one.index)
+
+
+def test_the_size_of_the_question_is_searched_as_usual(found: Stability) -> None:
+    """One draw: the sets at k are the same with and without the other sizes."""
+    question = read_question(noisy(), k=3)
+    both = measure_stability(question, k_max=5, n_subsamples=40)
+    assert [s.tolist() for s in both.supports] == [s.tolist() for s in found.supports]
+    assert both.by_size is not None
+    expected = {row["feature"]: row["frequency"] for row in found.table}
+    assert by_name(both.by_size, 3) == pytest.approx(expected)
+    assert both.to_dict()["by_size"]["n_subsamples"] == 40
+
+
+def test_counts_by_hand() -> None:
+    problem = noisy()
+    found = by_size(problem, 3, 10, method="greedy", random_state=1)
+    member = np.zeros((10, 12))
+    halves = half_samples(problem, np.random.default_rng(1), n_subsamples=10)
+    for row, half in zip(member, halves, strict=True):
+        chosen: list[int] = []
+        for _ in range(2):
+            rest = [j for j in range(12) if j not in chosen]
+            chosen.append(min(rest, key=lambda j: half.objective(np.array(sorted([*chosen, j])))))
+        row[chosen] = 1.0
+    names = [f"f{j}" for j in range(12)]
+    assert by_name(found, 2) == pytest.approx(dict(zip(names, member.mean(axis=0), strict=True)))
+    assert found.indices[1] == pytest.approx(nogueira_index(member))
+
+
+def test_the_table_of_all_sizes() -> None:
+    found = by_size(noisy(), 3)
+    assert found.values.shape == (3, 12)
+    # Every set has as many features as its size.
+    assert found.values.sum(axis=1) == pytest.approx([1, 2, 3])
+    assert np.all(np.diff(found.values.sum(axis=0)) <= 1e-12)
+    table = found.table
+    assert list(table[0]) == ["k", "index", *found.names]
+    assert table["k"] == [1, 2, 3]
+    assert table[1][found.names[0]] == found.values[1, 0]
+
+
+def test_sizes_under_constraints() -> None:
+    held = noisy().with_constraints(include=["f9"], exclude=["f0"])
+    found = by_size(held, 3)
+    assert all(by_name(found, k)["f9"] == 1.0 for k in found.sizes)
+    assert "f0" not in found.names
+    together = noisy().with_constraints(feature_groups={"pair": ["f0", "f1"]})
+    found = by_size(together, 2)
+    assert "pair" in found.names
+    assert not {"f0", "f1"} & set(found.names)
+    assert found.values.sum(axis=1) == pytest.approx([1, 2])
+
+
+def test_all_features_have_no_index() -> None:
+    found = by_size(noisy(), 12, 4)
+    assert np.isnan(found.indices[-1])
+    assert found.values[-1].tolist() == [1.0] * 12
+    assert found.to_dict()["table"][-1]["index"] is None
+
+
+def test_a_loss_that_reads_rows() -> None:
+    problem = noisy().with_loss("logistic")
+    found = by_size(problem, 2, 4, random_state=0)
+    one = stability(problem, k=1, n_subsamples=4, random_state=0)
+    expected = {row["feature"]: row["frequency"] for row in one.table}
+    assert by_name(found, 1) == pytest.approx(expected)
+
+
+def test_paths_end_when_they_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATH_SECONDS", 0.0)
+    answer = measure_stability(Question(noisy(), 2), k_max=3, n_subsamples=6)
+    assert answer.n_subsamples == 6
+    assert answer.by_size is not None
+    assert answer.by_size.n_subsamples == 1
