@@ -1,4 +1,4 @@
-"""Choices whose pages are opened in a browser."""
+"""Reports whose pages are opened in a browser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes, load_wine
 
 import exactk
-from exactk.report.page.page import write_selection_page
+from exactk.report.page.page import selection_page
 
 HOSTILE = (
     "<script>window.hacked = 1</script>",
@@ -25,13 +25,13 @@ QUICK = {"n_subsamples": 10, "n_permutations": 9, "certify": 10.0}
 
 def described(report, **asked):
     """The report as the command line gives it, with the command and where the table came from."""
-    return replace(report, record=report.record | {"settings": report.record["settings"] | asked})
+    return replace(report, settings={**report.settings, **asked})
 
 
 def wine():
     data = load_wine(as_frame=True)
     about = {
-        "command": "exactk report wine.csv --target cultivar -k 4 --output a-file-with-a-name.html",
+        "command": "exactk report wine.csv cultivar -k 4 --output a-file-with-a-long-name.html",
         "code": "import exactk\n\nprint(exactk.__version__)",
     }
     found = exactk.investigate(data.data, data.target.map("cultivar {}".format), k=4, **QUICK)
@@ -65,7 +65,7 @@ def many():
     X[:, :25] += 3 * np.eye(25)[y]
     names = [f"a rather long name of column number {j}" for j in range(60)]
     problem = exactk.Problem.from_arrays(X, y, feature_names=names)
-    return exactk.investigate(problem, k=20, k_max=30, methods=("fisher",), **QUICK)
+    return exactk.investigate(problem, k=20, compare_with=("fisher",), **QUICK)
 
 
 def alike():
@@ -84,7 +84,7 @@ def alike():
 @cache
 def record(name):
     # As a program would come by it later.
-    return json.loads(json.dumps(MAKERS[name]().record))
+    return json.loads(MAKERS[name]().to_json())
 
 
 MAKERS = {make.__name__: make for make in (wine, diabetes, hostile, many, alike)}
@@ -92,10 +92,12 @@ MAKERS = {make.__name__: make for make in (wine, diabetes, hostile, many, alike)
 
 def pages(folder):
     """Addresses of the pages, by name."""
-    return {
-        name: write_selection_page(record(name), folder / f"{name}.html").as_uri()
-        for name in MAKERS
-    }
+    found = {}
+    for name in MAKERS:
+        path = folder / f"{name}.html"
+        path.write_text(selection_page(record(name)), encoding="utf-8")
+        found[name] = path.as_uri()
+    return found
 
 
 def unfold(view):

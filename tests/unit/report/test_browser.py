@@ -1,4 +1,4 @@
-"""The page on a choice in a real browser: no complaints, no requests, for eye, hand and ear."""
+"""The page of a report in a real browser: no errors, no requests, accessible."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_every_picture_says_what_it_shows(visit):
 def test_the_table_of_features_sorts_by_mouse_and_by_key(visit):
     view = visit("wine")
     table = view.locator("#chosen table").first
-    heading = table.locator("th").filter(has_text="worse without it")
+    heading = table.locator("th").filter(has_text="loss increase")
     at = heading.evaluate("e => e.cellIndex")
     values = f"t => [...t.tBodies[0].rows].map(r => Number(r.cells[{at}].dataset.v))"
     before = table.evaluate(values)
@@ -111,7 +111,7 @@ def test_the_choice_is_marked_in_every_curve(visit):
     assert view.locator("#sizes figure .ring").count() == 3
     sentence = view.locator("#sizes p").first.inner_text()
     k = view.locator("h1").inner_text().split()[0]
-    assert f"held out is {k}." in sentence
+    assert f"held-out rows is {k}." in sentence
     assert view.locator("#sizes figure").nth(1).locator(".value").text_content() == f"k = {k}"
 
 
@@ -129,7 +129,7 @@ def test_dark_by_choice_and_paper_is_white(visit):
 
 def test_sections_are_reached_from_the_side(visit):
     view = visit("wine")
-    view.get_by_role("link", name="Is there anything better?").click()
+    view.get_by_role("link", name="Proof of optimality").click()
     top = view.locator("#proof").evaluate("e => e.getBoundingClientRect().top")
     assert 0 <= top < 900
     assert view.evaluate("location.hash") == "#proof"

@@ -1,4 +1,4 @@
-"""The page on a choice fits where it is read: screen, telephone, paper; by hand, key and ear."""
+"""The page of a report fits screen, telephone and paper, and works by mouse and by keyboard."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_names_of_rows_stay_when_a_table_is_scrolled(visit):
 
 def test_prose_in_a_table_needs_no_scrolling(visit):
     view = visit("wine", **PHONE)
-    assert "What to expect of new rows" not in view.evaluate(CUT_OFF)
+    assert "Expected performance on new rows" not in view.evaluate(CUT_OFF)
     figure = view.locator("#worth .stacked tbody tr").first
     name, number, words = (figure.locator("> *").nth(i).bounding_box() for i in range(3))
     assert name["y"] == pytest.approx(number["y"], abs=4)
@@ -104,7 +104,7 @@ def test_numbers_of_many_classes_say_on_paper_whose_they_are(visit):
     view = visit("many", **PAPER)
     table = view.locator("#chosen table.spread").first
     view.emulate_media(media="print")
-    outputs = record("many")["selection"]["outputs"]
+    outputs = record("many")["settings"]["outputs"]
     row = table.locator("tbody tr").first.locator("td")
     said = row.evaluate_all("cells => cells.map(e => getComputedStyle(e, '::before').content)")
     assert said == [f'"{name}: "' for name in outputs]
@@ -157,7 +157,7 @@ def test_maps_have_a_key_and_their_numbers_in_a_table(visit):
         fold.locator("summary").press("Enter")
         assert fold.locator("table").is_visible()
         assert fold.locator("thead td").text_content() == axis
-    names, values = (record("many")["correlations"][key] for key in ("names", "values"))
+    names, values = (record("many")["figures"]["correlations"][key] for key in ("names", "values"))
     row = view.locator("#look details table tbody tr").nth(1)
     assert row.locator("th").text_content() == names[1]
     assert row.locator("td").first.text_content() == f"{values[1][0]:.2f}".replace("-", "−")
@@ -170,7 +170,7 @@ def test_the_command_is_copied_and_that_is_said(visit, allowed):
         view.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(); }")
     view.evaluate("""() => addEventListener('copy', () => {
       window.byHand = getSelection().toString(); })""")
-    button = view.get_by_role("button", name="Copy: Command of this page")
+    button = view.get_by_role("button", name="Copy: Command of this report")
     view.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button.click()
     view.get_by_role("status").filter(has_text="Copied").wait_for(state="attached")
@@ -194,7 +194,7 @@ def test_a_telephone_begins_with_the_title(visit):
     view = visit("wine", **PHONE)
     assert view.locator("h1").bounding_box()["y"] < 100
     assert view.locator("nav ul").evaluate("e => e.scrollWidth > e.clientWidth")
-    view.get_by_role("link", name="How to make this again").click()
+    view.get_by_role("link", name="Reproduce this report").click()
     assert view.locator("#made").bounding_box()["y"] < 800
 
 
@@ -232,5 +232,5 @@ def test_colours_and_controls_can_be_seen(visit, scheme):
 def test_the_marks_of_the_curves_are_explained(visit):
     said = visit("wine").locator("#sizes").inner_text()
     assert "Ring: the size that the rule chooses." in said
-    assert "k = 4, the size of this page" in said
+    assert "k = 4, the size of this report" in said
     assert "one standard error above the lowest error" in said

@@ -173,7 +173,8 @@ def _sets(near: Record, constrained: bool) -> Markup:
     ]
     all_of = "these are all" if near["is_complete"] else "there may be more"
     caption = f"Sets whose objective is at most {tolerance} above that of the selection ({all_of})"
-    return join(tag("h3", "Alternative sets"), table(body, join(*heads), caption=caption))
+    name = "Alternative sets"
+    return join(tag("h3", name), table(body, join(*heads), caption=caption, name=name))
 
 
 def _outside(near: Record) -> Markup:

@@ -49,7 +49,7 @@ def reproduce_section(record: Record) -> Markup:
     if about["command"]:
         parts += [
             tag("p", "This report:"),
-            _copied(about["command"], "Command of this page"),
+            _copied(about["command"], "Command of this report"),
         ]
     if about["code"]:
         parts += [
