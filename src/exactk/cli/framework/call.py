@@ -220,7 +220,9 @@ def _made(name: str, text: str) -> Any:
 
     try:
         kind, values = read_spec(text, "l2r:r=0.7" if name == "loss" else "gsrfs:lam=0.1")
-        return (create_loss if name == "loss" else create)(kind, **values)
+        made = (create_loss if name == "loss" else create)(kind, **values)
+        made.check()
+        return made
     except ExactkError as error:
         # Parameters of a method are written as in Python; none of them is an option.
         raise InputError((Setting(name, text), f": {error}"), parameter=name) from error
@@ -307,7 +309,7 @@ def _read_call(name: str, values: dict[str, Any]) -> tuple[Call, dict[str, Any]]
         found = read_config(known["config_file"], [*names, *rules], f"exactk {name}")
         if isinstance(found.get("memory_limit"), str):
             found["memory_limit"] = parse_bytes(found["memory_limit"])
-    given = {one: value for one, value in options.items() if value not in (None, False)}
+    given = {one: value for one, value in options.items() if value is not None}
     _merge(found, given, spec.auto_names)
     call = Call(name, found, style=style, session=context.ensure_object(Session), **known)
     return call, values
@@ -323,7 +325,7 @@ def _merge(found: dict[str, Any], given: dict[str, Any], auto_names: Sequence[st
         found["k"] = given["k"]
     given.pop("k", None)
     if auto:
-        base = found.get("k", "auto" if "k" not in found else None)
+        base = found.get("k", "auto")
         if isinstance(base, int):
             name = next(iter(auto))
             raise InputError(

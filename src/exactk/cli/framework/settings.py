@@ -9,7 +9,18 @@ from dataclasses import replace
 from typing import Any
 
 from exactk.errors import NO_VALUE, InputError, Setting, suggest
-from exactk.params import PARAMS, AnyOf, Anything, Boolean, Check, Dictionary, Instance, Number
+from exactk.params import (
+    PARAMS,
+    AnyOf,
+    Anything,
+    Boolean,
+    Check,
+    Dictionary,
+    Instance,
+    Integer,
+    Number,
+    Seed,
+)
 
 __all__ = ["AUTO_K", "CONSTRAINTS", "Show", "read_config", "read_spec", "textual"]
 
@@ -31,6 +42,8 @@ def textual(check: Check) -> Check:
     >>> print(textual(PARAMS["k"].check))
     a whole number of at least 1 or 'auto'
     """
+    if isinstance(check, Seed):
+        return Integer(0)
     check = replace(check, none="")
     if not isinstance(check, AnyOf):
         return check
