@@ -12,16 +12,7 @@ import numpy as np
 import pytest
 
 import exactk
-from exactk import (
-    InputError,
-    Moments,
-    Problem,
-    Result,
-    Status,
-    UnknownOptionError,
-    solve,
-    solve_path,
-)
+from exactk import InputError, Moments, Problem, Result, Status, UnknownOptionError, solve
 from exactk.methods.exchange import Exchange
 from exactk.model_selection import stability as module
 from exactk.model_selection.stability import (
