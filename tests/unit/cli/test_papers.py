@@ -1,4 +1,4 @@
-"""``exactk bench``: one sentence for every mistake, and runs that survive a kill."""
+"""``exactk papers``: recipes, runs that survive a kill, and what they show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from exactk.cli.bench_progress import progress
+from exactk.cli.progress import show_cells
 from exactk.papers.experiments.reading import read_recipe, recipe_names
 from exactk.papers.experiments.runner import RunProgress
 from exactk.papers.experiments.store import Store
@@ -76,7 +76,7 @@ def heed_interrupts() -> None:
 def start(*args: object, cwd: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """Run the command in a group of its own; nothing of it is left when the block ends."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "exactk", "bench", *map(str, args)],
+        [sys.executable, "-m", "exactk", "papers", *map(str, args)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -122,46 +122,57 @@ def test_a_run_prints_published_beside_measured(finished):
     # CD-LSR draws its starts, each size alone; Fisher gives both sizes at once, and once is enough.
     assert len(records) == 2 * (2 * 2 + 1)
     objectives = [
-        r["results"][0]["objective"]
-        for r in records
-        if r["dataset"] == "wine" and r["method"] == "CD-LSR" and r["sizes"] == [2]
+        record["results"][0]["objective"]
+        for record in records
+        if (record["dataset"], record["method"], record["sizes"]) == ("wine", "CD-LSR", [2])
     ]
     mean = sum(objectives) / 2
-    head, _, names, line, *_ = out.splitlines()
+    head, _, _, line, *_ = out.splitlines()
     assert head == "own: Two methods on two tables (10 done)"
-    shown = " ".join(names.split()[4:])
-    assert shown == "published measured difference within sd standard errors"
     assert line.split()[:7] == ["objective", "wine", "2", "CD-LSR", "40", "±", "1"]
     assert f"{mean:.4g} ± " in line
     assert f"{mean - 40:+.4g}" in line
-    sd = abs(objectives[0] - objectives[1]) / 2**0.5
-    errors = (mean - 40) / (1 / 2 + sd**2 / 2) ** 0.5
-    assert line.split()[-2:] == ["no", f"{errors:+.1f}"]
     assert "Fisher (1, 2)" in out, "what no paper prints is shown as well"
-    assert "own: 10 cells run, 0 recorded before" in err
-    assert "left out: lung (how to get it: exactk datasets fetch lung)" in err
+    assert "own: 10 cells run, 0 stored before" in err
+    assert "left out: lung (how to get it: exactk papers datasets fetch lung)" in err
 
 
 def test_show(run, finished):
     store, out, _ = finished
-    assert run("bench", "show", store).out == out
-    assert run("bench", "show", store.parent).out == out
-    rows = list(csv.DictReader(io.StringIO(run("bench", "show", store, "--format", "csv").out)))
+    assert run("papers", "show", store).out == out
+    assert run("papers", "show", store.parent).out == out
+    rows = list(csv.DictReader(io.StringIO(run("papers", "show", store, "--format", "csv").out)))
     one = next(
-        row for row in rows
+        row
+        for row in rows
         if (row["dataset"], row["k"], row["measure"], row["method"])
         == ("wine", "2", "objective", "CD-LSR")
-    )  # fmt: skip
+    )
     assert (one["n"], one["published"], one["published_sd"]) == ("2", "40.0", "1.0")
-    content = json.loads(run("bench", "show", store, "--format", "json").out)
-    assert content["published"][0]["measured"] == pytest.approx(float(one["mean"]))
-    assert content["failures"] == []
+    content = json.loads(run("papers", "show", store, "--format", "json").out)
+    assert (content["format"], content["command"]) == ("exactk-result", "papers show")
+    measured = content["result"]["published"][0]["measured"]
+    assert measured == pytest.approx(float(one["mean"]))
+    assert content["result"]["failures"] == []
+
+
+def test_a_run_of_stored_cells_runs_nothing_and_writes_its_result(run, finished, monkeypatch):
+    store, _, _ = finished
+    monkeypatch.chdir(store.parent.parent)
+    monkeypatch.setattr("exactk.papers.experiments.pool.Pool.run", lambda *args: iter(()))
+    result = run("papers", "run", "own.toml", "--format", "json", "-o", "result.json")
+    assert (result.code, result.out) == (0, "")
+    assert "own: 0 cells run, 10 stored before" in result.err
+    assert "CD-LSR" in {
+        row["method"] for row in json.loads(Path("result.json").read_text())["result"]["rows"]
+    }
+    assert run("papers", "run", "own.toml", "--quiet").err == ""
 
 
 def test_list(run):
-    text = run("bench", "list")
+    text = run("papers", "list")
     assert text.code == 0
-    rows = json.loads(run("bench", "list", "--format", "json").out)
+    rows = json.loads(run("papers", "list", "--format", "json").out)["result"]["recipes"]
     assert [row["name"] for row in rows] == recipe_names()
     for row in rows:
         recipe = read_recipe(row["name"])
@@ -171,51 +182,61 @@ def test_list(run):
 
 
 def test_list_cells_runs_nothing(run, own, tmp_path):
-    args = ["--list-cells", "--datasets", "wine", "--sizes", "2-6:2", "--repeats", 1]
     result = run(
-        "bench", "run", own, *args, "--methods", "cd-lsr,FISHER (1, 2)", "--methods", "mrmr"
-    )
+        "papers", "run", own, "--list-cells", "--datasets", "wine", "--sizes", "2-6:2", "--repeats",
+        1, "--methods", "cd-lsr,FISHER (1, 2)", "--methods", "mrmr", "--format", "json",
+    )  # fmt: skip
     assert result.code == 0
-    assert result.out.splitlines() == [
-        "own  wine · CD-LSR · k=2 · repeat 0",
-        "own  wine · CD-LSR · k=4 · repeat 0",
-        "own  wine · CD-LSR · k=6 · repeat 0",
-        "own  wine · Fisher (1, 2) · k=2…6 · repeat 0",
-        "own  wine · mrmr · k=2…6 · repeat 0",
+    found = json.loads(result.out)["result"]["cells"]
+    assert [(cell["method"], cell["sizes"]) for cell in found] == [
+        ("CD-LSR", [2]),
+        ("CD-LSR", [4]),
+        ("CD-LSR", [6]),
+        ("Fisher (1, 2)", [2, 4, 6]),
+        ("mrmr", [2, 4, 6]),
     ]
-    assert "5 cells to run, 0 recorded" in result.err
+    assert {(cell["recipe"], cell["data"], cell["repeat"]) for cell in found} == {
+        ("own", "wine", 0)
+    }
+    assert "5 cells to run, 0 stored" in result.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own.toml"]
 
 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["run", "gsrfs-tabel2"], "no recipe 'gsrfs-tabel2'; did you mean 'gsrfs-table2'?"),
-        (["run", "none.toml"], "recipe 'none.toml' cannot be read"),
-        (["run"], "Missing argument 'RECIPE...'"),
+        (["run", "gsrfs-tabel2"], "did you mean 'gsrfs-table2'?"),
+        (["run", "none.toml"], "'none.toml'"),
+        (["run"], "RECIPE..."),
         (["run", "own.toml", "--methods", "exchnage"], "did you mean 'exchange'?"),
         (["run", "own.toml", "--datasets", "wien"], "no data set named 'wien'"),
-        (["run", "own.toml", "--sizes", "0"], "'0' is not a size"),
-        (["run", "own.toml", "--sizes", "9-2"], "'9-2' is not a size"),
-        (["run", "own.toml", "--jobs", "0"], "--jobs"),
-        (["run", "own.toml", "--time-limit", "0"], "--time-limit"),
-        (["run", "own.toml", "--store", "own.toml"], "not a store of exactk bench"),
-        (["run", "own.toml", "--store", "."], "--store '.' is a folder"),
-        (["show", "nothing.jsonl"], "there is no store 'nothing.jsonl'; exactk bench run makes"),
-        (["show", "."], "the folder '.' has no store"),
-        (["show", "own.toml"], "not a store of exactk bench"),
+        (["run", "own.toml", "--sizes", "0"], "--sizes must be"),
+        (["run", "own.toml", "--sizes", "9-2"], "not '9-2'"),
+        (["run", "own.toml", "--sizes", "1-99999999999"], "--sizes must be"),
+        (["run", "own.toml", "--sizes", " "], "--sizes names nothing"),
+        (["run", "own.toml", "--methods", ""], "--methods names nothing"),
+        (["run", "own.toml", "--datasets", ","], "--datasets names nothing"),
+        (["run", "own.toml", "--jobs", "0"], "--jobs must be"),
+        (["run", "own.toml", "--seed", "-1"], "--seed must be"),
+        (["run", "own.toml", "--store", ""], "--store"),
+        (["run", "own.toml", "--time-limit", "0"], "--time-limit must be"),
+        (["run", "own.toml", "--store", "own.toml"], "not a store of exactk papers run"),
+        (["run", "own.toml", "--store", "."], "--store . is a folder"),
+        (["show", "nothing.jsonl"], "exactk papers run makes one"),
+        (["show", "."], "'.' has no store"),
+        (["show", "own.toml"], "not a store of exactk papers run"),
         (["report", "nothing.jsonl"], "there is no store 'nothing.jsonl'"),
         (["report", "own.toml", "-o", "."], "--output '.' is a folder"),
         (["report", "own.toml", "-o", "a/b.html"], "its folder does not exist"),
-        (["report", "own.toml", "-o", "own.toml"], "is the store itself"),
+        (["report", "own.toml", "-o", "own.toml"], "is also an input"),
     ],
 )
 def test_wrong_usage_is_one_sentence(run, own, args, words):
-    result = run("bench", *args)
+    result = run("papers", *args)
     assert result.code == 2
     assert result.out == ""
     assert words in result.err
-    assert result.err.startswith("exactk: ")
+    assert result.err.startswith("Error: ")
     assert result.err.count("\n") == 1
     assert own.read_text() == RECIPE.format(repeats=2)
 
@@ -223,10 +244,10 @@ def test_wrong_usage_is_one_sentence(run, own, args, words):
 def test_no_data_at_all_is_said(run, own, tmp_path, monkeypatch):
     monkeypatch.setenv("EXACTK_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    result = run("bench", "run", own, "--datasets", "srbct")
+    result = run("papers", "run", own, "--datasets", "srbct")
     assert result.code == 2
     assert "none of the data sets is here" in result.err
-    assert "exactk datasets fetch srbct" in result.err
+    assert "exactk papers datasets fetch srbct" in result.err
 
 
 def test_report_gives_the_page_the_records(run, finished, tmp_path, monkeypatch):
@@ -237,10 +258,10 @@ def test_report_gives_the_page_the_records(run, finished, tmp_path, monkeypatch)
         path.write_text("page")
 
     monkeypatch.setattr("exactk.papers.experiments.page.html.write_page", write_page, raising=False)
-    result = run("bench", "report", finished[0], "-o", tmp_path / "page.html")
+    result = run("papers", "report", finished[0], "-o", tmp_path / "page.html")
     assert result.code == 0
     assert (tmp_path / "page.html").read_text() == "page"
-    assert seen["title"] == "exactk bench: own"
+    assert seen["title"] == "exactk papers: own"
     assert [record["type"] for record in seen["records"]] == ["recipe"] + ["cell"] * 10
 
 
@@ -252,7 +273,7 @@ def test_a_method_beside_its_recipe(own):
     # Not with -m, which would find the folder by itself.
     code = "import sys; sys.path.remove(''); from exactk.cli import main; main(sys.argv[1:])"
     result = subprocess.run(
-        [sys.executable, "-c", code, "bench", "run", str(own), *map(str, args)],
+        [sys.executable, "-c", code, "papers", "run", str(own), *map(str, args)],
         capture_output=True, text=True, cwd=own.parent, timeout=120, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
@@ -262,9 +283,9 @@ def test_a_method_beside_its_recipe(own):
 @posix
 @pytest.mark.slow
 def test_killed_and_resumed_is_the_same_as_unbroken(tmp_path):
-    (tmp_path / "own.toml").write_text(RECIPE.format(repeats=60))
+    (tmp_path / "own.toml").write_text(RECIPE.format(repeats=25))
     broken, whole = tmp_path / "broken.jsonl", tmp_path / "whole.jsonl"
-    total = 2 * (60 * 2 + 1)
+    total = 2 * (25 * 2 + 1)
     recorded = 0
     # The process alone, whose worker must not go on; then the whole group.
     for kill in (lambda p: p.kill(), lambda p: os.killpg(p.pid, signal.SIGKILL)):
@@ -281,7 +302,7 @@ def test_killed_and_resumed_is_the_same_as_unbroken(tmp_path):
     with start("run", "own.toml", "--store", broken, "--jobs", 2, cwd=tmp_path) as process:
         _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert f"{total - (recorded - 1)} cells run, {recorded - 1} recorded before" in err
+    assert f"{total - (recorded - 1)} cells run, {recorded - 1} stored before" in err
     assert "cut short" in err
 
     with start("run", "own.toml", "--store", whole, cwd=tmp_path) as process:
@@ -294,7 +315,7 @@ def test_killed_and_resumed_is_the_same_as_unbroken(tmp_path):
 
 @posix
 @pytest.mark.slow
-def test_ctrl_c_keeps_what_is_done(tmp_path):
+def test_ctrl_c_keeps_and_shows_what_is_done(tmp_path):
     (tmp_path / "own.toml").write_text(RECIPE.format(repeats=400))
     store = tmp_path / "s.jsonl"
     with start("run", "own.toml", "--store", store, cwd=tmp_path) as process:
@@ -303,23 +324,24 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert out == ""
-    place = f"what is finished is in {store}"
-    assert err == f"exactk: interrupted; {place}; the same command goes on from there\n"
-    assert 9 <= len(cells(store)) < 2 * (400 * 2 + 1)
+    assert f"finished cells are in {store}; the same command continues." in err
+    assert "Interrupted: " in err
+    assert "Traceback" not in err
+    done = len(cells(store))
+    assert 9 <= done < 2 * (400 * 2 + 1)
+    assert out.startswith(f"own: Two methods on two tables ({done} done)\n")
 
 
 def test_progress_lines(monkeypatch, capsys):
-    monkeypatch.setattr("exactk.cli.bench_progress.LINE_EVERY", 0.0)
-    with progress("own") as show:
+    monkeypatch.setattr("exactk.cli.progress.LINE_EVERY", 0.0)
+    with show_cells("own", verbose=1) as show:
         show(RunProgress(0, 4, None, ("iris",)))
         show(RunProgress(2, 4, 125.0, ("iris",)))
-    with progress("own", quiet=True) as show:
-        show(RunProgress(2, 4, 125.0, ("iris",)))
-    assert capsys.readouterr().err.splitlines() == [
-        "exactk: own: 0 of 4 cells",
-        "exactk: own: 2 of 4 cells, 2 min 05 s left",
-    ]
+    with show_cells("own", verbose=0) as show:
+        assert show is None
+    lines = capsys.readouterr().err.splitlines()
+    assert ["0 of 4 cells" in lines[0], "2 of 4 cells, 2 min 05 s left" in lines[1]] == [True] * 2
+    assert len(lines) == 2
 
 
 def test_progress_bar(monkeypatch):
@@ -331,24 +353,7 @@ def test_progress_bar(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr("sys.stderr", terminal)
-    with progress("own [1]") as show:
+    with show_cells("own [1]", verbose=1) as show:
         show(RunProgress(2, 4, 125.0, ("iris · [b]",)))
     for words in ("own [1]", "2/4", "2 min 05 s left", "iris · [b]"):
         assert words in terminal.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("--methods", ""), ("--datasets", ","), ("--sizes", " "), ("--sizes", "1-99999999999")],
-)
-def test_a_list_that_names_nothing_is_not_all(run, own, option, value):
-    outcome = run("bench", "run", own, "--list-cells", option, value)
-    assert outcome.code == 2
-    assert option in outcome.err
-    assert outcome.out == ""
-
-
-def test_an_empty_store_name_is_not_the_usual_place(run, own):
-    outcome = run("bench", "run", own, "--store", "", "--list-cells")
-    assert outcome.code == 2
-    assert "--store ''" in outcome.err
