@@ -153,12 +153,12 @@ def counted_rows(problem: Problem) -> float:
     3.0
     """
     rows, weight = float(problem.n_rows), float(problem.weight)
-    if problem.rows is not None:
-        weights = problem.weights
-        whole = weights is not None and bool((weights == np.floor(weights)).all())
-    else:
-        whole = weight.is_integer() and weight >= rows
-    return weight if whole else rows
+    if problem.rows is None:
+        return weight if weight.is_integer() and weight >= rows else rows
+    # Without the weights of classes, which count no rows.
+    weights = problem.row_weights
+    whole = weights is not None and bool((weights == np.floor(weights)).all())
+    return float(weights.sum()) if weights is not None and whole else rows
 
 
 def degrees_of_freedom(problem: Problem, support: Indices) -> float:
