@@ -419,8 +419,7 @@ class _Search:
     def __init__(
         self, problem: Problem, method: str | Method, effort: float | None, random_state: Any
     ) -> None:
-        by_name = isinstance(method, str)
-        kind = registry.method_class(method) if by_name else type(method)
+        kind = registry.method_class(method) if isinstance(method, str) else type(method)
         self.method = method
         self.name = method if isinstance(method, str) else kind.__name__.lower()
         self.needs_rows, names = kind.needs_rows, kind.option_names()
@@ -428,7 +427,7 @@ class _Search:
         if isinstance(random_state, (int, np.integer)) and "random_state" in names:
             self.options["random_state"] = random_state
         self._path_options = dict(self.options)
-        if by_name and "effort" in names:
+        if isinstance(method, str) and "effort" in names:
             simple = problem.rules is None or problem.rules.is_simple
             is_cheap = self.name == "exchange" and simple and problem.loss.by_moments
             self.options.setdefault("effort", EFFORT if is_cheap else NO_EFFORT)

@@ -122,7 +122,7 @@ def certify_path(
     return CertifiedPath([proof.certificate(seconds) for proof in proofs], seconds)
 
 
-def _first(path: Path | None) -> Result | None:
+def _first(path: Any) -> Result | None:
     """Return the first result of a path, or None if none is given."""
     if path is None:
         return None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from exactk import Problem, TopKSelector, choose_k
+from exactk import AutoK, Problem, TopKSelector, choose_k
 from exactk.plots import PathDisplay
 from tests.support import says
 
@@ -26,7 +26,7 @@ def closed() -> Any:
 
 
 def test_means_error_bars_and_the_choice() -> None:
-    choice = choose_k(Problem.from_arrays(X, Y), 8)
+    choice = choose_k(Problem.from_arrays(X, Y), k_max=8)
     display = PathDisplay.from_choice(choice)
     ax = display.ax_
     assert display.figure_ is ax.get_figure()
@@ -43,7 +43,7 @@ def test_means_error_bars_and_the_choice() -> None:
 
 
 def test_a_criterion_has_no_error_bars() -> None:
-    choice = choose_k(Problem.from_arrays(X, Y), 8, criterion="ebic")
+    choice = choose_k(Problem.from_arrays(X, Y), k_max=8, criterion="ebic")
     _, ax = plt.subplots()
     display = PathDisplay.from_choice(choice, ax=ax)
     assert display.ax_ is ax
@@ -56,9 +56,10 @@ def test_a_criterion_has_no_error_bars() -> None:
 
 
 def test_of_a_selector() -> None:
-    selector = TopKSelector(k="auto", k_max=4, scoring="accuracy", cv=3).fit(X, Y)
+    selector = TopKSelector(k=AutoK(k_max=4, scoring="accuracy", cv=3)).fit(X, Y)
     display = PathDisplay.from_selector(selector)
     assert display.choice is selector.choice_
     assert display.ax_.get_ylabel() == "held-out accuracy"
-    with says("k='auto'"):
+    with says("k='auto'") as error:
         PathDisplay.from_selector(TopKSelector(k=3).fit(X, Y))
+    assert error.value.parameter == "selector"

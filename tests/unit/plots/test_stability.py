@@ -18,7 +18,7 @@ plt = pytest.importorskip("matplotlib.pyplot")
 def found() -> Stability:
     data = load_wine()
     problem = Problem.from_arrays(data.data, data.target, feature_names=data.feature_names)
-    return stability(problem, 3, n_subsamples=10)
+    return stability(problem, k=3, n_subsamples=10)
 
 
 def test_bars_are_the_frequencies(found: Stability) -> None:
@@ -42,11 +42,13 @@ def test_axes_of_the_caller(found: Stability) -> None:
     assert display.ax_ is ax
     other = display.plot()
     assert other is not ax
+    assert found.plot(ax) is ax
     assert len(ax.get_yticklabels()) == len(found.table)
     plt.close(figure)
     plt.close(other.get_figure())
 
 
 def test_no_bars_are_refused(found: Stability) -> None:
-    with pytest.raises(InputError, match="n_features"):
+    with pytest.raises(InputError) as error:
         StabilityDisplay.from_stability(found, n_features=0)
+    assert error.value.parameter == "n_features"
