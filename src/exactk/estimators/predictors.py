@@ -36,6 +36,17 @@ LEAST_WITHIN = 1e-13
 class _TopKModel(TopKSelector):
     """Predictions by the fit on the selected features."""
 
+    def _checked(self) -> Method:
+        method, loss = super()._checked(), read_loss(self.loss)
+        if loss.task not in ("auto", self.task):
+            other = "TopKClassifier" if loss.task == "classification" else "TopKRegressor"
+            raise InputError(
+                f"loss {loss.name!r} is for {loss.task}, and {type(self).__name__} is for "
+                f"{self.task}",
+                parameter="loss", value=self.loss, hint=f"use {other}, or another loss",
+            )  # fmt: skip
+        return method
+
     def _linear(self, X: Any) -> Floats:
         """Return the predictions of the linear fit, one column an output."""
         check_is_fitted(self)

@@ -1,7 +1,8 @@
-"""TopKSelector among scikit-learn's own: its checks, pipelines, searches, routing, containers."""
+"""The estimators in scikit-learn: checks, nested parameters, pipelines, searches, containers."""
 
 from __future__ import annotations
 
+import copy
 import pickle
 from typing import Any
 
@@ -18,20 +19,26 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from exactk import TopKSelector
+from exactk import Constraints, TopKClassifier, TopKRegressor, TopKSelector, losses
 from exactk.methods.exchange import Exchange
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
 
-# What the checks look at is the selector's own, and the same for all methods; a method may differ
-# in how it reads the table: the Gram matrix, rows, levels of rows for classes alone.
-SELECTORS = [
-    TopKSelector(k=1),
+# The default instances, and one for each way to read the table (Gram matrix, rows, levels), to
+# predict (probabilities, none, numbers) and to search (likelihood, squares, reweighted squares).
+ESTIMATORS = [
+    TopKSelector(),
+    TopKClassifier(),
+    TopKRegressor(),
     TopKSelector(k=1, ridge="cv", method=Exchange(effort=0)),
     TopKSelector(k=1, method="rfs"),
     TopKSelector(k=1, method="infogain"),
+    TopKSelector(k=1, loss="logistic", task="classification"),
+    TopKClassifier(k=2, loss="optimal_scoring", class_weight="balanced"),
+    TopKClassifier(k=2, loss=losses.create("huber", epsilon=2.0)),
+    TopKRegressor(k=1, constraints=Constraints(max_correlation=0.999)),
 ]
 
 
@@ -40,7 +47,8 @@ not_converged = pytest.mark.filterwarnings("ignore::sklearn.exceptions.Convergen
 
 
 @not_converged
-@parametrize_with_checks(SELECTORS)
+@pytest.mark.filterwarnings("ignore:k=10 is more than:UserWarning")
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -84,16 +92,6 @@ def test_a_grid_search_over_k_and_over_the_options_of_the_method() -> None:
     assert search.cv_results_["mean_test_score"][at] == pytest.approx(expected)
 
 
-@not_converged
-def test_methods_themselves_can_be_searched_over(wine: tuple[Any, Any]) -> None:
-    pipeline = make_pipeline(TopKSelector(k=3), StandardScaler(), LogisticRegression())
-    methods = ["exchange", "rfs", "relieff"]
-    search = GridSearchCV(pipeline, {"topkselector__method": methods}, cv=3)
-    search.fit(*wine)
-    assert len(search.cv_results_["params"]) == len(methods)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
 def test_clones_and_pickles(wine: tuple[Any, Any]) -> None:
     X, y = wine
     selector = TopKSelector(k=3, method=Exchange(effort=0.5), ridge=0.2, random_state=1)
@@ -106,6 +104,36 @@ def test_clones_and_pickles(wine: tuple[Any, Any]) -> None:
     assert again.result_ == selector.result_
     np.testing.assert_array_equal(again.transform(X), selector.transform(X))
     np.testing.assert_array_equal(twin.fit(X, y).support_, selector.support_)
+
+
+@pytest.mark.parametrize("kind", [TopKSelector, TopKClassifier])
+def test_constraints_are_nested_parameters(kind: Any, wine: tuple[Any, Any]) -> None:
+    X, y = wine
+    constraints = Constraints(include=["ash"])
+    model = kind(k=3, constraints=constraints)
+    assert model.get_params()["constraints__include"] == ["ash"]
+    twin = clone(model).set_params(constraints__exclude=["proline"])
+    assert (constraints.exclude, twin.constraints.exclude) == (None, ["proline"])
+    names = set(twin.fit(X, y).get_feature_names_out())
+    assert "ash" in names
+    assert "proline" not in names
+    grid = {"constraints__max_correlation": [0.3, None]}
+    search = GridSearchCV(
+        kind(k=3, constraints=Constraints()), grid, cv=3, scoring=lambda m, X, y: m.objective_
+    ).fit(X, y)
+    # The objective under a constraint is never lower.
+    assert search.best_params_ == {"constraints__max_correlation": 0.3}
+
+
+def test_a_dict_of_constraints_is_not_changed(wine: tuple[Any, Any]) -> None:
+    given = {"include": ["ash"], "quotas": {"two": {"columns": [1, 2], "at_most": 1}}}
+    before = copy.deepcopy(given)
+    selector = TopKSelector(k=3, constraints=given).fit(*wine)
+    by_object = TopKSelector(k=3, constraints=Constraints(**given)).fit(*wine)
+    assert given == before
+    assert selector.constraints is given
+    assert clone(selector).constraints == given
+    assert selector.selected_.tolist() == by_object.selected_.tolist()
 
 
 def test_parameters_of_the_method_are_parameters_of_the_selector() -> None:
