@@ -109,12 +109,13 @@ def merge(call: Call, files: tuple[str, ...]) -> int:
     check_place(str(call.output), files)
     seen: dict[str, str] = {}
     for file in files:
-        other = seen.setdefault(_read_header(file).checksum, file)
-        if other is not file:
+        checksum = _read_header(file).checksum
+        if checksum in seen:
             raise InputError(
-                f"{file!r} has the same moments as {other!r}: their rows would count twice",
+                f"{file!r} has the moments of {seen[checksum]!r}: their rows would count twice",
                 parameter="files", value=file,
             )  # fmt: skip
+        seen[checksum] = file
     merged = _load(files[0])
     for file in files[1:]:
         merged = _merge(merged, _load(file), f"{file!r} and the files before it")

@@ -39,6 +39,10 @@ class StoreResults(TableResult):
     table : RecordsTable
         One row for each recipe, data set, method, k and measure. Published values are in the unit
         of the measured ones; papers print accuracies in percent.
+    message : str
+        A note on the run that measured them; empty by default.
+    interrupted : bool
+        Whether that run was interrupted.
 
     Examples
     --------
@@ -51,6 +55,8 @@ class StoreResults(TableResult):
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.records = records
+        self.message = ""
+        self.interrupted = False
         self.rows = summarise(records)
         self.published = compare(records, self.rows)
         self.table = row_table(self.rows, self.published)

@@ -1,0 +1,365 @@
+"""``exactk moments``: made where the rows are, merged, and shown."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import exactk
+from exactk import Moments
+
+BUILD = ["cultivar", "--drop", "id,copies"]
+ARRAYS = ("x_mean", "y_mean", "xx", "xy", "yy")
+
+
+def part(wine_csv: Path, name: str, rows: slice, order: slice = slice(None)) -> Path:
+    """Some rows of the table, with the columns in this order."""
+    with wine_csv.open(newline="") as file:
+        head, *lines = list(csv.reader(file))
+    path = wine_csv.with_name(name)
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(line[order] for line in [head, *lines[rows]])
+    return path
+
+
+@pytest.fixture
+def build(run):
+    """Call ``exactk moments build`` and return the moments."""
+
+    def _build(*args: object, into: Path) -> Moments:
+        done = run("moments", "build", *args, "-o", into)
+        assert (done.code, done.out) == (0, ""), done.err
+        return Moments.load(into)
+
+    return _build
+
+
+@pytest.fixture
+def days(wine_csv) -> list[Path]:
+    """The table in three parts: the classes come in turn, so each part misses some."""
+    cuts = [slice(0, 100), slice(100, 150), slice(150, None)]
+    orders = [slice(None), slice(None, None, -1), slice(None)]
+    return [part(wine_csv, f"day{i}.csv", *c) for i, c in enumerate(zip(cuts, orders, strict=True))]
+
+
+@pytest.fixture
+def whole(build, wine_csv) -> Path:
+    build(wine_csv, *BUILD, into=wine_csv.with_name("whole.npz"))
+    return wine_csv.with_name("whole.npz")
+
+
+def assert_close(one: Moments, two: Moments) -> None:
+    assert two.feature_names is not None
+    one = one.with_columns(two.feature_names)
+    assert (one.n_rows, one.target) == (two.n_rows, two.target)
+    assert one.weight == pytest.approx(two.weight, rel=1e-12)
+    assert list(one.classes) == list(two.classes)
+    for name in ARRAYS:
+        a, b = getattr(one, name), getattr(two, name)
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10 * np.abs(b).max())
+
+
+def test_build_gives_the_moments_of_the_table(run, wine_csv, wine):
+    X, labels, names, _ = wine
+    place = wine_csv.with_name("m.npz")
+    done = run("moments", "build", wine_csv, *BUILD, "-o", place)
+    assert (done.code, done.out) == (0, "")
+    assert f"wrote {place}: 178 rows, 13 columns, 3 classes" in done.err
+    found = Moments.load(place)
+    wanted = Moments.from_arrays(X, (labels[:, None] == np.unique(labels)).astype(float))
+    assert (found.feature_names, found.target) == (tuple(names), "cultivar")
+    assert found.classes.tolist() == ["first", "second", "third"]
+    for name in ARRAYS:
+        a, b = getattr(found, name), getattr(wanted, name)
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10 * np.abs(b).max())
+
+
+def test_several_files_with_weights(run, wine_csv, wine, tmp_path):
+    halves = [part(wine_csv, "a.csv", slice(0, 80)), part(wine_csv, "b.csv", slice(80, None))]
+    args = ["cultivar", "--drop", "id", "--weights", "copies", "--quiet"]
+    done = run("moments", "build", *halves, *args, "-o", tmp_path / "m.npz")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    X, labels, _, weights = wine
+    found = Moments.load(tmp_path / "m.npz")
+    again = np.repeat(np.arange(len(X)), weights)
+    assert (found.weight, found.n_rows) == (weights.sum(), np.count_nonzero(weights))
+    np.testing.assert_allclose(found.x_mean, X[again].mean(axis=0), rtol=1e-12)
+    Z = X[again] - X[again].mean(axis=0)
+    np.testing.assert_allclose(found.xx, Z.T @ Z, rtol=1e-9, atol=1e-9 * np.abs(Z.T @ Z).max())
+    assert found.classes.tolist() == sorted(set(labels[again]))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)], ids=str)
+def test_merged_parts_are_the_whole_table(run, build, days, whole, tmp_path, order):
+    for day in days:
+        build(day, *BUILD, "--task", "classification", into=day.with_suffix(".npz"))
+    place = tmp_path / "merged.npz"
+    files = [days[i].with_suffix(".npz") for i in order]
+    done = run("moments", "merge", *files, "-o", place)
+    assert done.code == 0, done.err
+    assert "178 rows, 13 columns, 3 classes" in done.err
+    assert_close(Moments.load(place), Moments.load(whole))
+
+
+def test_days_are_added_one_by_one(build, days, whole, tmp_path):
+    earlier: list[object] = []
+    for number, day in enumerate(days):
+        place = tmp_path / f"until{number}.npz"
+        found = build(day, *BUILD, *earlier, into=place)
+        earlier = ["--add-to", place]
+    assert_close(found, Moments.load(whole))
+
+
+def test_select_from_moments_is_select_from_the_table(run, wine_csv, whole):
+    args = ["-k", 4, "--format", "json"]
+    one = json.loads(run("select", wine_csv, *BUILD, *args).out)["result"]
+    two = json.loads(run("select", whole, *args).out)["result"]
+    assert two["selected"] == one["selected"]
+    assert two["objective"] == pytest.approx(one["objective"], rel=1e-9)
+
+
+def test_one_class_needs_the_task_or_the_classes(run, build, days, tmp_path):
+    place, config = tmp_path / "m.npz", tmp_path / "c.toml"
+    done = run("moments", "build", days[2], *BUILD, "-o", place)
+    assert done.code == 2
+    assert "'third'" in done.err
+    assert not place.exists()
+    config.write_text('classes = ["first", "second", "third"]')
+    found = build(days[2], *BUILD, "--config", config, into=place)
+    assert found.y_mean.tolist() == [0.0, 0.0, 1.0]
+    config.write_text('classes = ["first", "second"]')
+    done = run("moments", "build", days[2], *BUILD, "--config", config, "-o", place)
+    assert done.code == 2
+    assert "'third'" in done.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "classes", "labels"),
+    [
+        (pa.int16(), '["3", "1", "7"]', [1, 3, 7]),
+        (pa.int16(), "[3, 1, 7]", [1, 3, 7]),
+        (pa.float64(), '["3", "1", "7"]', [1.0, 3.0, 7.0]),
+        (pa.bool_(), '["true", "False"]', [False, True]),
+        (pa.string(), '["3", "1", "7"]', ["1", "3", "7"]),
+    ],
+    ids=str,
+)
+def test_classes_have_the_type_of_the_target(build, tmp_path, kind, classes, labels):
+    y = pa.array([labels[0], labels[1]] * 20).cast(kind)
+    table, config = tmp_path / "t.parquet", tmp_path / "c.toml"
+    pq.write_table(pa.table({"x": np.arange(40.0), "y": y}), table)
+    config.write_text(f"classes = {classes}")
+    found = build(table, "y", "--config", config, into=tmp_path / "m.npz").classes.tolist()
+    assert found == labels
+    assert [type(label) for label in found] == [type(label) for label in labels]
+
+
+def test_labels_of_a_text_file_are_text_where_earlier_ones_were(run, build, tmp_path):
+    days = []
+    for number, labels in enumerate((["1", "A"], ["1", "02"])):
+        days.append(tmp_path / f"{number}.csv")
+        lines = [f"{i * 7 % 11},{labels[i % 2]}" for i in range(20)]
+        days[-1].write_text("\n".join(["x,y", *lines]) + "\n")
+    places = [tmp_path / f"{number}.npz" for number in range(3)]
+    build(days[0], "y", into=places[0])
+    found = build(days[1], "y", "--add-to", places[0], into=places[1])
+    assert found.classes.tolist() == ["02", "1", "A"]
+    assert found.y_mean.tolist() == [0.25, 0.5, 0.25]
+    # Whole numbers alone are numbers, which cannot be merged with text.
+    assert build(days[1], "y", into=places[2]).classes.tolist() == [1, 2]
+    done = run("moments", "merge", places[0], places[2], "-o", tmp_path / "no.npz")
+    assert done.code == 2
+    assert "different kinds" in done.err
+    assert not (tmp_path / "no.npz").exists()
+
+
+def test_labels_of_another_type_are_refused_before_the_pass(run, whole, tmp_path, wine):
+    X, labels, names, _ = wine
+    codes = np.unique(labels, return_inverse=True)[1]
+    table, place = tmp_path / "codes.parquet", tmp_path / "m.npz"
+    # A missing value, which only the pass can find.
+    columns = dict(zip(names, [[None, *column[1:]] for column in X.T], strict=True))
+    pq.write_table(pa.table({**columns, "cultivar": codes}), table)
+    done = run("moments", "build", table, "cultivar", "--add-to", whole, "-o", place)
+    assert done.code == 2
+    assert "are numbers, and those of" in done.err
+    assert not place.exists()
+
+
+def test_info(run, build, wine, tmp_path):
+    X, labels, names, weights = wine
+    rows = [[*x, 7.5, w, label] for x, w, label in zip(X, weights, labels, strict=True)]
+    columns = [*names, "same", "copies", "cultivar"]
+    table = pa.table({name: [row[j] for row in rows] for j, name in enumerate(columns)})
+    pq.write_table(table, tmp_path / "t.parquet")
+    place = tmp_path / "m.npz"
+    build(tmp_path / "t.parquet", "cultivar", "--weights", "copies", into=place)
+    facts = json.loads(run("moments", "info", place, "--format", "json").out)["result"]
+    shares = {one["label"]: one["share"] for one in facts["classes"]}
+    for label in set(labels):
+        assert shares[label] == pytest.approx(weights[labels == label].sum() / weights.sum())
+    assert (facts["rows"], facts["weight"]) == (np.count_nonzero(weights), weights.sum())
+    assert [one["column"] for one in facts["columns"]] == [*names, "same"]
+    assert [one["column"] for one in facts["columns"] if one["constant"]] == ["same"]
+    assert (facts["target"], facts["task"]) == ("cultivar", "classification")
+    assert facts["bytes"] == place.stat().st_size
+    assert (facts["version"], facts["exactk"]) == (1, exactk.__version__)
+    lines = run("moments", "info", place, "--format", "csv").out.splitlines()
+    alcohol = next(csv.DictReader(lines))
+    assert float(alcohol["mean"]) == pytest.approx(np.average(X[:, 0], weights=weights))
+    spread = np.cov(X[:, 0], fweights=weights, ddof=0) ** 0.5
+    assert float(alcohol["standard_deviation"]) == pytest.approx(spread)
+    text = run("moments", "info", place).out
+    assert f"{np.count_nonzero(weights)} (weight {weights.sum()})" in text
+    assert f"{shares['second']:.2%}  second" in text
+
+
+def test_info_of_numbers_without_names(run, wine, tmp_path):
+    X, _, _, _ = wine
+    Moments.from_arrays(X[:, 1:], X[:, 0]).save(tmp_path / "m.npz")
+    facts = json.loads(run("moments", "info", tmp_path / "m.npz", "--format", "json").out)["result"]
+    assert (facts["target"], facts["task"], facts["outputs"]) == (None, "regression", 1)
+    assert [one["column"] for one in facts["columns"]] == [f"x{j}" for j in range(12)]
+    assert "unnamed, regression" in run("moments", "info", tmp_path / "m.npz").out
+
+
+def test_info_of_a_damaged_file(run, whole):
+    content = bytearray(whole.read_bytes())
+    content[len(content) // 2] ^= 1
+    whole.write_bytes(content)
+    result = run("moments", "info", whole)
+    assert (result.code, result.out) == (2, "")
+    assert "damaged" in result.err
+    assert result.err.count("\n") == 1
+
+
+@pytest.fixture
+def other(build, wine_csv) -> Path:
+    """Moments of other columns, of numbers."""
+    args = ["hue", "--drop", "id,copies,cultivar", "--task", "regression"]
+    build(wine_csv, *args, into=wine_csv.with_name("other.npz"))
+    return wine_csv.with_name("other.npz")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["build", "{table}", "cultivar"], "--output"),
+        (["build", "cultivar", "-o", "{new}"], "TABLE..."),
+        (["build", "{good}", "-o", "{table}"], "also an input"),
+        (["build", "{folder}/w*.csv", *BUILD, "-o", "{table}"], "also an input"),
+        (["build", "{folder}", *BUILD, "-o", "{folder}/m.npz"], "which is read"),
+        (["build", "{good}", "-o", "{folder}"], "is a folder"),
+        (["build", "{good}", "-o", "{folder}/no/m.npz"], "folder does not exist"),
+        (["build", "{good}", "--add-to", "{whole}", "-o", "{whole}"], "also an input"),
+        (["build", "{good}", "--add-to", "{folder}/no.npz", "-o", "{new}"], "does not exist"),
+        (["build", "{good}", "--add-to", "{table}", "-o", "{new}"], "is no file of exactk moments"),
+        (
+            ["build", "{good}", "--add-to", "{whole}", "--task", "regression", "-o", "{new}"],
+            "--task regression does not match",
+        ),
+        (
+            ["build", "{good}", "--drop", "ash", "--add-to", "{whole}", "-o", "{new}"],
+            "only one of the two has 'ash'",
+        ),
+        (["build", "{table}", "cultivr", "-o", "{new}"], "did you mean 'cultivar'?"),
+        (["build", "{good}", "--weights", "copis", "-o", "{new}"], "did you mean 'copies'?"),
+        (["build", "{good}", "--columns", ",", "-o", "{new}"], "--columns names nothing"),
+        (["build", "{good}", "--memory-limit", "1K", "-o", "{new}"], "1,352 bytes"),
+        (["merge", "{whole}", "-o", "{new}"], "two or more files"),
+        (["merge", "{whole}", "{copy}", "-o", "{new}"], "count twice"),
+        (["merge", "{whole}", "{whole}", "-o", "{new}"], "count twice"),
+        (["merge", "{whole}", "{other}", "-o", "{whole}"], "also an input"),
+        (["merge", "{whole}", "{table}", "-o", "{new}"], "is no file of exactk moments"),
+        (["merge", "{whole}", "{other}", "-o", "{new}"], "cannot be merged"),
+        (["info", "{table}"], "is no file of exactk moments"),
+        (["infos", "{table}"], "did you mean 'info'?"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_changes_nothing(run, wine_csv, whole, other, args, message):
+    words = {
+        "table": wine_csv,
+        "whole": whole,
+        "copy": shutil.copy(whole, wine_csv.with_name("copy.npz")),
+        "other": other,
+        "folder": wine_csv.parent,
+        "new": wine_csv.with_name("new.npz"),
+    }
+    full: list[str] = []
+    for arg in args:
+        full += [str(wine_csv), *BUILD] if arg == "{good}" else [arg.format(**words)]
+    before = {path.name: path.read_bytes() for path in wine_csv.parent.iterdir()}
+    result = run("moments", *full)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+    assert result.err.startswith("Error: ")
+    assert result.err.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in wine_csv.parent.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "No space left"),
+        (KeyboardInterrupt(), 130, "interrupted; nothing was written"),
+    ],
+    ids=["full disk", "Ctrl-C"],
+)
+@pytest.mark.parametrize("command", ["build", "merge"])
+def test_output_that_fails(run, wine_csv, whole, other, monkeypatch, command, error, code, words):
+    def fail(*args):
+        raise error
+
+    place = wine_csv.with_name("out")
+    place.write_text("old")
+    before = sorted(path.name for path in wine_csv.parent.iterdir())
+    args = {"build": [wine_csv, *BUILD], "merge": [whole, other]}[command]
+    if command == "merge":
+        monkeypatch.setattr(Moments, "merge", lambda one, *_, **__: one)
+    monkeypatch.setattr(os, "fsync", fail)
+    done = run("moments", command, *args, "-o", place)
+    assert done.code == code
+    assert words in done.err
+    assert place.read_text() == "old"
+    assert sorted(path.name for path in wine_csv.parent.iterdir()) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_while_the_file_is_written(wine_csv):
+    place = wine_csv.with_name("m.npz")
+    args = ["moments", "build", str(wine_csv), *BUILD, "-o", str(place)]
+    code = (
+        "import time\n"
+        "import exactk.data.archive\n"
+        "from exactk.cli import main\n"
+        "strips = exactk.data.archive._bytes_of\n"
+        "def slow(array, half):\n"
+        "    for part in strips(array, half):\n"
+        "        yield part\n"
+        "        time.sleep(60)\n"
+        "exactk.data.archive._bytes_of = slow\n"
+        f"main({args!r})"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 120
+    while not list(wine_csv.parent.glob(".exactk-*.part")) and time.monotonic() < until:
+        time.sleep(0.02)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert err.strip() == "Error: interrupted; nothing was written."
+    assert os.listdir(wine_csv.parent) == [wine_csv.name]
