@@ -44,13 +44,13 @@ def _features(record: Record, coefficients: dict[str, Record] | None) -> Markup:
     substitutes = any(row["substitute"] for row in rows)
     frequent = any(row["frequency"] is not None for row in rows)
     scored = any(row["score"] is not None for row in rows)
-    second = [head("best substitute", numeric=False), head("increase with it")]
+    second = [head("best substitute", numeric=False), head("with it")]
     heads = [
         head("#"),
         head("feature", numeric=False),
         head("loss increase"),
         *(second if substitutes else []),
-        *([head("selected in half-samples")] if frequent else []),
+        *([head("half-samples")] if frequent else []),
         *([head("score of the filter")] if scored else []),
         *(head(name) for name in outputs if coefficients),
     ]  # fmt: skip
@@ -95,7 +95,7 @@ def _caption(record: Record, substitutes: bool, frequent: bool) -> str:
     if substitutes:
         words += " Best substitute: the feature with the smallest loss increase in its place."
     if frequent:
-        words += " Selected in half-samples: the share of half-samples that select it."
+        words += " Half-samples: the share of them in which it is selected."
     return words
 
 
