@@ -207,11 +207,11 @@ def read_question(
     """
     validate({"k": k, "ridge": ridge, "features": features})
     if (k is None) == (features is None):
-        both = "" if k is None else "not both; "
         raise InputError(
-            f"{both}give k, the number of features, or features, an existing selection",
+            ("" if k is None else "not both; ", "give ", Setting("k"), ", the number of features, "
+             "or ", Setting("features"), ", an existing selection"),
             parameter="k" if k is None else "features",
-        )
+        )  # fmt: skip
     given = _result_of(features)
     if not isinstance(X, Problem):
         for name, value in _settings_of(features, given).items():
