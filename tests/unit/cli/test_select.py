@@ -1,4 +1,4 @@
-"""``exactk select``: right answers in every format, one sentence for every mistake."""
+"""``exactk select``: the answers of the library, for tables of every kind."""
 
 from __future__ import annotations
 
@@ -6,306 +6,393 @@ import csv
 import gzip
 import io
 import json
-import subprocess
-import sys
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
 import pytest
 
-import exactk
-from exactk import Problem, Result, solve
+from exactk import AutoK, Problem, Result, SavedSelection, TopKSelector, choose_k, solve
+from exactk.cli import main
 
-pa = pytest.importorskip("pyarrow")
-pa_csv = pytest.importorskip("pyarrow.csv")
-pq = pytest.importorskip("pyarrow.parquet")
-
-NO_ID = ["--drop", "id", "--drop", "copies"]
+WINE = ["cultivar", "--drop", "id,copies"]
 
 
 @pytest.fixture
-def answer(wine):
-    """What the library says, for k=3 and the automatic ridge."""
+def problem(wine) -> Problem:
     X, labels, names, _ = wine
-    problem = Problem.from_arrays(X, labels, feature_names=names)
-    return solve(problem.with_ridge("auto"), 3)
+    return Problem.from_arrays(X, labels, feature_names=names).with_ridge("auto")
 
 
-def test_text(run, wine_csv, answer):
-    result = run("select", wine_csv, "--target", "cultivar", "-k", 3, *NO_ID)
-    assert result.code == 0
-    assert result.err == ""
-    head, *lines = result.out.splitlines()
+@pytest.fixture
+def selected(run):
+    """The JSON of a call."""
+
+    def call(*args):
+        done = run("select", *args, "--format", "json")
+        assert done.code == 0, done.err
+        return json.loads(done.out)
+
+    return call
+
+
+@pytest.fixture
+def parquet(wine_csv, tmp_path):
+    """The table as one file and as a folder, without its column of text."""
+    table = pa_csv.read_csv(wine_csv).drop_columns("id")
+    pq.write_table(table, tmp_path / "wine.parquet")
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for start in range(0, len(table), 50):
+        pq.write_table(table.slice(start, 50), folder / f"{start:03d}.parquet")
+    return tmp_path / "wine.parquet", folder
+
+
+# --- formats ---------------------------------------------------------------------------------
+
+
+def test_text(run, wine_csv, problem):
+    done = run("select", wine_csv, *WINE, "-k", 3)
+    assert (done.code, done.err) == (0, "")
+    result = solve(problem, 3)
+    head, _, *lines = done.out.splitlines()
     assert head == "3 of 13 features for 'cultivar' (classification, 178 rows)"
-    names = dict(zip(answer.support, answer.feature_names, strict=True))
-    assert lines[1:4] == [f"{rank:6}  {names[p]}" for rank, p in enumerate(answer.order, 1)]
-    assert f"objective  {answer.objective:.6g} of " in result.out
-    assert "% of the squared error" in result.out
-    assert "(auto)" in result.out
-    assert f"status     {answer.status}" in result.out
+    assert [line.split() for line in lines[:3]] == [
+        [str(rank), name] for rank, name in enumerate(result.selected, 1)
+    ]
+    facts = dict(line.split(None, 1) for line in lines[4:])
+    assert facts["objective"].startswith(f"{result.objective:.6g} of {result.total:.6g}")
+    assert facts["explained"].startswith(f"{result.explained:.1%} ")
+    assert facts["status"] == str(result.status)
 
 
-def test_csv(run, wine_csv, answer):
-    args = ["--target", "cultivar", "-k", 3, *NO_ID, "--format", "csv"]
-    rows = list(csv.DictReader(io.StringIO(run("select", wine_csv, *args).out)))
+def test_included_features_have_no_rank(run, wine_csv):
+    done = run("select", wine_csv, *WINE, "-k", 3, "--include", "ash,hue")
+    lines = [line.split() for line in done.out.splitlines()[2:5]]
+    assert [line[0] for line in lines] == ["1", "included", "included"]
+    assert {line[1] for line in lines[1:]} == {"ash", "hue"}
+
+
+def test_csv(run, wine_csv, problem):
+    done = run("select", wine_csv, *WINE, "-k", 3, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    result = solve(problem, 3)
     assert [row["rank"] for row in rows] == ["1", "2", "3"]
-    assert [int(row["index"]) for row in rows] == [int(p) for p in answer.order]
-    assert {row["feature"] for row in rows} == set(answer.feature_names)
+    assert [int(row["index"]) for row in rows] == result.order.tolist()
+    assert tuple(row["feature"] for row in rows) == result.selected
+    by_name = dict(zip(result.feature_names, result.coef[0], strict=True))
+    assert [float(row["coef:first"]) for row in rows] == pytest.approx(
+        [by_name[row["feature"]] for row in rows]
+    )
 
 
-def test_json_round_trip(run, wine_csv, answer):
-    args = ["--target", "cultivar", "-k", 3, *NO_ID, "--format", "json"]
-    text = run("select", wine_csv, *args).out
-    content = json.loads(text)
-    assert content["version"] == exactk.__version__
-    assert content["table"] == str(wine_csv)
-    assert content["target"] == "cultivar"
-    assert content["ridge"] == pytest.approx(answer.ridge)
-    back = Result.from_json(text)
-    assert list(back.support) == list(answer.support)
-    assert list(back.order) == list(answer.order)
-    assert back.feature_names == answer.feature_names
-    assert back.objective == pytest.approx(answer.objective)
-    np.testing.assert_allclose(back.coef, answer.coef)
+def test_json_is_read_back(selected, wine_csv, problem):
+    found, result = (
+        Result.from_dict(selected(wine_csv, *WINE, "-k", 3)["result"]),
+        solve(problem, 3),
+    )
+    assert found.support.tolist() == result.support.tolist()
+    assert found.feature_names == result.feature_names
+    np.testing.assert_allclose(found.coef, result.coef)
 
 
-@pytest.mark.parametrize("name", ["t.csv.gz", "t.tsv", "t.tsv.gz", "t.parquet"])
-def test_every_file_format_gives_the_same(run, wine_csv, tmp_path, name):
-    args = ["--target", "cultivar", "-k", 4, *NO_ID, "--format", "csv"]
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.tsv", "t.tsv.gz", "t.parquet", "t.feather"])
+def test_every_kind_of_file_gives_the_same(run, wine_csv, tmp_path, name):
     path = tmp_path / name
+    table = pa_csv.read_csv(wine_csv)
     if name == "t.parquet":
-        pq.write_table(pa_csv.read_csv(wine_csv), path)
+        pq.write_table(table, path)
+    elif name == "t.feather":
+        feather.write_feather(table, path)
     else:
         text = wine_csv.read_text()
         text = text.replace(",", "\t") if ".tsv" in name else text
         path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    args = [*WINE, "-k", 4, "--format", "csv"]
     assert run("select", path, *args).out == run("select", wine_csv, *args).out
 
 
-def test_weights_are_repeated_rows(run, wine, wine_csv):
+def test_a_folder_a_pattern_and_moments_give_the_same(run, selected, wine_csv, parquet, tmp_path):
+    _, folder = parquet
+    whole = selected(wine_csv, *WINE, "-k", 3)["result"]
+    moments = tmp_path / "wine.moments"
+    args = ["cultivar", "--drop", "copies"]
+    built = run("moments", "build", folder, *args, "-o", moments)
+    assert built.code == 0, built.err
+    for place in ([folder, *args], [f"{folder}/*.parquet", *args], [moments]):
+        found = selected(*place, "-k", 3)["result"]
+        assert found["selected"] == whole["selected"]
+        assert found["objective"] == pytest.approx(whole["objective"], rel=1e-9)
+
+
+def test_what_moments_cannot_answer(run, parquet, tmp_path):
+    moments = tmp_path / "wine.moments"
+    assert run("moments", "build", parquet[1], "cultivar", "-o", moments).code == 0
+    for args, words in (
+        (["--weights", "copies"], "--weights"),
+        (["--groups", "site"], "--groups"),
+        (["--ridge", "cv"], "rows"),
+        (["--method", "relieff"], "rows"),
+    ):
+        done = run("select", moments, "-k", 3, *args)
+        assert done.code == 2
+        assert words in done.err
+
+
+# --- parameters ------------------------------------------------------------------------------
+
+
+def test_weights_are_repeated_rows(selected, wine, wine_csv):
     X, labels, names, weights = wine
     problem = Problem.from_arrays(
         np.repeat(X, weights, axis=0), np.repeat(labels, weights), feature_names=names, ridge=0.01
     )
-    args = ["--target", "cultivar", "-k", 3, "--drop", "id", "--weights", "copies"]
-    text = run("select", wine_csv, *args, "--ridge", "0.01", "--format", "json").out
-    assert json.loads(text)["objective"] == pytest.approx(solve(problem, 3).objective)
+    args = ["cultivar", "-k", 3, "--drop", "id", "--weights", "copies", "--ridge", "0.01"]
+    found = selected(wine_csv, *args)["result"]
+    assert found["objective"] == pytest.approx(solve(problem, 3).objective)
 
 
-def test_options_reach_the_solver(run, wine_csv):
-    args = ["--target", "cultivar", "-k", 3, *NO_ID, "--format", "json"]
-    content = json.loads(run("select", wine_csv, *args, "--method", "greedy", "--ridge", "0").out)
-    assert (content["method"], content["ridge"], content["ridge_rule"]) == ("greedy", 0, 0)
-    more = ["--effort", "0", "--seed", "3", "--time-limit", "20", "--ridge", "cv", "--quiet"]
-    result = run("select", wine_csv, *args, *more)
-    assert result.code == 0
-    assert json.loads(result.out)["ridge_rule"] == "cv"
+def test_zero_is_a_value(selected, wine_csv):
+    found = selected(wine_csv, *WINE, "-k", 3, "--ridge", 0, "--seed", 0)
+    assert found["result"]["ridge"] == 0
+    assert found["call"]["random_state"] == 0
 
 
-def test_options_of_a_method_reach_it(run, wine, wine_csv):
-    args = ["select", wine_csv, "--target", "cultivar", "-k", 3, *NO_ID, "--ridge", 0]
-    more = ["--method", "gsrfs", "-O", "lam=40", "--option", "p=1", "-O", "labels=centred"]
-    content = json.loads(run(*args, *more, "--format", "json").out)
-    assert content["options"] == {"lam": 40, "p": 1, "labels": "centred"}
+def test_a_method_and_its_parameters(selected, wine, wine_csv):
     X, labels, _, _ = wine
-    problem = Problem.from_arrays(X, labels)
-    expected = solve(problem, 3, "gsrfs", lam=40, p=1, labels="centred")
-    assert content["trace"] == pytest.approx(expected.trace)
-    loud = run(*args, "--method", "nmapg", "-O", "rho=none", "-O", "max-iter=2")
-    assert loud.code == 0
-    assert loud.err == ("exactk: the iteration limit came before convergence; raise max_iter.\n")
+    found = selected(
+        wine_csv, *WINE, "-k", 3, "--ridge", 0, "--method", "gsrfs:lam=40,p=1,labels=centred"
+    )["result"]
+    expected = solve(Problem.from_arrays(X, labels), 3, "gsrfs", lam=40, p=1, labels="centred")
+    assert found["method"] == "gsrfs"
+    assert found["trace"] == pytest.approx(expected.trace)
+    assert selected(wine_csv, *WINE, "-k", 3, "--method", "greedy")["result"]["method"] == "greedy"
 
 
-def test_task(run, tmp_path):
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((40, 5))
-    y = np.round(3 * X[:, 2] + 1).astype(int)
-    path = tmp_path / "counts.parquet"
-    pq.write_table(pa.table({**{f"x{j}": X[:, j] for j in range(5)}, "y": y}), path)
-    args = ["select", path, "--target", "y", "-k", 1]
-    assert "(regression, 40 rows)" in run(*args, "--task", "regression").out
-    assert "(classification, 40 rows)" in run(*args, "--task", "classification").out
+def test_a_seed_is_for_methods_that_have_one(selected, wine_csv):
+    for method in ("greedy", "exchange"):
+        assert selected(wine_csv, *WINE, "-k", 3, "--method", method, "--seed", 5)
 
 
-def test_output_file(run, wine_csv, tmp_path):
-    args = ["select", wine_csv, "--target", "cultivar", "-k", 2, *NO_ID, "--format", "csv"]
-    place = tmp_path / "chosen.csv"
-    result = run(*args, "--output", place)
-    assert (result.code, result.out, result.err) == (0, "", "")
-    assert place.read_text() == run(*args).out
+@pytest.mark.parametrize("loss", ["logistic", "l21", "huber:epsilon=2", "optimal_scoring"])
+def test_losses(selected, wine, wine_csv, loss):
+    X, labels, *_ = wine
+    name, _, value = loss.partition(":epsilon=")
+    problem = Problem.from_arrays(X, labels, ridge=0.1)
+    problem = problem.with_loss(name, **({"epsilon": float(value)} if value else {}))
+    found = selected(wine_csv, *WINE, "-k", 2, "--loss", loss, "--ridge", 0.1)["result"]
+    assert found["loss"] == name
+    assert found["objective"] == pytest.approx(solve(problem, 2).objective)
 
 
-def test_a_shortfall_is_said_on_stderr(run, tmp_path):
-    # Two of three columns carry the same values: three independent ones do not exist.
-    x, z = [1.0, 2.0, 3.0, 5.0], [2.0, 1.0, 0.0, 3.0]
-    path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"a": x, "b": x, "c": z, "y": [0.1, 0.9, 0.4, 0.6]}), path)
-    args = ["select", path, "--target", "y", "-k", 3, "--ridge", 0]
-    loud, quiet = run(*args), run(*args, "--quiet")
-    assert loud.code == quiet.code == 0
-    assert loud.err.startswith("exactk: ")
-    assert quiet.err == ""
-    assert "status     rank_deficient" in quiet.out
+def test_poisson_makes_whole_numbers_amounts(selected, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,y\n" + "".join(f"{i % 5},{i % 7},{i % 5}\n" for i in range(70)))
+    found = selected(path, "y", "-k", 1, "--loss", "poisson")["result"]
+    assert (found["classes"], found["selected"]) == (None, ["a"])
+
+
+def test_settings_of_a_file_reach_the_problem(selected, wine, wine_csv, tmp_path):
+    X, labels, names, _ = wine
+    path = tmp_path / "s.toml"
+    path.write_text(
+        'class_weight = "balanced"\ncolumns = ["ash", "proline", "hue", "magnesium"]\n'
+        "[constraints]\nbudget = 3\n[constraints.costs]\nash = 1\nproline = 9\n"
+        "hue = 1\nmagnesium = 1\n"
+        '[constraints.quotas.some]\ncolumns = ["ash", "hue"]\nat_most = 1\n'
+    )
+    found = selected(wine_csv, "cultivar", "-k", 2, "--config", path, "--ridge", 0.1)["result"]
+    some = [names.index(name) for name in ("ash", "proline", "hue", "magnesium")]
+    problem = Problem.from_arrays(X[:, some], labels, ridge=0.1, class_weight="balanced")
+    problem = problem.with_constraints(
+        budget=3, costs=[1, 9, 1, 1], quotas={"some": {"columns": [0, 2], "at_most": 1}}
+    )
+    expected = solve(problem, 2)
+    assert found["support"] == expected.support.tolist()
+    assert found["objective"] == pytest.approx(expected.objective)
+
+
+def test_known_classes(selected, run, wine_csv, tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text('drop = ["id"]\nclasses = ["first", "second", "third"]\n')
+    found = selected(wine_csv, "cultivar", "-k", 2, "--config", path)["result"]
+    assert found["classes"] == ["first", "second", "third"]
+    path.write_text('drop = ["id"]\nclasses = ["first", "second"]\n')
+    done = run("select", wine_csv, "cultivar", "-k", 2, "--config", path)
+    assert done.code == 2
+    assert "third" in done.err
+
+
+def test_memory_limit(run, wine_csv, parquet, tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text("memory_limit = 80\n")
+    done = run("select", parquet[1], "cultivar", "-k", 2, "--config", path)
+    assert done.code == 2
+    assert "memory_limit" in done.err
+
+
+# --- the number of features ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("criterion", ["cv", "ebic"])
+def test_k_is_chosen(selected, run, wine_csv, problem, criterion):
+    args = [wine_csv, *WINE, "-k", "auto", "--k-max", 5, "--criterion", criterion, "--seed", 1]
+    found = selected(*args)
+    expected = choose_k(problem, k_max=5, criterion=criterion, random_state=1)
+    assert found["result"]["k"] == found["choice"]["k"] == expected.k
+    assert [row["k"] for row in found["choice"]["table"]] == [1, 2, 3, 4, 5]
+    assert [row["criterion"] for row in found["choice"]["table"]] == pytest.approx(
+        expected.table["criterion"]
+    )
+    rows = list(csv.DictReader(io.StringIO(run("select", *args, "--table", "--format", "csv").out)))
+    assert [row["k"] for row in rows if row["chosen"] == "True"] == [str(expected.k)]
+    text = run("select", *args, "--table").out
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("*")] == [
+        str(expected.k)
+    ]
+    assert "*" not in run("select", *args).out
+
+
+def test_k_max_means_auto(selected, wine_csv):
+    assert selected(wine_csv, *WINE, "--k-max", 2)["choice"]["k_max"] == 2
+
+
+def test_k_is_required(run, wine_csv):
+    done = run("select", wine_csv, *WINE)
+    assert done.code == 2
+    assert "-k auto" in done.err
+
+
+def test_groups_of_rows_stay_together(selected, run, wine_sites, problem, sites):
+    args = [wine_sites, *WINE, "-k", "auto", "--k-max", 4, "--groups", "site", "--quiet"]
+    found = selected(*args)["choice"]
+    expected = choose_k(problem, **AutoK(k_max=4).get_params(), groups=np.array(sites))
+    assert [row["mean"] for row in found["table"]] == pytest.approx(expected.table["mean"])
+    done = run("select", wine_sites, *WINE, "-k", "auto", "--groups", "sit")
+    assert done.code == 2
+    assert "did you mean 'site'?" in done.err
+
+
+# --- text columns ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def houses(tmp_path):
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["red", "blue", "white"], 90, p=[0.6, 0.2, 0.2])
+    odd = "<script>\nü\"x'"
+    columns = {odd: rng.normal(size=90), "colour": colour, "noise": rng.normal(size=90)}
+    y = 3 * columns[odd] + 5 * (colour == "blue") - 4 * (colour == "white")
+    pq.write_table(pa.table({**columns, "y": y}), tmp_path / "t.parquet")
+    return tmp_path / "t.parquet"
+
+
+def test_a_text_column_is_one_feature(run, selected, houses):
+    done = run("select", houses, "y", "-k", 2)
+    assert done.out.splitlines()[0].startswith("2 of 3 features")
+    listed = [line.split(None, 1)[1] for line in done.out.splitlines()[2:4]]
+    assert "colour (3 levels)" in listed
+    assert selected(houses, "y", "-k", 2)["result"]["k"] == 2
+
+
+def test_scores_of_a_filter_stand_beside_the_features(run, houses):
+    lines = run("select", houses, "y", "-k", 2, "--method", "fisher", "--task", "regression")
+    assert lines.code == 2, "fisher needs classes"
+    lines = run("select", houses, "colour", "-k", 2, "--method", "fisher").out.splitlines()
+    scores = [float(line.split()[-1]) for line in lines[2:4]]
+    assert scores == sorted(scores, reverse=True)
+
+
+# --- proof and export ------------------------------------------------------------------------
+
+
+def test_certify(selected, run, wine_csv):
+    found = selected(wine_csv, *WINE, "-k", 3, "--certify", 60)
+    assert found["certificate"]["proven"] is True
+    assert found["result"]["status"] == "optimal"
+    assert "Proven" in run("select", wine_csv, *WINE, "-k", 3, "--certify", 60).out
+
+
+def test_export(run, wine, wine_csv, tmp_path):
+    X, labels, names, _ = wine
+    file, out = tmp_path / "chosen.json", tmp_path / "out.json"
+    done = run(
+        "select", wine_csv, *WINE, "-k", 3, "--certify", 30, "--export", file, "-o", out,
+        "--format", "json",
+    )  # fmt: skip
+    assert (done.code, done.err) == (0, "")
+    saved, found = SavedSelection.load(file), json.loads(out.read_text())
+    expected = TopKSelector(k=3).fit(X, labels)
+    assert sorted(map(names.index, saved.names)) == np.flatnonzero(expected.support_).tolist()
+    assert (saved.target, saved.classes) == ("cultivar", ("first", "second", "third"))
+    assert saved.feature_names_in == tuple(names)
+    np.testing.assert_allclose(saved.coef, expected.result_.coef, rtol=1e-9)
+    assert saved.proven is found["certificate"]["proven"] is True
+
+
+def test_export_of_text_columns_and_odd_names(run, houses, tmp_path):
+    file = tmp_path / "chosen.json"
+    assert run("select", houses, "y", "-k", 2, "--export", file).code == 0
+    saved, table = SavedSelection.load(file), pq.read_table(houses)
+    assert saved.names == (table.column_names[0], "colour")
+    assert saved.features[1].levels == ("blue", "red", "white")
+    assert np.corrcoef(saved.predict(table), table["y"].to_numpy())[0, 1] > 0.99
+
+
+def test_export_and_output_are_two_files(run, wine_csv, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    args = [wine_csv, *WINE, "-k", 2, "-o", "out.txt", "--export", "./out.txt"]
+    done = run("select", *args)
+    assert done.code == 2
+    assert "same file" in done.err
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_export_after_ctrl_c(wine_csv, tmp_path, monkeypatch):
+    import exactk.solver as solver
+
+    whole = solver.solve
+
+    def stopped(*args, **options):
+        result = whole(*args, **options)
+        return replace(result, status=type(result.status).INTERRUPTED)
+
+    monkeypatch.setattr(solver, "solve", stopped)
+    file = tmp_path / "chosen.json"
+    with pytest.raises(SystemExit) as stop:
+        main(["select", str(wine_csv), *WINE, "-k", "2", "--export", str(file)])
+    assert stop.value.code == 130
+    assert SavedSelection.load(file).status == "interrupted"
+
+
+# --- bad tables ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    ("text", "args", "words"),
     [
-        ([], "Missing argument 'TABLE'"),
-        (["{table}", "-k", 3], "Missing option '--target'"),
-        (["{table}", "--target", "cultivar"], "Missing option '-k'"),
-        (["{good}", "-k", 0], "Invalid value for '-k': '0' is neither 'auto' nor a whole number"),
-        (["{good}", "-k", "many"], "Invalid value for '-k'"),
-        (["{good}", "-k", 14], "14"),
-        (["{good}", "-k", 3, "--method", "exchnage"], "did you mean 'exchange'?"),
-        (["{good}", "-k", 3, "--ridge", "-1"], "'-1' is neither 'auto', 'cv' nor a number"),
-        (["{good}", "-k", 3, "--ridge", "nan"], "'nan' is neither 'auto', 'cv' nor a number"),
-        (["{good}", "-k", 3, "--ridge", "some"], "'some' is neither 'auto', 'cv' nor a number"),
-        (["{good}", "-k", 3, "--effort", "-1"], "Invalid value for '--effort'"),
-        (["{good}", "-k", 3, "--time-limit", "0"], "Invalid value for '--time-limit'"),
-        (["{good}", "-k", 3, "--task", "rank"], "Invalid value for '--task'"),
-        (["{good}", "-k", 3, "--format", "xml"], "Invalid value for '--format'"),
-        (["{good}", "-k", 3, "--method", "greedy", "--effort", 1], "effort"),
-        (["{good}", "-k", 3, "-O", "effort"], "'effort' is not of the form NAME=VALUE"),
-        (["{good}", "-k", 3, "-O", "=2"], "'=2' is not of the form NAME=VALUE"),
-        (["{good}", "-k", 3, "-O", "effort=1", "-O", "effort=2"], "'effort' is given twice"),
-        (["{good}", "-k", 3, "-O", "efort=1"], "did you mean 'effort'?"),
-        (["{good}", "-k", 3, "--method", "gsrfs", "-O", "p=2"], "p must be a number in (0, 1]"),
-        (["none.csv", "--target", "y", "-k", 3, "--method", "rfs", "-O", "lam=0"], "lam must be"),
-        (["{good}", "-k", 3, "--drop", "ash", "--drop", "asch"], "did you mean 'ash'?"),
-        (["{good}", "-k", 3, "--weights", "kopies"], "did you mean 'copies'?"),
-        (["{good}", "-k", 3, "--output", "{folder}"], "is a folder"),
-        (["{good}", "-k", 3, "--output", "{folder}/no/x"], "its folder does not exist"),
-        (["{good}", "-k", 3, "--output", "{table}"], "is the table itself"),
-        (["{folder}/none.csv", "--target", "y", "-k", 3], "does not exist"),
-        (["{table}", "--target", "Cultivar", "-k", 3], "did you mean 'cultivar'?"),
-        (["{table}", "--target", "cultivar", "-k", 3], "column 'id' has 178 different values"),
-        (["{table}", "--target", "proline", "--drop", "id", "--drop", "cultivar", "-k", 3], "task"),
+        ("a,y\n1,u\n,v\n2,u\n", [], "'a'"),
+        ("a,y\n1,u\ninf,v\n2,u\n", [], "'a'"),
+        ("a,y\n1,u\n2,u\n3,u\n", [], "class"),
+        ("a,y\n1,u\n1,v\n1,u\n", [], "constant"),
+        ("y\nu\nv\n", [], "no feature"),
+        ("a,y,w\n1,u,-1\n2,v,1\n3,u,1\n", ["--weights", "w"], "weight"),
+        ("a,y,w\n1,u,0\n2,v,0\n3,u,0\n", ["--weights", "w"], "weight"),
+        ("a,y,w\n1,u,x\n2,v,0\n3,u,0\n", ["--weights", "w"], "'w'"),
+        ("a,y\n1,u\n2,v\n3,u\n", ["--weights", "w"], "'w'"),
+        ("a,y\n1,u\n2,v\n3,u\n", ["--drop", "b"], "'b'"),
+        ("a,y\n1,u\n2,v\n3,u\n", ["--task", "regression"], "regression"),
+        ("a,y\n1,2\n2,3\nx3,4\n", [], "'a'"),
     ],
 )
-def test_a_mistake_is_one_sentence(run, wine_csv, args, message):
-    words = {"table": str(wine_csv), "folder": str(wine_csv.parent)}
-    full: list[str] = []
-    for arg in args:
-        if arg == "{good}":
-            full += [str(wine_csv), "--target", "cultivar", *NO_ID]
-        else:
-            full.append(str(arg).format(**words))
-    result = run("select", *full)
-    assert result.code == 2
-    assert result.out == ""
-    assert result.err.startswith("exactk: ")
-    assert message in result.err
-    assert result.err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"a": [1.0, None, 2.0], "y": ["u", "v", "u"]}, "column 'a' has 1 missing value"),
-        ({"a": [1.0, float("inf"), 2.0], "y": ["u", "v", "u"]}, "column 'a' has 1 infinite value"),
-        ({"a": [1.0, 2.0, 3.0], "y": ["u", None, "u"]}, "target column 'y' has 1 missing value"),
-        ({"a": [1.0, 2.0, 3.0], "y": ["u", "u", "u"]}, "class"),
-        ({"a": [1.0, 1.0, 1.0], "y": ["u", "v", "u"]}, "constant"),
-        ({"y": ["u", "v", "u"]}, "no feature columns"),
-    ],
-)
-def test_bad_tables(run, tmp_path, columns, message):
-    path = tmp_path / "t.parquet"
-    pq.write_table(pa.table(columns), path)
-    result = run("select", path, "--target", "y", "-k", 1)
-    assert result.code == 2
-    assert message in result.err
-    assert result.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("weights", [[1.0, -1.0, 1.0], [0.0, 0.0, 0.0]])
-def test_bad_weights(run, tmp_path, weights):
-    path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "y": ["u", "v", "u"], "w": weights}), path)
-    result = run("select", path, "--target", "y", "-k", 1, "--weights", "w")
-    assert result.code == 2
-    assert "weight" in result.err
-    assert result.err.count("\n") == 1
-
-
-def test_output_is_checked_before_the_work(run, wine_csv, tmp_path, monkeypatch):
-    def fail(path):
-        raise AssertionError("the table was read")
-
-    monkeypatch.setattr("exactk.data.files.read_table", fail)
-    place = tmp_path / "absent" / "x.csv"
-    args = ["--target", "cultivar", "-k", 2, "--output", place]
-    assert run("select", wine_csv, *args).code == 2
-
-
-# --- as a process ----------------------------------------------------------------------------
-
-
-def start(*args: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "exactk", "select", *map(str, args)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_process_keeps_streams_apart(wine_csv):
-    process = start(wine_csv, "--target", "cultivar", "-k", 2, *NO_ID, "--format", "csv")
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, err) == (0, "")
-    assert out.startswith("rank,index,feature\n1,")
-    process = start(wine_csv, "--target", "cultivar", "-k", 99, *NO_ID)
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, out) == (2, "")
-    assert "Traceback" not in err
-
-
-def test_interrupt_gives_the_best_so_far(wine_csv):
-    args = ["select", str(wine_csv), "--target", "cultivar", "-k", "4", *NO_ID]
-    code = (
-        "import _thread, signal\n"
-        # Ignored in what a script starts in the background, and so in all that it starts.
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from exactk.cli import main\n"
-        "from exactk.utils.monitor import Monitor\n"
-        "Monitor.report = lambda *progress: _thread.interrupt_main()\n"
-        f"main({[*args, '--time-limit', '60', '--format', 'json']!r})"
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert process.returncode == 130, process.stderr
-    assert process.stderr.startswith("exactk: stopped by the user")
-    assert process.stderr.count("\n") == 1
-    content = json.loads(process.stdout)
-    assert content["status"] == "interrupted"
-    assert len(content["support"]) == 4
-
-
-def test_interrupt_before_there_is_a_result(run, wine_csv, tmp_path, monkeypatch):
-    def interrupt(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("exactk.data.files.read_table", interrupt)
-    place = tmp_path / "x.csv"
-    result = run("select", wine_csv, "--target", "cultivar", "-k", 2, "--output", place)
-    assert (result.code, result.out) == (130, "")
-    assert "interrupted" in result.err
-    assert not place.exists()
-
-
-def test_a_second_target_is_refused(run, wine_csv):
-    result = run("select", wine_csv, "--target", "cultivar", "--target", "alcohol", "-k", 2)
-    assert result.code == 2
-    assert result.out == ""
-    assert "given 2 times (cultivar, alcohol)" in result.err
-
-
-def test_messages_name_options_not_parameters(run, tmp_path):
-    table = tmp_path / "amounts.csv"
-    rows = [f"{i * 7 % 31},{i}" for i in range(60)]
-    table.write_text("x,y\n" + "\n".join(rows) + "\n")
-    result = run("select", table, "--target", "y", "-k", 1)
-    assert result.code == 2
-    assert "--task regression" in result.err
+def test_bad_tables(run, tmp_path, text, args, words):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    done = run("select", path, "y", "-k", 1, *args)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+    assert "could not convert" not in done.err
+    assert done.err.count("\n") == 1

@@ -151,7 +151,7 @@ class Call:
             shown = "\n".join([shown, *(f"assumed    {one}" for one in self.assumptions())])
         write_text(shown if shown.endswith("\n") else f"{shown}\n", self.output)
         results = [result, *(one for one in parts.values() if one is not None)]
-        return self.finish(*results, shown=shown)
+        return self.finish(*results, shown=shown if self.style == "text" else "")
 
     def finish(self, *results: Any, shown: str = "") -> int:
         """Say what the results assume and what happened, and return the exit code."""
@@ -281,7 +281,7 @@ def command(
         if table:
             wrapped = option("--config", "config_file", type=click.Path(), metavar="FILE",
                              section="Input",
-                             help="TOML file with further parameters.")(wrapped)  # fmt: skip
+                             help=_config_help(config, parameters))(wrapped)  # fmt: skip
             wrapped = argument("target", required=False)(wrapped)
             wrapped = argument("table", type=click.Path())(wrapped)
         made: Command = click.command(
@@ -291,6 +291,12 @@ def command(
         return made
 
     return decorate
+
+
+def _config_help(config: Sequence[str], parameters: Sequence[str | Param]) -> str:
+    names = {one if isinstance(one, str) else one.name for one in parameters}
+    tables = ["[k]"] * ("k" in names) + ["[constraints]"] * ("include" in names)
+    return f"TOML file with further parameters: {', '.join([*config, *tables])}."
 
 
 def _read_call(name: str, values: dict[str, Any]) -> tuple[Call, dict[str, Any]]:

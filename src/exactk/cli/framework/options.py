@@ -64,7 +64,7 @@ class ParamType(click.ParamType):
 
     def __init__(self, parameter: Param) -> None:
         self.parameter = parameter
-        self.check = textual(parameter.check)
+        self.check = textual(parameter)
         self.name = parameter.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

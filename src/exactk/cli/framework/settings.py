@@ -19,7 +19,7 @@ from exactk.params import (
     Instance,
     Integer,
     Number,
-    Seed,
+    Param,
 )
 
 __all__ = ["AUTO_K", "CONSTRAINTS", "Show", "read_config", "read_spec", "textual"]
@@ -34,20 +34,22 @@ TABLES = {"k": AUTO_K, "constraints": CONSTRAINTS}
 NAMES = {"sample_weight": "weights", "X": "table", "path": "table", "y": "target"}
 
 
-def textual(check: Check) -> Check:
-    """Return the part of a check that a text can meet: no objects and no None.
+# Checks of parameters that take objects in Python.
+CHECKS = {"cv": Integer(2), "random_state": Integer(0)}
+
+
+def textual(parameter: Param) -> Check:
+    """Return the part of a parameter's check that a text can meet: no objects and no None.
 
     Examples
     --------
-    >>> print(textual(PARAMS["k"].check))
+    >>> print(textual(PARAMS["k"]))
     a whole number of at least 1 or 'auto'
     """
-    if isinstance(check, Seed):
-        return Integer(0)
-    check = replace(check, none="")
+    check = replace(CHECKS.get(parameter.name, parameter.check), none="")
     if not isinstance(check, AnyOf):
         return check
-    parts = [textual(one) for one in check.checks if not isinstance(one, (Instance, Dictionary))]
+    parts = [one for one in check.checks if not isinstance(one, (Instance, Dictionary))]
     if any(isinstance(one, Number) for one in parts):
         parts = [one for one in parts if not isinstance(one, Boolean)]
     return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
@@ -147,7 +149,7 @@ def _check_key(name: str, known: Sequence[str], path: str, owner: str) -> None:
 
 
 def _check_value(name: str, value: Any, path: str) -> None:
-    check = textual(PARAMS[name].check)
+    check = textual(PARAMS[name])
     listed = PARAMS[name].metavar.endswith(",...") and name not in ("method", "loss")
     if listed and not isinstance(value, list):
         expected = "a list"

@@ -1,0 +1,137 @@
+"""Ctrl-C: exit code 130 without a traceback at any moment, with what was found."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import exactk.cli
+from exactk.cli.framework import call as call_module
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a child on Windows")
+
+WINE = ["cultivar", "--drop", "id,copies"]
+# Handlers of a shell's background jobs ignore SIGINT, and so would their children.
+START = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
+
+def start(args: list[str], before: str = "") -> subprocess.Popen[str]:
+    code = f"{START}from exactk.cli import main\n{before}\nprint('go', flush=True)\nmain({args!r})"
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8])
+def test_while_python_imports(wine_csv, delay):
+    process = start(["stability", str(wine_csv), *WINE, "-k", "3", "--subsamples", "100000"])
+    assert process.stdout is not None
+    assert process.stdout.readline() == "go\n"
+    time.sleep(delay)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "nterrupted" in err
+
+
+def test_an_interrupt_waits_until_an_import_has_ended(tmp_path, wine_csv):
+    """Libraries turn an interrupt during their import into other errors."""
+    slow = (
+        "import exactk.cli.framework.call as call, sys, types, time\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        "def read(self):\n"
+        "    import slow_module\n"
+        "    print('imported', flush=True)\n"
+        "    time.sleep(60)\n"
+        "call.Call.read = read"
+    )
+    (tmp_path / "slow_module.py").write_text(
+        "import signal, os, time\n"
+        "try:\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(0.2)\n"
+        "except BaseException as error:\n    raise ImportError('broken') from error\n"
+    )
+    process = start(["stability", str(wine_csv), *WINE, "-k", "3"], slow)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert out.splitlines() == ["go", "imported"]
+    assert err.strip() == "Error: interrupted; nothing was written."
+
+
+def test_an_interrupt_that_a_destructor_hides_is_raised_again(wine_csv):
+    hidden = (
+        "import exactk.cli.framework.call as call, os, signal, time\n"
+        "class Hides:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        time.sleep(0)\n"
+        "def read(self):\n"
+        "    Hides()\n"
+        "    time.sleep(60)\n"
+        "call.Call.read = read"
+    )
+    process = start(["stability", str(wine_csv), *WINE, "-k", "3"], hidden)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert err.strip() == "Error: interrupted; nothing was written."
+
+
+def test_an_error_that_a_library_makes_of_an_interrupt(run, wine_csv, monkeypatch):
+    def broken(self):
+        exactk.cli._Ctrl.pressed = True
+        raise ImportError("numpy could not be imported")
+
+    monkeypatch.setattr(call_module.Call, "read", broken)
+    done = run("select", wine_csv, *WINE, "-k", 3)
+    assert done.code == 130
+    assert done.err.strip() == "Error: interrupted; nothing was written."
+
+
+def test_before_there_is_a_result(run, wine_csv, tmp_path, monkeypatch):
+    def stop(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(call_module.Call, "read", stop)
+    place = tmp_path / "x.csv"
+    done = run("select", wine_csv, *WINE, "-k", 2, "-o", place)
+    assert (done.code, done.out) == (130, "")
+    assert not place.exists()
+
+
+def test_handlers_are_restored(run):
+    before = signal.getsignal(signal.SIGINT)
+    run("--version")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["select", "-k", "4"],
+        ["select", "-k", "4", "--certify", "60"],
+        ["select", "-k", "auto", "--k-max", "4"],
+        ["certify", "-k", "4"],
+    ],
+    ids=" ".join,
+)
+def test_what_was_found_is_given(wine_csv, args):
+    """The signal comes with the first report of progress."""
+    stop = (
+        "import _thread\n"
+        "from exactk.utils.monitor import Monitor\n"
+        "Monitor.report = lambda *progress: _thread.interrupt_main()"
+    )
+    command, *options = args
+    done = start([command, str(wine_csv), *WINE, *options, "--format", "json"], stop)
+    out, err = done.communicate(timeout=120)
+    assert done.returncode == 130, err
+    assert "Traceback" not in err
+    found = json.loads(out.partition("\n")[2])
+    result = found["result"].get("result", found["result"])
+    assert len(result["support"]) >= 1
+    assert "interrupted" in (found["result"]["status"], found.get("choice", {}).get("status"))
