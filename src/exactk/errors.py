@@ -12,6 +12,7 @@ __all__ = [
     "ExactkError",
     "InputError",
     "MissingExtraError",
+    "Row",
     "Setting",
     "Text",
     "UnknownMethodError",
@@ -57,6 +58,33 @@ class Setting:
     def __str__(self) -> str:
         """Return the parameter as Python code."""
         return self.name if self.value is NO_VALUE else f"{self.name}={self.value!r}"
+
+
+class Row(str):
+    """A row of a table in a message, counted from 0; a file of text has lines in its place.
+
+    Examples
+    --------
+    >>> Row(3), Row(3).line
+    ('row 3', 'line 5')
+    """
+
+    number: int
+
+    def __new__(cls, number: int) -> Row:
+        """Make the text of a row."""
+        made = super().__new__(cls, f"row {number}")
+        made.number = int(number)
+        return made
+
+    def __getnewargs__(self) -> tuple[int]:  # type: ignore[override]
+        """Return what a copy is made of."""
+        return (self.number,)
+
+    @property
+    def line(self) -> str:
+        """Line of a file whose first line is the header."""
+        return f"line {self.number + 2}"
 
 
 Text = str | Setting | Sequence[str | Setting]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import InputError, join_items
+from exactk.errors import InputError, Row, join_items
 
 __all__ = ["Category", "Levels", "check_coded_size", "name_coded_columns", "read_levels"]
 
@@ -177,20 +177,19 @@ def _refuse_numbers(levels: Sequence[str], name: str, values: Sequence[Any]) -> 
         return
     if others:
         marks = set(others)
-        row = next(i for i, value in enumerate(values, start=1) if value in marks)
+        row = next(i for i, value in enumerate(values) if value in marks)
         raise InputError(
-            f"column {name!r} holds numbers as text, and beside them {join_items(others)} (the "
-            "first "
-            f"of these in row {row} of the data)",
-            parameter="X",
-            hint=(
-                "replace these or remove their rows, or make it a "
-                "categorical column in Python if all are labels, or leave it out (--drop on the "
-                "command line)"
+            (
+                f"column {name!r} has numbers as text, and beside them {join_items(others)}, "
+                "first in ",
+                Row(row),
             ),
+            parameter="X",
+            hint="replace these or remove their rows, leave the column out, or, if all of its "
+            "values are labels, make it a categorical column in Python",
         )
     raise InputError(
-        f"column {name!r} holds numbers as text ({join_items(levels, limit=3)})", parameter="X",
+        f"column {name!r} has numbers as text ({join_items(levels, limit=3)})", parameter="X",
         hint="convert it to numbers, or to a categorical type if they are labels",
     )  # fmt: skip
 

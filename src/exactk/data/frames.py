@@ -190,7 +190,7 @@ def _coded(
 ) -> tuple[npt.NDArray[Any], tuple[str, ...], tuple[Category, ...]]:
     n_rows = len(frame)
     if n_rows == 0:
-        raise InputError("Found array with 0 sample(s): X has no rows", parameter="X")
+        raise InputError("X has no rows", parameter="X")
     parts = [
         _read(column, name, weights) for column, name in zip(_columns(frame), names, strict=True)
     ]
@@ -245,7 +245,7 @@ def _named_frame(X: Any) -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
         X = decode_numbers(X)
     frame = nw.from_native(X, eager_only=True)
     if not frame.columns:
-        raise InputError("Found array with 0 feature(s): X has no columns", parameter="X")
+        raise InputError("X has no columns", parameter="X")
     return frame, tuple(raw_names)
 
 

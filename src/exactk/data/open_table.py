@@ -17,6 +17,7 @@ from exactk.data.dense import DenseRows
 from exactk.data.design_matrix import DesignMatrix
 from exactk.data.frames import is_frame, open_frame
 from exactk.data.sparse import SparseRows
+from exactk.data.targets import first_word
 from exactk.errors import InputError, join_items
 
 __all__ = ["check_names", "is_dask", "open_rows"]
@@ -76,10 +77,7 @@ def open_rows(
                 input_name="X",
             )
         except ValueError as error:
-            way = _hint(str(error))
-            # scikit-learn knows its own words by their last point.
-            words = str(error).rstrip(".") if way else str(error)
-            raise InputError(f"{words}{way}", parameter="X") from error
+            raise _flaw_of(X, given, str(error)) from error
     if not sparse.issparse(X) and X.dtype.kind not in "fiub":
         raise InputError(
             f"X has dtype {X.dtype}, which is not a number", parameter="X",
@@ -133,13 +131,29 @@ def _refuse_elsewhere(X: Any) -> None:
         )  # fmt: skip
 
 
-def _hint(message: str) -> str:
-    """What to do about an array that scikit-learn refuses, where it does not say so."""
-    if "could not convert string" in message:
-        return "; a pandas or polars frame may have columns of text"
-    if "sample(s)" in message:
-        return ": X needs rows to compare, at least two; give more of them"
-    return ""
+def _flaw_of(X: Any, names: Sequence[str] | None, words: str) -> InputError:
+    """Return what is wrong with a table that scikit-learn refused, in these words."""
+    try:
+        values = X if sparse.issparse(X) else np.asarray(X)
+    except ValueError:
+        return InputError("X has rows of different lengths", parameter="X")
+    if values.ndim != 2 or values.shape[1] == 0 or values.dtype.kind == "c":
+        return InputError(words, parameter="X")
+    if values.shape[0] < 2:
+        samples = "1 sample (row)" if values.shape[0] else "no samples (rows)"
+        return InputError(
+            f"X has {samples}, and a selection needs at least 2", parameter="X",
+            hint="give more rows",
+        )  # fmt: skip
+    if values.dtype.kind not in "OUS":
+        return InputError(words, parameter="X")
+    bad = first_word(values)
+    row, column = np.argwhere(values == bad)[0]
+    name = f"column {column}" if names is None else f"column {names[column]!r}"
+    return InputError(
+        f"{name} of X has {bad!r} in row {row}, which is not a number", parameter="X", value=bad,
+        hint="correct it, or give a pandas or polars frame, which may have columns of text",
+    )  # fmt: skip
 
 
 def _is_plain(X: Any) -> bool:

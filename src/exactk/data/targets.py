@@ -13,19 +13,22 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils.multiclass import type_of_target
 
-from exactk.errors import InputError, Setting, Text, join_items
+from exactk.errors import InputError, Row, Setting, Text, join_items
 from exactk.types import Floats
 
 __all__ = [
+    "LEAST_WEIGHT",
     "MANY_CLASSES",
     "MOST_CLASSES",
     "MOST_WEIGHT",
+    "WEIGHT",
     "Target",
     "Task",
     "apply_class_weights",
     "assume_amounts",
     "encode_target",
     "encode_weights",
+    "first_word",
     "guess_whole_numbers",
     "is_missing",
     "refuse_names",
@@ -42,6 +45,7 @@ RARE_SHARE = 0.1
 # Sums of weights are multiplied with each other, and float64 ends at 1.8e308.
 MOST_WEIGHT = 1e140
 LEAST_WEIGHT = 1e-140
+WEIGHT = Setting("sample_weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,31 +147,33 @@ def encode_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size:
         raise InputError(
-            f"sample_weight is NaN or infinite in {bad.size} row(s), first in row {bad[0]}",
+            (WEIGHT, f" is NaN or infinite in {bad.size} row(s), first in ", Row(bad[0])),
             parameter="sample_weight",
         )
     negative = np.flatnonzero(weights < 0)
     if negative.size:
         raise InputError(
-            f"sample_weight is negative in {negative.size} row(s), first in row {negative[0]} "
-            f"({weights[negative[0]]:g})", parameter="sample_weight",
-            hint="weights must be zero or more",
+            (
+                WEIGHT, f" is negative in {negative.size} row(s), first in ", Row(negative[0]),
+                f" ({weights[negative[0]]:g})",
+            ),
+            parameter="sample_weight", hint="weights must be zero or more",
         )  # fmt: skip
     if not weights.any():
         raise InputError(
-            "sample_weight is zero for every row: no row is left to learn from",
-            parameter="sample_weight",
-        )
+            (WEIGHT, " is zero for every row"), parameter="sample_weight",
+            hint="give some rows a weight above zero",
+        )  # fmt: skip
     if weights.max() > MOST_WEIGHT:
         row = int(np.argmax(weights))
         raise InputError(
-            f"sample_weight is {weights[row]:g} in row {row}, too large for float64 sums",
+            (WEIGHT, f" is {weights[row]:g} in ", Row(row), ", too large for float64 sums"),
             parameter="sample_weight",
             hint="divide all weights by the largest one, which changes nothing but their unit",
         )
     if weights.max() < LEAST_WEIGHT:
         raise InputError(
-            f"the largest sample_weight is {weights.max():g}, too small for float64 sums",
+            ("the largest value of ", WEIGHT, f" is {weights.max():g}, too small for sums"),
             parameter="sample_weight",
             hint="divide all weights by the largest one, which changes nothing but their unit",
         )
@@ -474,6 +480,18 @@ def _all_numbers(values: npt.NDArray[Any]) -> bool:
     )
 
 
+def first_word(values: npt.NDArray[Any]) -> Any:
+    """Return the first value of an array that is not a number, or the first of all.
+
+    Examples
+    --------
+    >>> first_word(np.array([1, "2", "high"], dtype=object))
+    'high'
+    """
+    found = (v for v in values.ravel().tolist() if v is not None and not _is_number(v))
+    return next(found, values.flat[0])
+
+
 def _is_number(value: Any) -> bool:
     try:
         float(value)
@@ -488,7 +506,7 @@ def _code_numbers(
     try:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        shown = next((v for v in values.ravel().tolist() if not _is_number(v)), values.flat[0])
+        shown = first_word(values)
         what = "regression" if task == "regression" else "a target of several columns"
         raise _of_y(f"y has {shown!r}, which is not a number; {what} needs numbers") from error
     if numbers.ndim == 1:

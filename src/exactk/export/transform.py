@@ -12,6 +12,7 @@ from scipy import sparse
 from exactk.data.categories import Category
 from exactk.data.frames import encode_like, frame_to_array, is_frame, take_columns
 from exactk.data.open_table import is_dask
+from exactk.data.targets import first_word
 from exactk.errors import InputError, did_you_mean, join_items
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ def take_numbers(choice: SavedSelection, table: Any) -> Any:
         values = values.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"the chosen columns must hold numbers: {error}", parameter="table"
+            f"the selected columns have {first_word(values)!r}, which is not a number",
+            parameter="table",
         ) from error
     _refuse_infinite(choice, values)
     return values
@@ -153,5 +155,6 @@ def refuse_infinite_rows(made: Any, what: str, of: Any) -> None:
         raise InputError(
             f"{what} of row {row} is too large for a number, made of values up to {largest:.3g}",
             parameter="table",
-            hint="are they in the units of the table that was fitted? correct them, or drop it",
+            hint="are they in the units of the table that was fitted? Correct them, or drop that "
+            "row",
         )

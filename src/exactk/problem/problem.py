@@ -194,8 +194,8 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         target = encode_target(y, task_of(loss, task), matching_weights(weights, y))
         if target.n_rows != rows.n_rows:
             raise InputError(
-                f"Found input variables with inconsistent numbers of samples: X has "
-                f"{rows.n_rows} rows, y has {target.n_rows}", parameter="y",
+                f"X has {rows.n_rows} rows, y has {target.n_rows}", parameter="y",
+                hint="give one target for each row",
             )  # fmt: skip
         weighed = apply_class_weights(class_weight, target, weights)
         problem = cls.from_rows(

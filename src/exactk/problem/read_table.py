@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.data.h5ad import is_h5ad, read_h5ad, stored_bytes
-from exactk.data.targets import Task
-from exactk.errors import InputError, Setting, join_items, suggest
+from exactk.data.targets import WEIGHT, Task
+from exactk.errors import InputError, Row, Setting, join_items, suggest
 from exactk.params import validated
 from exactk.problem.problem import Problem
 from exactk.streaming.base import Block, EncodedLabels, Reducer, Stream
@@ -180,10 +181,31 @@ def read_table(
         files.read_table(path), target, columns=columns, weights=weights, groups=groups,
         drop=drop, text=True,
     )  # fmt: skip
-    problem = Problem.from_arrays(
-        parts.features, parts.target, sample_weight=parts.weights, task=task, **limit
-    )
+    with _errors_of_file(files.KINDS[files.suffix_of(path)] == "text", weights):
+        problem = Problem.from_arrays(
+            parts.features, parts.target, sample_weight=parts.weights, task=task, **limit
+        )
     return TableData(problem, _check_groups(groups, parts.groups), target)
+
+
+@contextmanager
+def _errors_of_file(is_text: bool, weights: str | None) -> Iterator[None]:
+    """Let errors name the column of weights and the lines of a text file."""
+
+    def named(part: str | Setting) -> str | Setting:
+        if isinstance(part, Row) and is_text:
+            return part.line
+        return f"column {weights!r}" if part == WEIGHT else part
+
+    try:
+        yield
+    except InputError as error:
+        if not isinstance(error.message, (str, Setting)):
+            error.message = tuple(named(part) for part in error.message)
+        if error.parameter == WEIGHT.name:
+            error.parameter = "weights"
+        error.args = (error.text(),)
+        raise
 
 
 def is_streamed(path: str) -> bool:

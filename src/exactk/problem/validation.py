@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.data.moments import Moments
-from exactk.data.targets import Target
+from exactk.data.targets import WEIGHT, Target
 from exactk.data.usable_columns import TINY_SQUARE
 from exactk.errors import ConstantTargetError, InputError, join_items
 from exactk.types import Floats
@@ -64,11 +64,17 @@ def check_total(total: float, target: Target, weights: Floats | None) -> float:
             hint="rescale y",
         )  # fmt: skip
     if total < TINY_SQUARE:
-        values, of_weight = target.values, ""
+        values, of_weight = target.values if target.codes is None else target.codes[:, None], ""
         if weights is not None and (weights == 0).any():
             values = None if values is None else values[weights > 0]
             of_weight = " of weight above 0"
         if values is not None and (values != values[:1]).any():
+            if weights is not None and np.square(values - values.mean(axis=0)).sum() > TINY_SQUARE:
+                raise InputError(
+                    (WEIGHT, " is too small in some rows beside others: in all rows that count y "
+                     "is the same"),
+                    parameter="sample_weight", hint="give weights of a similar size",
+                )  # fmt: skip
             raise InputError(
                 "y varies too little for sums of squares in float64", parameter="y",
                 hint="rescale y",

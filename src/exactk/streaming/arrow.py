@@ -169,8 +169,8 @@ def _why_not(kinds: Iterable[Any]) -> str:
     if not any(is_text(plain_type(kind)) for kind in kinds):
         return ""
     return (
-        ": text is coded only where the whole table is in memory and its levels are known (a "
-        "frame; for the commands one file that is not large, without --classes)"
+        ": text columns are encoded only if the whole table is read into memory (a frame, or one "
+        "file that is not large, without a list of classes)"
     )
 
 
@@ -223,10 +223,9 @@ def blocks_of(
     location : Location
         Of the first row.
     """
-    first = location.first_row
     for group in cut(batches, repeat(rows_per_block(len(roles.features)))):
-        block = to_block(group, roles, Location(location.source, location.part, first))
-        first += len(block.X)
+        block = to_block(group, roles, location)
+        location = location.after(len(block.X))
         yield block
 
 

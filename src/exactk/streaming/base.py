@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy.typing as npt
 
-from exactk.errors import InputError
+from exactk.errors import InputError, Row
 from exactk.types import Floats, Indices
 
 __all__ = [
@@ -50,22 +50,39 @@ class Location:
         Number of the file or partition, in the order of the table.
     first_row : int
         Number of the first row within it, from 0.
+    is_text : bool
+        Whether it is a file of text. Messages then count its lines; the header is line 1.
 
     Examples
     --------
     >>> Location("day-2.parquet", part=1, first_row=100).rows(3, 7)
     'day-2.parquet, rows 103 to 106 (from 0)'
+    >>> Location("day-2.csv", part=1, first_row=100, is_text=True).rows(3, 4)
+    'day-2.csv, line 105'
     """
 
     source: str
     part: int
     first_row: int
+    is_text: bool = False
 
     def rows(self, start: int, stop: int) -> str:
         """Name some rows of the block, for a message."""
-        first, last = self.first_row + start, self.first_row + stop - 1
-        span = f"row {first}" if first == last else f"rows {first} to {last}"
+        first, last = Row(self.first_row + start), Row(self.first_row + stop - 1)
+        if self.is_text:
+            span = first.line if first == last else f"lines {first.number + 2} to {last.number + 2}"
+            return f"{self.source}, {span}"
+        span = first if first == last else f"rows {first.number} to {last.number}"
         return f"{self.source}, {span} (from 0)"
+
+    def row(self, index: int) -> str:
+        """Name a row without its source."""
+        row = Row(self.first_row + index)
+        return row.line if self.is_text else row
+
+    def after(self, n_rows: int) -> Location:
+        """Return the place some rows further on."""
+        return replace(self, first_row=self.first_row + n_rows)
 
 
 @dataclass(frozen=True, eq=False)

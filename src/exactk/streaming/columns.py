@@ -122,7 +122,7 @@ class TableColumns:
                     table = pa.Table.from_batches(group).combine_chunks()
                     columns = [_column(table, name, kind, file) for name, kind in types.items()]
                     batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-                    yield Location(file.path, part, first), batch
+                    yield Location(file.path, part, first, is_text=file.kind == "text"), batch
                     first += batch.num_rows
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from exactk.data.files import DELIMITERS, is_wide_text, refuse_ragged, suffix_of
-from exactk.errors import InputError
+from exactk.errors import InputError, Row
 from exactk.streaming.arrow import Roles
 
 if TYPE_CHECKING:
@@ -29,11 +30,6 @@ WIDE_BLOCK_BYTES = 2**24
 # A target whose values do not fit is read as the next kind: the order in which Arrow infers.
 WIDER = {"int": "bool", "bool": "float", "float": "text"}
 
-_CONVERSION = re.compile(
-    r"In CSV column #(?P<column>\d+): (?:Row #(?P<row>\d+): )?CSV conversion error to "
-    r"(?P<kind>\w+): (?P<why>.*)"
-)
-
 
 class OtherKindError(InputError):
     """A column turned out to hold another kind of values than its first ones."""
@@ -43,7 +39,8 @@ class OtherKindError(InputError):
 
 def text_schema(path: str) -> pa.Schema:
     """Return the columns of a file, with types inferred from its first rows."""
-    with _opened(path, {}, None) as reader:
+    # Rows of another length are reported when they are read.
+    with _opened(path, {}, None, lambda row: "skip") as reader:
         return reader.schema
 
 
@@ -141,16 +138,16 @@ def typed_batches(
                     break
                 yield batch
     except pa.ArrowInvalid as error:
-        if not ragged:
-            problem = _CONVERSION.search(str(error))
-            if problem is None:
-                raise
-            name = text_schema(path).names[int(problem["column"])]
-            if name in promote:
-                other = OtherKindError(f"column {name!r} is not {types[name]}", parameter="path")
-                other.column = name
-                raise other from error
-            raise _refused(path, name, _with_row(path, types, names, problem)) from error
+        misfit = None if ragged else _find_misfit(path, types, names)
+        if not ragged and misfit is None:
+            raise
+        if misfit is not None and misfit.column in promote:
+            name = misfit.column
+            other = OtherKindError(f"column {name!r} is not {types[name]}", parameter="path")
+            other.column = name
+            raise other from error
+        if misfit is not None:
+            raise misfit.error(path) from error
     if ragged:
         refuse_ragged(path, ragged[0])
 
@@ -165,33 +162,76 @@ def _noting(ragged: list[Any]) -> Callable[[Any], str]:
     return note
 
 
-def _with_row(
-    path: str, types: dict[str, Any], names: Sequence[str], problem: re.Match[str]
-) -> re.Match[str]:
-    """Find the row of a value that does not fit: only a serial pass counts rows."""
+@dataclass(frozen=True)
+class _Misfit:
+    """The first value of a file that its column cannot have; None for bytes that are no text."""
+
+    column: str
+    row: int
+    value: str | None
+    kind: Any
+
+    def error(self, path: str) -> InputError:
+        import pyarrow as pa
+
+        line = Row(self.row).line
+        if self.value is None:
+            return InputError(
+                f"table {path!r} is not UTF-8 text: column {self.column!r}, {line}",
+                parameter="path", hint="save it as UTF-8",
+            )  # fmt: skip
+        wanted = "neither true nor false" if pa.types.is_boolean(self.kind) else "not a number"
+        return InputError(
+            f"column {self.column!r} of table {path!r} has {self.value!r} in {line}, which is "
+            f"{wanted}", parameter="X", hint="correct it, or leave the column out",
+        )  # fmt: skip
+
+
+def _find_misfit(path: str, types: dict[str, Any], names: Sequence[str]) -> _Misfit | None:
+    """Read a file as bytes and return the first value that does not fit its column."""
     import pyarrow as pa
 
+    first = 0
+    as_bytes = dict.fromkeys(names, pa.binary())
+    with suppress(pa.ArrowInvalid), _opened(path, as_bytes, names, serial=True) as reader:
+        for batch in reader:
+            rows = {name: _first_misfit(batch.column(name), types[name]) for name in names}
+            found = {name: row for name, row in rows.items() if row is not None}
+            if found:
+                name = min(found, key=lambda name: found[name])
+                raw = batch.column(name)[found[name]].as_py()
+                return _Misfit(name, first + found[name], _text(raw), types[name])
+            first += batch.num_rows
+    return None
+
+
+def _first_misfit(column: Any, kind: Any) -> int | None:
+    """Return the row of the first value that is not of a kind, if there is any."""
+    if _fits(column, kind):
+        return None
+    low, high = 0, len(column)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _fits(column.slice(low, middle - low), kind):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _fits(column: Any, kind: Any) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     try:
-        with _opened(path, types, names, serial=True) as reader:
-            for _ in reader:
-                pass
-    except pa.ArrowInvalid as error:
-        return _CONVERSION.search(str(error)) or problem
-    return problem
+        pc.utf8_trim_whitespace(column.cast(pa.string())).cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
-def _refused(path: str, name: str, problem: re.Match[str]) -> InputError:
-    row = "" if problem["row"] is None else f", row {problem['row']} (the header is row 1)"
-    if "UTF8" in problem["why"]:
-        return InputError(
-            f"table {path!r} is not UTF-8 text: column {name!r}{row}",
-            parameter="path",
-            hint="save it as UTF-8",
-        )
-    value = problem["why"].removeprefix("invalid value ")
-    wanted = "neither true nor false" if problem["kind"] == "bool" else "not a number"
-    return InputError(
-        f"column {name!r} of table {path!r} holds {value}{row}, which is {wanted}",
-        parameter="X",
-        hint="correct it, or leave the column out",
-    )
+def _text(raw: bytes) -> str | None:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return None

@@ -198,7 +198,7 @@ def _in_memory(values: Any, what: str) -> Any:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise InputError(f"{what} is not a rectangular array: {error}", parameter=what) from error
+        raise InputError(f"{what} has rows of different lengths", parameter=what) from error
     if array.ndim == 0:
         raise InputError(f"{what} must have one value a row, not be {values!r}", parameter=what)
     return array

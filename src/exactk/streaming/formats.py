@@ -131,7 +131,7 @@ def windows_of(
         Whether a target in text that turns out to be of another kind may be read as that.
     """
     file.check_unchanged()
-    location = Location(file.path, part, 0)
+    location = Location(file.path, part, 0, is_text=file.kind == "text")
     if file.kind == "Parquet":
         with _Parquet(file.path) as source:
             yield from _parquet_windows(source, file, roles, location, threads, rows)
@@ -151,7 +151,7 @@ def windows_of(
                 for columns, rest in shares
             ]
             yield Window(n_rows, location, reads)
-            location = Location(location.source, part, location.first_row + n_rows)
+            location = location.after(n_rows)
 
 
 def arrow_batches(file: TableFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -302,7 +302,7 @@ def _parquet_windows(
                 Read(columns, rest, partial(whole, groups, columns, rest))
                 for columns, rest in _shares(roles, file, size)
             ]
-            yield Window(n_rows, Location(location.source, location.part, first), reads)
+            yield Window(n_rows, replace(location, first_row=first), reads)
         else:
             going = [
                 (columns, rest, steps(groups, columns, rest))
@@ -311,7 +311,7 @@ def _parquet_windows(
             for start in range(0, n_rows, rows):
                 yield Window(
                     min(rows, n_rows - start),
-                    Location(location.source, location.part, first + start),
+                    replace(location, first_row=first + start),
                     [
                         Read(columns, rest, partial(step, ongoing, rest))
                         for columns, rest, ongoing in going

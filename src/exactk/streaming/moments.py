@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from exactk.data.accumulate import MomentsAccumulator
 from exactk.data.moments import Moments
-from exactk.data.targets import MOST_CLASSES, MOST_WEIGHT, Task, assume_amounts, guess_whole_numbers
+from exactk.data.targets import (
+    LEAST_WEIGHT,
+    MOST_CLASSES,
+    MOST_WEIGHT,
+    Task,
+    assume_amounts,
+    guess_whole_numbers,
+)
 from exactk.errors import InputError, Text
 from exactk.streaming.base import Block, EncodedLabels, OnRows, Reducer, Stream
 from exactk.streaming.target_encoding import (
@@ -168,8 +175,8 @@ def refuse_values(block: Block, names: tuple[str, ...]) -> None:
     more = f" (and {columns.size - 1} more columns there)" if columns.size > 1 else ""
     raise InputError(
         f"column {names[columns[0]]!r} is missing or infinite in {rows.size} of the rows of "
-        f"{block.location.rows(0, len(block.X))}, first in row "
-        f"{block.location.first_row + int(rows[0])}{more}", parameter="X",
+        f"{block.location.rows(0, len(block.X))}, first in "
+        f"{block.location.row(int(rows[0]))}{more}", parameter="X",
         hint="fill these in, drop those rows, or leave the column out",
     )  # fmt: skip
 
@@ -210,7 +217,13 @@ def read_moments(
 
     def read(target_encoding: TargetEncoding) -> Moments:
         reducer = MomentsReducer(stream.feature_names, target_encoding, stream.target)
-        return stream.reduce(reducer, on_rows)
+        moments = stream.reduce(reducer, on_rows)
+        if moments.weight < LEAST_WEIGHT:
+            raise InputError(
+                f"the sum of all weights is {moments.weight:g}, too small for float64 sums",
+                parameter="weights", hint="divide all weights by the largest one",
+            )  # fmt: skip
+        return moments
 
     assumption: Text = ""
     try:

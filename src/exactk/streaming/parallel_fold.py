@@ -225,10 +225,7 @@ class _Frame:
                 return
 
     def _place(self, number: int) -> Location:
-        location = self._window.location
-        return Location(
-            location.source, location.part, location.first_row + int(self._starts[number])
-        )
+        return self._window.location.after(int(self._starts[number]))
 
     def raise_first(self) -> None:
         """Raise the flaw that comes first in the table, if there is any."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from exactk.data.targets import first_word
 from exactk.errors import InputError, join_items
 from exactk.streaming.arrow import rows_per_block
 from exactk.streaming.base import Block, EncodedLabels, Location
@@ -173,8 +174,9 @@ def _floats(values: Any, what: str, source: str) -> Floats:
         return np.asfortranarray(copied)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{what} in {source} cannot be read as numbers: {error}", parameter="X"
-        ) from error
+            f"{what} in {source} has {first_word(np.asarray(values))!r}, which is not a number",
+            parameter="X", hint="correct it, or leave the column out",
+        ) from error  # fmt: skip
 
 
 def _labels(values: Any, location: Location) -> EncodedLabels:
@@ -184,7 +186,7 @@ def _labels(values: Any, location: Location) -> EncodedLabels:
         codes, found = pd.factorize(values)
     except TypeError as error:
         raise InputError(
-            f"y in {location.source} holds what is no label: {error}", parameter="y"
+            f"y in {location.source} has lists or dicts, which are not labels", parameter="y"
         ) from error
     missing = np.flatnonzero(codes < 0)
     if missing.size:
