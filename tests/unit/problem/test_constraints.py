@@ -177,7 +177,7 @@ def test_the_selector_takes_the_same_words() -> None:
     assert auto.support_[1]
     with says("include", "9"):
         TopKSelector(k=2, constraints={"include": [9]}).fit(X, y)
-    why = explain(problem.with_constraints(include=["bmi"]), 3)
+    why = explain(problem.with_constraints(include=["bmi"]), k=3)
     assert "bmi" in why.selected
 
 
