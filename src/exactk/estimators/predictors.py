@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,6 @@ from exactk.types import Floats
 
 __all__ = ["TopKClassifier", "TopKRegressor"]
 
-Self = TypeVar("Self", bound="TopKSelector")
 # Scatter within classes counts as no less than this share of the whole.
 LEAST_WITHIN = 1e-13
 
@@ -71,7 +70,7 @@ class _TopKModel(TopKSelector):
 
 
 def _gives_probabilities(model: TopKClassifier) -> bool:
-    # Of a fitted model the loss that it was fitted by, whatever was set since.
+    # A fitted model keeps its loss, whatever was set since.
     name = model.result_.loss if hasattr(model, "result_") else read_loss(model.loss).name
     if name in (Logistic.name, OptimalScoring.name):
         return True
@@ -113,16 +112,11 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
     classes_ : ndarray
         Labels.
     coef_ : ndarray of shape (n_classes, n_features)
-        Coefficients, zero outside the selection: those of every class, for two classes as for more.
-        Where X has text or categories, one for each column that they are coded as. With
-        "optimal_scoring" they are those of the discriminants; ``result_.coef`` has the fit of the
-        scores.
+        Coefficients of every class, also if there are two; zero outside the selection. With
+        "optimal_scoring" those of the discriminants; ``result_.coef`` has the fit of the scores.
     intercept_ : ndarray of shape (n_classes,)
     support_, selected_, ranking_, objective_, ridge_, status_, k_, result_, n_iter_
         As in `TopKSelector`.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Where X has string column names.
 
     See Also
     --------
@@ -143,44 +137,25 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
     0.968
     """
 
-    task = "classification"
-
     def __init__(
-        self,
-        k: int | str | AutoK = 10,
-        *,
-        method: str | Method = "exchange",
-        loss: str | Loss = "logistic",
-        ridge: str | float = "auto",
-        class_weight: Any = None,
-        constraints: Any = None,
-        effort: float | None = None,
-        time_limit: float | None = None,
-        certify: bool | float = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.k = k
-        self.method = method
-        self.loss = loss
-        self.ridge = ridge
-        self.class_weight = class_weight
-        self.constraints = constraints
-        self.effort = effort
-        self.time_limit = time_limit
-        self.certify = certify
-        self.random_state = random_state
-        self.verbose = verbose
+        self, k: int | str | AutoK = 10, *, method: str | Method = "exchange",
+        loss: str | Loss = "logistic", ridge: str | float | None = "auto", class_weight: Any = None,
+        constraints: Any = None, effort: float | None = None, time_limit: float | None = None,
+        certify: bool | float = False, random_state: Any = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            k, method=method, loss=loss, ridge=ridge, task="classification",
+            class_weight=class_weight, constraints=constraints, effort=effort,
+            time_limit=time_limit, certify=certify, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
 
-    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Find the k features and fit the model on them; see `TopKSelector.fit`."""
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
             warnings.warn(
-                "A column-vector y was passed when a 1d array was expected; its only column is "
-                "taken",
-                DataConversionWarning,
-                stacklevel=2,
-            )
+                "A column-vector y was passed when a 1d array was expected; its column is used",
+                DataConversionWarning, stacklevel=2,
+            )  # fmt: skip
         return super().fit(X, y, sample_weight, groups=groups)
 
     def _check_target(self, problem: Problem) -> None:
@@ -190,16 +165,16 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
                 parameter="y", hint="fit one for each column of y, or use TopKSelector",
             )  # fmt: skip
 
-    def _finish(self, problem: Problem) -> None:
-        super()._finish(problem)
+    def _note_result(self, problem: Problem, *parts: Any) -> None:
+        super()._note_result(problem, *parts)
         if isinstance(problem.loss, OptimalScoring):
             self._discriminate(problem)
 
     def _discriminate(self, problem: Problem) -> None:
-        """Put the linear discriminants in the place of the fit of the scores.
+        """Replace the fit of the scores by the linear discriminants.
 
-        All of it is in the moments: class means from XᵀHY, the scatter within classes as what is
-        left of XᵀHX. Where classes are far apart little is left, and it is taken from the rows.
+        They follow from the moments: class means from XᵀHY, the scatter within classes as the rest
+        of XᵀHX. If classes are far apart, little is left, and it is computed from the rows.
         """
         S = self.result_.support
         target = problem.target
@@ -216,7 +191,7 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
             w = 1.0 if problem.weights is None else problem.weights[counted, None]
             x = problem.standardised(S)[0][counted] - means[codes]
             within = (x * w).T @ x
-        # What tells the classes apart perfectly leaves nothing within them.
+        # Columns that separate the classes perfectly have no scatter within them.
         within[np.diag_indices_from(within)] += problem.penalty + LEAST_WITHIN * np.diagonal(whole)
         W = np.linalg.solve(within / problem.weight, means.T).T
         with np.errstate(divide="ignore"):
@@ -226,61 +201,25 @@ class TopKClassifier(ClassifierMixin, _TopKModel):
         self.intercept_ = b - coef @ problem.x_mean[S]
 
     def decision_function(self, X: Any) -> Floats:
-        """Return how much speaks for each class; for two classes, for the second of them.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes), or (n,) for two classes
-        """
+        """Return the linear output of each class (n × classes); for two, the difference (n)."""
         predicted = self._linear(X)
         return predicted if predicted.shape[1] > 2 else predicted[:, 1] - predicted[:, 0]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each row for which most speaks.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Return the class with the largest output for each row."""
         largest = np.argmax(self._linear(X), axis=1)
         labels: npt.NDArray[Any] = self.classes_[largest]
         return labels
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]  # no stubs
     def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class; for losses "logistic" and "optimal_scoring".
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-        """
+        """Return the probability of each class; for losses "logistic" and "optimal_scoring"."""
         probabilities: Floats = softmax(self._linear(X), axis=1)
         return probabilities
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]  # no stubs
     def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithms of the probabilities.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-        """
+        """Return the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -323,9 +262,6 @@ class TopKRegressor(RegressorMixin, _TopKModel):
     intercept_ : ndarray of shape (n_outputs,)
     support_, selected_, ranking_, objective_, ridge_, status_, k_, result_, n_iter_
         As in `TopKSelector`.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Where X has string column names.
 
     See Also
     --------
@@ -344,45 +280,20 @@ class TopKRegressor(RegressorMixin, _TopKModel):
     (2,)
     """
 
-    task = "regression"
-    class_weight = None
-
     def __init__(
-        self,
-        k: int | str | AutoK = 10,
-        *,
-        method: str | Method = "exchange",
-        loss: str | Loss = "squared",
-        ridge: str | float = "auto",
-        constraints: Any = None,
-        effort: float | None = None,
-        time_limit: float | None = None,
-        certify: bool | float = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.k = k
-        self.method = method
-        self.loss = loss
-        self.ridge = ridge
-        self.constraints = constraints
-        self.effort = effort
-        self.time_limit = time_limit
-        self.certify = certify
-        self.random_state = random_state
-        self.verbose = verbose
+        self, k: int | str | AutoK = 10, *, method: str | Method = "exchange",
+        loss: str | Loss = "squared", ridge: str | float | None = "auto",
+        constraints: Any = None, effort: float | None = None, time_limit: float | None = None,
+        certify: bool | float = False, random_state: Any = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            k, method=method, loss=loss, ridge=ridge, task="regression", constraints=constraints,
+            effort=effort, time_limit=time_limit, certify=certify, random_state=random_state,
+            verbose=verbose,
+        )  # fmt: skip
 
     def predict(self, X: Any) -> Floats:
-        """Return the prediction for each row.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n,), or (n, n_outputs) if y had several columns
-        """
+        """Return the prediction for each row (n), or for each output (n × outputs)."""
         predicted = self._linear(X)
         if self.result_.loss == Poisson.name:
             predicted = np.exp(predicted)

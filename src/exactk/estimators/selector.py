@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, TypeVar
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,6 @@ __all__ = ["TopKSelector"]
 
 # Seconds for a proof with certify=True.
 PROOF_SECONDS = 60.0
-Self = TypeVar("Self", bound="TopKSelector")
 
 
 class TopKSelector(SelectorMixin, BaseEstimator):
@@ -94,18 +93,14 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     support_ : ndarray of bool of shape (n_features,)
         Mask of the selected features.
     selected_ : ndarray of int of shape (n_selected,)
-        Selected columns of X in order of entry, the most useful first: k of them, or more if
-        groups of features count as one.
+        Selected columns of X in order of entry: k, or more if a group counts as one feature.
     ranking_ : ndarray of int of shape (n_features,)
         1..n_selected for the selected columns in order of entry, n_selected + 1 for all others.
-    coef_ : ndarray of shape (n_outputs, n_features)
-        Coefficients of the linear fit, zero outside the selection. For a table with text or
-        categories, one for each of ``coded_feature_names_``.
-    intercept_ : ndarray of shape (n_outputs,)
-    objective_ : float
-        Loss of that fit plus the ridge term.
-    ridge_ : float
-        The ridge that was used.
+    coef_, intercept_ : ndarrays of shape (n_outputs, n_features) and (n_outputs,)
+        The linear fit, zero outside the selection. For a table with text or categories, ``coef_``
+        has a column for each of ``coded_feature_names_``.
+    objective_, ridge_ : float
+        Loss of that fit plus the ridge term, and the ridge that was used.
     status_ : str
         "optimal", "converged", "time_limit", … (see `exactk.Status`); "optimal" means proven.
     n_iter_ : int
@@ -114,29 +109,17 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         All of this and ``assumptions``, serialisable.
     k_ : int
         Number of features: `k`, or the number that was chosen.
-    choice_ : AutoKResult
-        How the number was chosen; only if it was, as ``path_``.
-    path_ : RecordsTable
-        One row for each number of features: ``choice_.table``.
-    proven_ : bool
-        Whether the selection is proven to be the best; only with `certify`, as the next three.
-    lower_bound_ : float
-        No other k features have a lower objective than this.
-    gap_ : float
-        (objective − lower bound) / objective: 0 if proven.
+    choice_, path_ : AutoKResult and its table
+        How the number was chosen; only if it was.
     certificate_ : Certificate
-        The whole proof.
+        The proof; only with `certify`. ``proven_``, ``lower_bound_`` and ``gap_`` are part of it.
     classes_ : ndarray
         Labels, for classification.
     scores_ : ndarray of shape (n_features,)
-        Score of each feature by a filter, the higher the better; only with methods that score.
-        That of a category is its best level's.
+        Score of each feature, if the method has scores; for a category that of its best level.
     coded_feature_names_ : ndarray of str
-        Names of the columns of ``coef_``, such as "colour=red"; only for a table with text or
-        categories. The most frequent level has no column.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If X has column names.
+        Names of the columns of ``coef_`` for a table with text or categories, such as
+        "colour=red". The most frequent level has no column.
 
     See Also
     --------
@@ -163,29 +146,18 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     >>> panel.get_feature_names_out().tolist()
     ['mean texture', 'worst perimeter', 'worst smoothness']
     >>> TopKSelector(k="auto").fit(X, y).k_, TopKSelector(k=AutoK(k_max=5)).fit(X, y).k_
-    (8, 5)
+    (8, 3)
     >>> TopKSelector(k=3, certify=True).fit(X, y).proven_
     True
-    >>> TopKSelector(k=3, loss="logistic").fit(X, y).get_feature_names_out().tolist()
-    ['worst radius', 'worst texture', 'worst concave points']
     """
 
     def __init__(
-        self,
-        k: int | str | AutoK = 10,
-        *,
-        method: str | Method = "exchange",
-        loss: str | Loss = "squared",
-        ridge: str | float = "auto",
-        task: Task = "auto",
-        class_weight: Any = None,
-        constraints: Any = None,
-        effort: float | None = None,
-        time_limit: float | None = None,
-        certify: bool | float = False,
-        random_state: Any = None,
+        self, k: int | str | AutoK = 10, *, method: str | Method = "exchange",
+        loss: str | Loss = "squared", ridge: str | float | None = "auto", task: Task = "auto",
+        class_weight: Any = None, constraints: Any = None, effort: float | None = None,
+        time_limit: float | None = None, certify: bool | float = False, random_state: Any = None,
         verbose: int = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.k = k
         self.method = method
         self.loss = loss
@@ -199,25 +171,19 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Find the k features.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n, d)
             Columns of a frame may hold text or categories; each is one feature. A Dask array or
-            data frame is streamed, in one pass for most methods; see `Problem.from_dask`.
+            data frame is streamed; see `Problem.from_dask`.
         y : array-like of shape (n,) or (n, c)
-            For a Dask table also a Dask array or series.
         sample_weight : array-like of shape (n,) or None
         groups : array-like of shape (n,) or None
             Group of each row, for the folds by which ``k="auto"`` chooses the number. Rows of one
             group stay together.
-
-        Returns
-        -------
-        TopKSelector
-            Itself.
 
         Raises
         ------
@@ -238,7 +204,6 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         if certificate is not None:
             result = certificate.result
         self._note_result(problem, result, choice, certificate)
-        self._finish(problem)
         stopped = (result, choice, certificate)
         if any(part is not None and part.status == Status.INTERRUPTED for part in stopped):
             # Fitted with the best set so far; but a loop around this fit must end as well.
@@ -246,19 +211,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         return self
 
     def path(self, X: Any, y: Any, k_max: int | None = None, sample_weight: Any = None) -> Path:
-        """Select k features for every k = 1..k_max; the selector itself is not changed.
+        """Return a `Result` for every k = 1..k_max; the selector itself is not changed.
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-        k_max : int or None
-            The largest number; None is `k`, or the largest number that "auto" tries.
-
-        Returns
-        -------
-        Path
-            One `Result` for each k.
+        Without k_max, the largest number is `k`, or the largest that "auto" tries.
 
         Examples
         --------
@@ -276,17 +231,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         )  # fmt: skip
 
     def problem(self, X: Any, y: Any, sample_weight: Any = None) -> Problem:
-        """Return the problem that `fit` solves, with its ridge and constraints.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        Problem
-            With the ridge of this selector if it is fitted.
+        """Return the problem that `fit` solves, with its constraints and its ridge.
 
         Examples
         --------
@@ -303,16 +248,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         return self._with_ridge(problem, self._largest(problem))
 
     def export(self, path: str | os.PathLike[str] | None = None) -> SavedSelection:
-        """Return the selection as plain values, for production without exactk.
-
-        Parameters
-        ----------
-        path : path-like or None
-            File to write it to, as JSON.
-
-        Returns
-        -------
-        SavedSelection
+        """Return the selection as plain values, and write them to a JSON file if it is named.
 
         Examples
         --------
@@ -328,31 +264,15 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         return saved
 
     def to_frame(self, library: str = "pandas") -> Any:
-        """Return the selected features as a frame, most useful first; see `Result.to_frame`.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> X, y = load_iris(return_X_y=True, as_frame=True)
-        >>> TopKSelector(k=2).fit(X, y).to_frame()["feature"].tolist()
-        ['petal width (cm)', 'sepal width (cm)']
-        """
+        """Return the selected features as a frame, most useful first; see `Result.to_frame`."""
         check_is_fitted(self)
         return self.result_.to_frame(library)
 
     def transform(self, X: Any) -> Any:
-        """Return the selected columns of a table.
+        """Return the selected columns of a table, in the order of the table.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d)
-            Of a Dask array or data frame nothing is computed.
-
-        Returns
-        -------
-        array, sparse matrix, or Dask collection of the same kind
-            The selected columns, in the order of the table. For a selector that was fitted on text
-            or categories, a frame of the same kind with its columns unchanged.
+        A frame with text or categories and a Dask collection stay what they are; of the latter
+        nothing is computed.
         """
         mask = self.get_support()
         framed = hasattr(self, "coded_feature_names_") and is_frame(X)
@@ -374,16 +294,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         return X[:, np.flatnonzero(mask)]
 
     def inverse_transform(self, X: Any) -> Any:
-        """Return a table with the selected columns in their places and zeros elsewhere.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, k)
-
-        Returns
-        -------
-        array or sparse matrix of shape (n, d)
-        """
+        """Return a table with the selected columns in their places and zeros elsewhere."""
         check_is_fitted(self)
         if hasattr(self, "coded_feature_names_"):
             raise InputError(
@@ -449,16 +360,12 @@ class TopKSelector(SelectorMixin, BaseEstimator):
 
     def _size(self, problem: Problem) -> int:
         """Return k, or the number of columns that can be selected if there are fewer."""
-        rules, usable = problem.rules, problem.usable
+        rules, usable, k = problem.rules, problem.usable, cast("int", self.k)
         most = len(usable) if rules is None else rules.size_of(np.setdiff1d(usable, rules.exclude))
-        if not 0 < most < self.k:
-            return problem.check_k(self.k)
-        warnings.warn(
-            f"k={self.k} is more than the {most} columns that can be selected; all of them are "
-            f"selected",
-            UserWarning,
-            stacklevel=3,
-        )
+        if not 0 < most < k:
+            return problem.check_k(k)
+        words = f"k={k} is more than the {most} columns that can be selected; all are selected"
+        warnings.warn(words, UserWarning, stacklevel=4)
         return most
 
     def _largest(self, problem: Problem) -> int:
@@ -493,12 +400,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         """Raise, before it is solved, for a problem that this estimator is not for."""
 
     def _note_result(
-        self,
-        problem: Problem,
-        result: Result,
-        choice: AutoKResult | None,
+        self, problem: Problem, result: Result, choice: AutoKResult | None,
         certificate: Certificate | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Set the attributes of a fit."""
         self.result_, self.k_ = result, result.k
         self.objective_, self.ridge_ = result.objective, result.ridge
@@ -514,34 +418,26 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         self.coef_ = np.zeros((problem.n_outputs, problem.n_features))
         self.coef_[:, result.support] = result.coef
         self.intercept_ = result.intercept.copy()
+        coded = {category.column: category for category in problem.categories}
+        self._coding = {at: coded[j] for at, j in enumerate(sorted(chosen)) if j in coded}
+        # Columns of `coef_` of the selected features, in their order.
+        self._columns, self._task = np.flatnonzero(np.isin(origins, chosen)), problem.task
         first = np.flatnonzero(np.diff(origins, prepend=-1))
         scores, names = result.scores, problem.feature_names if problem.categories else None
         of_some_fits = {
-            "choice_": choice,
-            "path_": None if choice is None else choice.table,
-            "certificate_": certificate,
-            "proven_": None if certificate is None else certificate.proven,
-            "lower_bound_": None if certificate is None else certificate.lower,
-            "gap_": None if certificate is None else certificate.gap,
-            "classes_": problem.classes,
+            "choice_": choice, "path_": getattr(choice, "table", None),
+            "certificate_": certificate, "proven_": getattr(certificate, "proven", None),
+            "lower_bound_": getattr(certificate, "lower", None),
+            "gap_": getattr(certificate, "gap", None), "classes_": problem.classes,
             "scores_": None if scores is None else np.fmax.reduceat(scores, first),
             "coded_feature_names_": None if names is None else np.array(names, dtype=object),
-        }
+        }  # fmt: skip
         for name, value in of_some_fits.items():
             if value is not None:
                 setattr(self, name, value)
             elif hasattr(self, name):
                 # Of an earlier fit.
                 delattr(self, name)
-
-    def _finish(self, problem: Problem) -> None:
-        """Note how the selected features are encoded; estimators made of this one do more."""
-        chosen = np.flatnonzero(self.support_).tolist()
-        coded = {category.column: category for category in problem.categories}
-        self._coding = {at: coded[j] for at, j in enumerate(chosen) if j in coded}
-        # Columns of `coef_` of the selected features, in their order.
-        self._columns = np.flatnonzero(np.isin(problem.input_columns, chosen))
-        self._task = problem.task
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
