@@ -58,16 +58,17 @@ class FoldMethod(ABC):
     keeps_constraints: bool = True
     is_foreign: bool = False
 
-    def __init__(self, name: str, problem: Problem) -> None:
-        self.name, self.problem = name, problem
+    def __init__(self, name: str, problem: Problem, groups: Any = None) -> None:
+        self.name, self.problem, self._groups = name, problem, groups
 
-    def select(self, rows: Indices, k: int | AutoK, groups: Any = None) -> Result:
-        """Select k features on these rows alone; groups are those of the rows."""
+    def select(self, rows: Indices, k: int | AutoK) -> Result:
+        """Select k features on these rows alone."""
+        groups = None if self._groups is None else self._groups[rows]
         return self.search(training_problem(self.problem, rows), k, groups)
 
     @abstractmethod
     def search(self, part: Problem, k: int | AutoK, groups: Any = None) -> Result:
-        """Select k features of a problem that was made of some rows."""
+        """Select k features of a problem that was made of some rows, of these groups."""
 
     @abstractmethod
     def members(self, sets: Sequence[Indices]) -> Floats:
@@ -94,20 +95,22 @@ class SolverMethod(FoldMethod):
     time_limit : float or None
     seed : int or None
         Of the ridge and of the choice of k.
+    groups : ndarray or None
+        Of all rows, for the inner folds that choose k.
     """
 
     def __init__(
         self, name: str, problem: Problem, method: Method, *, ridge: Any = None,
-        time_limit: float | None = None, seed: int | None = None,
+        time_limit: float | None = None, seed: int | None = None, groups: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(name, problem)
+        super().__init__(name, problem, groups)
         self._method, self._ridge, self._limit, self._seed = method, ridge, time_limit, seed
         self.is_foreign = not type(method).__module__.startswith("exactk.")
 
-    def select(self, rows: Indices, k: int | AutoK, groups: Any = None) -> Result:  # noqa: D102
+    def select(self, rows: Indices, k: int | AutoK) -> Result:  # noqa: D102
         # What is computed from the rows, such as the Gram matrix, is part of the search.
         clock = Monitor()
-        return replace(super().select(rows, k, groups), seconds=clock.seconds)
+        return replace(super().select(rows, k), seconds=clock.seconds)
 
     def search(self, part: Problem, k: int | AutoK, groups: Any = None) -> Result:  # noqa: D102
         with warnings.catch_warnings():
@@ -210,7 +213,7 @@ class FixedColumns(FoldMethod):
         super().__init__(GIVEN, problem)
         self._result = result
 
-    def select(self, rows: Indices, k: int | AutoK, groups: Any = None) -> Result:  # noqa: D102
+    def select(self, rows: Indices, k: int | AutoK) -> Result:  # noqa: D102
         return self._result
 
     def search(self, part: Problem, k: int | AutoK, groups: Any = None) -> Result:  # noqa: D102

@@ -30,7 +30,7 @@ class _OfEvaluation(Display):
     """What the pictures of an evaluation have in common."""
 
     def __init__(self, evaluation: Evaluation) -> None:
-        check_result(evaluation, *REQUIRED)
+        check_result(evaluation, *REQUIRED, parameter="evaluation")
         self.evaluation = evaluation
 
     @classmethod
