@@ -28,7 +28,7 @@ DROPPED = {
     "absent", "assumptions", "bytes", "checked", "checksum", "classes", "command", "commit",
     "constraints", "dataset", "difference_error", "dropped", "estimator", "exactk_version",
     "excess", "explained", "failures", "family", "feature_names", "feature_names_in",
-    "features_in", "fetchable", "file", "fold", "format", "here", "high", "highest",
+    "features_in", "fetchable", "file", "fold", "format", "here", "high", "highest", "included",
     "input_columns", "left", "level", "licence", "loss_options", "low", "lowest", "made",
     "message", "method", "missing_parts", "moments", "n_features", "n_folds", "n_iter", "n_rows",
     "n_test", "n_train", "names", "needs", "negligible", "nodes", "note", "options", "papers",
@@ -41,7 +41,7 @@ CLASS_LOSSES = ("logistic", "optimal_scoring")
 # Names of columns, which are left out beside their numbers.
 NAMED = {"added", "features", "removed", "selected", "selected_features"}
 # Fields whose name in the library is another than in the record.
-FIELDS: dict[str, str] = {}
+FIELDS = {"frequency_group": "part"}
 # What is recorded of a result inside another answer, and of one alone.
 BRIEF = {"support", "objective", "status"}
 RESULT = {"order", "objective", "status", "scores"}
@@ -162,30 +162,45 @@ def investigate(X: Any, y: Any, k: Any, n: int, k_max: int | None = None, **opti
     return exactk.investigate(X, y, k=k, n_subsamples=n, n_permutations=n, **options)
 
 
-def score_selection(X: Any, y: Any, k: Any, **options: Any) -> Any:
-    """Evaluate one method."""
+def _evaluate(X: Any, y: Any, options: dict[str, Any]) -> Any:
     if "include" in options:
         options["constraints"] = {"include": options.pop("include")}
-    found = exactk.evaluate(X, y, k=k, **options)
+    return exactk.evaluate(X, y, **options).to_dict()
+
+
+def score_selection(X: Any, y: Any, k: Any, **options: Any) -> Any:
+    """Evaluate one method."""
+    return _score(_evaluate(X, y, {"k": k, **options}))
+
+
+def _score(found: dict[str, Any]) -> dict[str, Any]:
     named = ("k", "test_score", "naive_score", "baseline_score", "optimism", "stability",
-             "observed", "null", "features", "in_all_folds")  # fmt: skip
-    kept = ["k", "features", "test_score", "naive_score", "baseline_score"]
-    answer = {name: getattr(found, name) for name in named}
-    answer |= {"folds": found.folds[kept].to_dicts(), "n_permutations": len(found.null)}
-    return {**answer, "p_value": found.p_value} if len(found.null) else answer
+             "observed", "null", "features", "in_all_folds", "n_permutations")  # fmt: skip
+    kept = ("k", "features", "test_score", "naive_score", "baseline_score")
+    folds = [{name: row[name] for name in kept} for row in found["folds"]]
+    answer = {name: found[name] for name in named} | {"folds": folds}
+    return {**answer, "p_value": found["p_value"]} if found["null"] else answer
 
 
 def compare(X: Any, y: Any, k: int, methods: Any = None, **options: Any) -> Any:
     """Evaluate several methods."""
-    if "include" in options:
-        options["constraints"] = {"include": options.pop("include")}
     first, *others = methods or ("exchange", "selectkbest", "rfe", "l1")
-    found = exactk.evaluate(X, y, k=k, method=first, compare_with=others, **options)
-    rows = [{**row, "mean": row.pop("test_score")} for row in found.table]
-    folds = [{"score": row["test_score"], "features": row["features"]} for row in found.folds]
+    return _comparison(
+        _evaluate(X, y, {"k": k, "method": first, "compare_with": others, **options})
+    )
+
+
+def _comparison(found: dict[str, Any]) -> dict[str, Any]:
+    renamed = {"test_score": "mean", "n_shared": "shared"}
+    left = {"k", "naive_score"}
+    rows = [
+        {renamed.get(n, n): one for n, one in row.items() if n not in left}
+        for row in found["methods"]
+    ]
+    folds = [{"score": row["test_score"], "features": row["features"]} for row in found["folds"]]
     return {
-        "k": found.k, "ridge": found.ridge, "baseline": found.baseline_score,
-        "all_features": found.all_features_score, "methods": rows, "folds": folds,
+        "k": found["k"], "ridge": found["ridge"], "baseline": found["baseline_score"],
+        "all_features": found["all_features_score"], "methods": rows, "folds": folds,
     }  # fmt: skip
 
 
@@ -263,11 +278,21 @@ def pipeline_scores(selector: Any, grid: Any, X: Any, y: Any) -> Any:
 
 def command(words: str) -> Any:
     """Run a command: its exit code, and the fields of its JSON if it prints any."""
-    words = words.replace("CLASSES", "--target y --drop v --drop w --drop g QUIET")
+    words = words.replace("CLASSES", "y --drop v,w,g QUIET")
     out = StringIO()
     with redirect_stdout(out), redirect_stderr(StringIO()):
         code = run_command(words.replace("QUIET", "--quiet").split())
     try:
-        return {"exit": code, "printed": fields(json.loads(out.getvalue()))}
+        found = json.loads(out.getvalue())
     except ValueError:
         return {"exit": code}
+    result, table = found["result"], found["call"].get("table")
+    if found["command"] == "evaluate":
+        result = (_comparison if "compare_with" in found["call"] else _score)(result)
+    if "--table" in words:
+        result = found["choice"]
+    elif found["command"] == "select":
+        result |= {name: found[name] for name in ("certificate", "choice") if name in found}
+    if isinstance(result, dict) and table is not None:
+        result = {"table": table, **result}
+    return {"exit": code, "printed": fields(result)}

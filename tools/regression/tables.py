@@ -200,6 +200,19 @@ classifiers = ["1nn", "svm", "linear", "svm-tuned"]
 [[views]]\nkind = "table"\nmeasure = "1nn"\ntitle = "Accuracy"
 """
 
+CONFIG = {
+    "balanced": 'class_weight = "balanced"',
+    "budget": "[constraints]\nbudget = 5\nCOSTS",
+    "columns": 'columns = ["x1", "x2", "x3", "x4"]',
+    "effort": 'columns = ["x1", "x2", "x3", "x4"]\neffort = 0',
+    "folds": "[k]\nk_max = 4\ncv = 3",
+    "group": '[constraints]\ncount = "columns"\nfeature_groups = {A = ["x1", "x2"]}',
+    "paired": '[k]\nk_max = 5\ncv = 4\nrule = "paired"',
+    "poor": "[constraints]\nbudget = 1\nCOSTS",
+    "quota": '[constraints.quotas.F]\ncolumns = ["x1", "x2", "x3"]\nat_least = 1\nat_most = 1',
+    "short": "n_subsamples = 10",
+}
+
 
 def write_files() -> None:
     """Write the tables that files, folders and commands need to the working folder."""
@@ -214,8 +227,9 @@ def write_files() -> None:
     frame.drop(columns=["v", "w"]).to_csv("grouped.csv", index=False)
     mixed.assign(y=value).to_csv("mixed.csv", index=False)
     Path("own.toml").write_text(RECIPE)
-    costs = "".join(f"x{j},{1 + j % 3}\n" for j in range(10))
-    Path("costs.csv").write_text(f"name,cost\n{costs}")
+    costs = ", ".join(f"x{j} = {1 + j % 3}" for j in range(10))
+    for name, text in CONFIG.items():
+        Path(f"{name}.toml").write_text(text.replace("COSTS", f"costs = {{{costs}}}"))
     Path("bad.csv").write_text("a,b,y\n1,2,u\n3,,v\n5,6,u\n")
 
 
