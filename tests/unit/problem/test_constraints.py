@@ -324,4 +324,4 @@ def test_half_samples_do_not_fill_up_with_arbitrary_columns_under_a_rule() -> No
     problem = Problem.from_arrays(X, y).with_constraints(exclude=[39])
     found = stability(problem, k=12, n_subsamples=20)
     assert found.core.indices == (30,)
-    assert "told apart" in found.message
+    assert "20 of 20 half-samples" in found.message

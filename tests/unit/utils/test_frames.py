@@ -144,10 +144,9 @@ def test_an_explanation_has_several(wine: Problem) -> None:
     explained = exactk.explain(wine, k=3, why_not=["ash"])
     for name in ("selected_features", "runners_up", "why_not", "alternatives", "pairs"):
         table = getattr(explained, name)
-        assert list(explained.to_frame(table=name).columns) == list(table.columns)
-        assert len(explained.to_frame(table=name)) == len(table)
-    with pytest.raises(InputError, match=r"table must be one of 'selected_features'.*not 'all'"):
-        explained.to_frame(table="all")
+        assert list(table.to_frame().columns) == list(table.columns)
+        assert len(table.to_frame("polars")) == len(table)
+    assert explained.to_frame().equals(explained.selected_features.to_frame())
 
 
 def test_libraries_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

