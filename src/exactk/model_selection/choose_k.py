@@ -19,7 +19,7 @@ from exactk.model_selection.criteria import PERFECT, check_criterion, criterion_
 from exactk.model_selection.cross_validation import Fold, Splits
 from exactk.model_selection.ridge import find_ridge
 from exactk.model_selection.scoring import FoldScorer
-from exactk.params import validate, validated
+from exactk.params import validated
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
 from exactk.question import read_problem
@@ -564,11 +564,6 @@ def largest_size(problem: Problem, k_max: int | None, splits: Splits | None = No
     rows = problem.n_rows if splits is None else splits.smallest_training
     available, needed = rules.size_of(problem.candidates), rules.size_of(rules.include)
     return max(min(available, MOST_SIZES, (rows - 1) // 2), needed, 1)
-
-
-def check_size_options(criterion: Any, rule: Any, k_max: Any, cv: Any) -> None:
-    """Check the parameters of a choice; to be deleted with `exactk.estimators.config`."""
-    validate({"criterion": criterion, "rule": rule, "k_max": k_max, "cv": cv})
 
 
 def _message(

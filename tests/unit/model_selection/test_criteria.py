@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.preprocessing import StandardScaler
 
 from exactk import Moments, Problem, Result, choose_k, solve, solve_path
+from exactk.errors import InputError
 from exactk.model_selection.criteria import (
     CRITERIA,
     counted_rows,
@@ -16,7 +21,6 @@ from exactk.model_selection.criteria import (
     degrees_of_freedom,
 )
 from exactk.problem.constraints import Group, Rules
-from tests.support import says
 
 Array = np.ndarray[Any, Any]
 
@@ -94,22 +98,17 @@ def test_whole_weights_are_repeated_rows(criterion: str) -> None:
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_equal_shares_are_no_weights(criterion: str) -> None:
-    X, y = data()
-    shares = Problem.from_arrays(X, y, sample_weight=np.full(len(X), 1 / len(X)))
-    plain = Problem.from_arrays(X, y)
-    np.testing.assert_allclose(
-        criterion_values(shares, solve_path(shares, 5), criterion),
-        criterion_values(plain, solve_path(plain, 5), criterion),
-        rtol=1e-9,
-    )
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
 def test_fractional_weights_have_no_unit(criterion: str) -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 6))
     y, w = X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=60), rng.uniform(0.1, 0.9, 60)
+    plain = Problem.from_arrays(X, y)
+    equal = Problem.from_arrays(X, y, sample_weight=np.full(60, 1 / 60))
+    np.testing.assert_allclose(
+        criterion_values(equal, solve_path(equal, 5), criterion),
+        criterion_values(plain, solve_path(plain, 5), criterion),
+        rtol=1e-9,
+    )
     found = []
     for unit in (0.01, 1.0, 10.0, 1000.0):
         problem = Problem.from_arrays(X, y, sample_weight=w * unit)
@@ -201,11 +200,40 @@ def test_aicc_is_infinite_where_nothing_is_left() -> None:
     assert np.isfinite(values).tolist() == [True, True, True, True, False, False]
 
 
-def test_errors() -> None:
-    X, y = data(n=8)
-    problem = Problem.from_arrays(X, y)
-    path = solve_path(problem, 2)
-    with says("criterion='cp'", "7 columns", "8 rows", "criterion='ebic'"):
-        criterion_values(problem, path, "cp")
-    with says("criterion must be", "'bci'", "did you mean 'bic'?"):
-        criterion_values(problem, path, "bci")
+@pytest.mark.parametrize("criterion", ["bic", "ebic", "aicc"])
+def test_a_likelihood_is_deviance_and_parameters(criterion: str) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    problem = Problem.from_arrays(X, y, loss="logistic")
+    Z, n = StandardScaler().fit_transform(X), len(y)
+    for k in (1, 2):
+        result = solve(problem, k, effort=0)
+        fit = LogisticRegression(C=np.inf, tol=1e-10, max_iter=100_000).fit(Z[:, result.support], y)
+        found = fit.predict_proba(Z[:, result.support])
+        deviance = 2 * log_loss(y, found, normalize=False)
+        added = {
+            "bic": (k + 1) * np.log(n),
+            "ebic": (k + 1) * np.log(n) + 2 * np.log(comb(30, k)),
+            "aicc": 2 * (k + 1) * n / (n - k - 2),
+        }
+        value = criterion_values(problem, [result], criterion)[0]
+        assert value == pytest.approx(deviance + added[criterion], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "loss", "n"),
+    [("cp", "squared", 8), ("bci", "squared", 60), ("bic", "l21", 60), ("cp", "logistic", 60)],
+)
+def test_criteria_that_a_problem_does_not_have(criterion: Any, loss: str, n: int) -> None:
+    X, y = data(n=n)
+    problem = Problem.from_arrays(X, (y > 0).astype(int), loss=loss)
+    with pytest.raises(InputError) as error:
+        choose_k(problem, k_max=2, criterion=criterion)
+    assert error.value.parameter == "criterion"
+
+
+def test_optimal_scoring_has_all_criteria() -> None:
+    X, y = data()
+    problem = Problem.from_arrays(X, (y > 0).astype(int), loss="optimal_scoring")
+    for criterion in CRITERIA:
+        values = criterion_values(problem, solve_path(problem, 3), criterion)
+        assert np.isfinite(values).all()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-import exactk
-from exactk import Moments, Problem, TopKSelector
-from exactk.model_selection.cross_validation import Fold, make_folds
-from exactk.model_selection.ridge import GRID, auto_ridge, cv_ridge
-from tests.support import every_pair, says
+from exactk import Moments, Problem, Status, TopKSelector, choose_k, solve
+from exactk.errors import InputError
+from exactk.model_selection import ridge as ridge_module
+from exactk.model_selection.cross_validation import deal_rows
+from exactk.model_selection.ridge import GRID, auto_ridge, cv_ridge, find_ridge
+from tests.support import every_pair
 
 Array = np.ndarray[Any, Any]
 TINY = 1
@@ -58,135 +59,113 @@ def test_auto_is_a_tenth_of_the_root_of_the_shape(n: int, d: int, expected: floa
     assert auto_ridge(Problem.from_arrays(X, np.arange(n) / 3)) == pytest.approx(expected)
 
 
-def test_auto_counts_usable_columns_and_weight() -> None:
+def test_auto_counts_usable_columns_weights_and_likelihoods() -> None:
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(10, 400)), rng.normal(size=10)
     X[:, 40:] = 1.0
     assert auto_ridge(Problem.from_arrays(X, y)) == pytest.approx(0.2)
-    X = rng.normal(size=(10, 360))
     w = np.array([0, 0, 0, 0, 0, 0, 2, 2, 3, 3])
-    expected = auto_ridge(Problem.from_arrays(np.repeat(X, w, axis=0), np.repeat(y, w)))
-    assert expected == pytest.approx(0.6)
-    assert auto_ridge(Problem.from_arrays(X, y, sample_weight=w)) == pytest.approx(expected)
+    X = rng.normal(size=(10, 360))
+    assert auto_ridge(Problem.from_arrays(X, y, sample_weight=w)) == pytest.approx(0.6)
+    likelihood = Problem.from_arrays(X, y > 0, loss="logistic")
+    assert auto_ridge(likelihood) == pytest.approx(0.1 * auto_ridge(Problem.from_arrays(X, y > 0)))
 
 
-@every_pair(seed=[0, 1, 2], weighted=[False, True], limit=[TINY, 2**30], k=[1, 5])
-def test_cv_picks_what_a_recomputation_picks(weighted: bool, limit: int, k: int, seed: int) -> None:
+@every_pair(
+    seed=[0, 1, 2], weighted=[False, True], limit=[TINY, 2**30], k=[1, 5], classes=[False, True]
+)
+def test_cv_picks_what_a_recomputation_picks(
+    weighted: bool, limit: int, k: int, seed: int, classes: bool
+) -> None:
     # One column and all of them: sizes at which any search finds the best.
     X, y = data(n=24, seed=seed, noise=6.0)
+    labels = np.digitize(y, np.quantile(y, [0.3, 0.7]))
     w = np.random.default_rng(seed).integers(0, 3, len(X)).astype(float) if weighted else None
-    problem = Problem.from_arrays(X, y, sample_weight=w, memory_limit=limit)
-    folds = make_folds(problem, 4, np.random.default_rng(seed))
-    weights = np.ones(len(X)) if w is None else w
+    problem = Problem.from_arrays(X, labels if classes else y, sample_weight=w, memory_limit=limit)
+    splits = deal_rows(problem, 4, np.random.default_rng(seed))
+    weights, Y = np.ones(len(X)) if w is None else w, np.eye(3)[labels] if classes else y[:, None]
     errors = [
-        sum(held_out_error(X, y[:, None], weights, fold.held_out, k, ridge) for fold in folds)
-        for ridge in GRID
+        sum(held_out_error(X, Y, weights, test, k, ridge) for _, test in splits) for ridge in GRID
     ]
     expected = GRID[int(np.argmin(errors))]
     assert cv_ridge(problem, k, n_folds=4, random_state=seed) == expected
 
 
-@pytest.mark.parametrize("limit", [TINY, 2**30], ids=["weights", "moments"])
-def test_cv_of_classes(limit: int) -> None:
-    X, y = data(n=30, noise=3.0)
-    labels = np.digitize(y, np.quantile(y, [0.3, 0.7]))
-    problem = Problem.from_arrays(X, labels, memory_limit=limit)
-    folds = make_folds(problem, 5, np.random.default_rng(0))
-    Y = np.eye(3)[labels]
-    grid = [0.0, 0.5, 5.0]
-    errors = [
-        sum(held_out_error(X, Y, np.ones(30), fold.held_out, 1, ridge) for fold in folds)
-        for ridge in grid
-    ]
-    assert cv_ridge(problem, 1, grid=grid) == grid[int(np.argmin(errors))]
-
-
-def test_noise_asks_for_more_ridge_than_signal() -> None:
+def test_noise_needs_more_ridge_than_signal() -> None:
     X, clean = data(n=40, noise=0.01)
     assert cv_ridge(Problem.from_arrays(X, clean), 2) == min(GRID)
     noise = np.random.default_rng(5).normal(size=40)
     assert cv_ridge(Problem.from_arrays(X, noise), 3) == max(GRID)
 
 
-def test_the_grid_may_come_in_any_order() -> None:
+def test_grid_folds_and_seed() -> None:
     problem = Problem.from_arrays(*data(noise=3.0))
-    picked = cv_ridge(problem, 2, grid=[5.0, 0.0, 0.5])
-    assert picked == cv_ridge(problem, 2, grid=[0.0, 0.5, 5.0])
+    assert cv_ridge(problem, 2, grid=[5.0, 0.0, 0.5]) == cv_ridge(problem, 2, grid=[0.0, 0.5, 5.0])
     assert cv_ridge(problem, 2, grid=[0.25]) == 0.25
-
-
-def test_fewer_rows_than_folds() -> None:
-    X, y = data(n=4)
-    assert cv_ridge(Problem.from_arrays(X, y), 1, n_folds=10) in GRID
-
-
-def test_the_same_seed_gives_the_same_ridge() -> None:
-    problem = Problem.from_arrays(*data(noise=3.0))
     assert cv_ridge(problem, 2, random_state=3) == cv_ridge(problem, 2, random_state=3)
-    assert cv_ridge(problem, 2) == cv_ridge(problem, 2)
+    # Fewer rows than folds.
+    assert cv_ridge(Problem.from_arrays(*data(n=4)), 1, n_folds=10) in GRID
 
 
-def test_resolve() -> None:
-    problem = Problem.from_arrays(*data())
-    assert problem.with_ridge("auto", 2).ridge == auto_ridge(problem)
-    assert problem.with_ridge("cv", 2).ridge == cv_ridge(problem, 2)
-    assert problem.with_ridge(0.25, 2).ridge == 0.25
-    assert problem.with_ridge(np.float32(0.5), 2).ridge == 0.5
-    assert problem.with_ridge(0, 2).ridge == 0.0
-
-
-@pytest.mark.parametrize("ridge", ["Auto", "none", -1, np.nan, None, True])
-def test_what_is_no_ridge(ridge: Any) -> None:
-    X, y = data()
-    with says("ridge", "zero or more", repr(ridge)):
-        Problem.from_arrays(X, y).with_ridge(ridge, 2)
-    with says("ridge", "zero or more", repr(ridge)):
-        TopKSelector(k=2, ridge=ridge).fit(X, y)
-
-
-def test_cv_errors() -> None:
-    X, y = data()
-    problem = Problem.from_arrays(X, y)
-    with says("grid", "empty"):
-        cv_ridge(problem, 2, grid=[])
-    with says("ridge", "-1"):
-        cv_ridge(problem, 2, grid=[0.1, -1])
-    with says("k=9", "5 usable"):
-        problem.with_ridge("cv", 9)
-    with says("n_folds", "1"):
-        cv_ridge(problem, 2, n_folds=1)
-    with says("moments", "no rows", "ridge as a number"):
-        Problem.from_moments(Moments.from_arrays(X, y)).with_ridge("cv", 2)
-    with says("random_state", "'a'"):
-        cv_ridge(problem, 2, random_state="a")
-
-
-def test_the_selector_uses_what_was_resolved() -> None:
+def test_all_that_has_a_ridge_finds_the_same() -> None:
     X, y = data(noise=3.0)
     problem = Problem.from_arrays(X, y)
-    for ridge in ("auto", "cv", 0.7):
+    found = {"auto": auto_ridge(problem), "cv": cv_ridge(problem, 2), 0.25: 0.25, 0: 0.0}
+    for ridge, expected in found.items():
+        assert find_ridge(ridge, problem, 2) == problem.with_ridge(ridge, 2).ridge == expected
         fitted = TopKSelector(k=2, ridge=ridge).fit(X, y)
-        assert fitted.ridge_ == problem.with_ridge(ridge, 2).ridge
-        expected = exactk.solve(problem.with_ridge(fitted.ridge_), 2)
-        assert fitted.objective_ == pytest.approx(expected.objective)
+        assert fitted.ridge_ == expected
+        best = solve(problem.with_ridge(expected), 2)
+        assert fitted.objective_ == pytest.approx(best.objective)
+    assert problem.with_ridge(np.float32(0.5), 2).ridge == 0.5
     assert problem.ridge == 0.0
 
 
 def test_sparse_tables_are_cross_validated_too() -> None:
     X, y = data(noise=3.0)
-    for table in (sparse.csr_array(X), sparse.csc_matrix(X)):
-        for limit in (TINY, 2**30):
-            problem = Problem.from_arrays(table, y, memory_limit=limit)
-            assert cv_ridge(problem, 2) == cv_ridge(Problem.from_arrays(X, y), 2)
+    expected = cv_ridge(Problem.from_arrays(X, y), 2)
+    for limit in (TINY, 2**30):
+        problem = Problem.from_arrays(sparse.csr_array(X), y, memory_limit=limit)
+        assert cv_ridge(problem, 2) == expected
 
 
-def test_error_is_that_of_the_rows_held_out() -> None:
+def test_ctrl_c_before_all_ridges_were_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits = []
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        fits.append(solve(*args, **options))
+        status = Status.INTERRUPTED if len(fits) == 12 else Status.CONVERGED
+        return replace(fits[-1], status=status)
+
+    monkeypatch.setattr(ridge_module, "solve", interrupted)
+    problem = Problem.from_arrays(*data())
+    with pytest.raises(KeyboardInterrupt):
+        choose_k(problem, ridge="cv")
+    assert len(fits) == 12
+
+
+@pytest.mark.parametrize("ridge", ["Auto", "none", -1, np.nan, True])
+def test_what_is_no_ridge(ridge: Any) -> None:
     X, y = data()
-    w = np.linspace(0.5, 2, 60)
-    problem = Problem.from_arrays(X, y, sample_weight=w)
-    fold: Fold = make_folds(problem, 3, np.random.default_rng(0))[1]
-    support, coef, intercept = np.array([3, 0]), np.array([[2.0, -1.0]]), np.array([0.5])
-    miss = y - (2 * X[:, 3] - X[:, 0] + 0.5)
-    expected = (w[fold.held_out] * miss[fold.held_out] ** 2).sum()
-    fit = SimpleNamespace(support=support, coef=coef, intercept=intercept)
-    assert fold.errors([fit])[0] == pytest.approx(expected, rel=1e-12)
+    calls = (
+        lambda: Problem.from_arrays(X, y).with_ridge(ridge, 2),
+        lambda: TopKSelector(k=2, ridge=ridge).fit(X, y),
+        lambda: choose_k(X, y, ridge=ridge),
+    )
+    for call in calls:
+        with pytest.raises(InputError) as error:
+            call()
+        assert error.value.parameter == "ridge"
+
+
+def test_cross_validation_that_is_impossible() -> None:
+    X, y = data()
+    problem = Problem.from_arrays(X, y)
+    for wrong, k, parameter in (
+        (problem, 9, "k"),
+        (problem, None, "k"),
+        (Problem.from_moments(Moments.from_arrays(X, y)), 2, "ridge"),
+    ):
+        with pytest.raises(InputError) as error:
+            wrong.with_ridge("cv", k)
+        assert error.value.parameter == parameter
