@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,6 @@ OVERLAP = 0.5
 MOST_COLUMNS, MOST_NODES, MOST_SECONDS = 80, 20_000, 5.0
 # Sets are sought up to this share of the total above the bound: bounds are rounded.
 SLACK = 1e-7
-EXCLUDED = "excluded by a constraint; this answer ignores that constraint"
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,12 +254,11 @@ def explain(
         class_weight=class_weight, constraints=constraints,
     )  # fmt: skip
     check_squared(question.problem, "explain")
-    options = {"effort": effort, "random_state": random_state}
-    explainer = _Explainer(question, monitor, options, verbose)
     if why_not is None or isinstance(why_not, (str, int, np.integer)):
         why_not = [] if why_not is None else [why_not]
     candidates = [_candidate(question.problem, column) for column in why_not]
-    return explainer.explanation(candidates, float(tolerance), max_sets)
+    options = {"effort": effort, "random_state": random_state, "verbose": verbose}
+    return _Explainer(question, monitor, options).explanation(candidates, tolerance, max_sets)
 
 
 @dataclass(frozen=True)
@@ -271,20 +269,21 @@ class _Candidate:
     columns: tuple[int, ...]
     note: str = ""
     is_constant: bool = False
+    is_excluded: bool = False
 
 
 def _candidate(problem: Problem, column: Any) -> _Candidate:
     """Return a feature by its name in the user's table: a group, a column or a category."""
-    rules, originals = problem.rules or Rules(), problem.original_names
+    rules = problem.rules or Rules()
     columns = problem.find_columns([column], "why_not")
-    group = rules.group_of.get(columns[0])
-    if group is not None:
-        columns = group.columns
-    name = group.name if group is not None else originals[problem.input_columns[columns[0]]]
+    name = problem.original_names[problem.input_columns[columns[0]]]
+    if (group := rules.group_of.get(columns[0])) is not None:
+        name, columns = group.name, group.columns
     if not np.isin(columns, problem.usable).any():
         return _Candidate(name, columns, "constant: it cannot be selected", is_constant=True)
     if set(columns) & set(rules.exclude):
-        return _Candidate(name, columns, EXCLUDED)
+        note = "excluded by a constraint; this answer ignores that constraint"
+        return _Candidate(name, columns, note, is_excluded=True)
     duplicate = np.flatnonzero(np.isin(problem.duplicates, columns))
     if len(columns) == 1 and duplicate.size:
         original = problem.name(problem.originals[duplicate[0]])
@@ -292,52 +291,39 @@ def _candidate(problem: Problem, column: Any) -> _Candidate:
     return _Candidate(name, columns)
 
 
-@dataclass(eq=False)
-class _NearSets:
-    """Sets of units whose objective is not above a bound.
+class _Explainer:
+    """A selection as units, the prices of other units, and the sets found near it.
 
     Attributes
     ----------
-    found : dict of tuple of int to float
-        Objective of each set of units.
+    near : dict of tuple of int to float
+        Sets of units within the tolerance, with their objectives.
     is_complete : bool
-        Whether no other set has such an objective.
+        Whether these are all such sets.
     """
 
-    found: dict[tuple[int, ...], float] = field(default_factory=dict)
-    is_complete: bool = False
-
-    def best(self, most: int) -> list[tuple[tuple[int, ...], float]]:
-        """Return the best sets, the best first."""
-        return sorted(self.found.items(), key=lambda item: (item[1], item[0]))[:most]
-
-
-class _Explainer:
-    """A selection as units, and the prices of what else could be selected."""
-
-    def __init__(
-        self, question: Question, monitor: Monitor, options: dict[str, Any], verbose: int
-    ) -> None:
-        self.problem, self.monitor, self.verbose = question.problem, monitor, verbose
-        self.options, self.units = options, Units(question.problem)
-        columns = question.columns
-        in_order = columns is None or question.result is not None
+    def __init__(self, question: Question, monitor: Monitor, options: dict[str, Any]) -> None:
+        self.problem, self.monitor, self.options = question.problem, monitor, options
+        self.units = Units(question.problem)
+        columns, result = question.columns, question.result
         if columns is None:
-            result = question.solved(time_limit=self._left, verbose=verbose, **options)
+            result = question.solved(time_limit=self._left, **options)
             columns = result.order
-        members = units_of(self.problem, self.units, columns)
-        if in_order:
+        self.members = units_of(self.problem, self.units, columns)
+        if result is not None:
             place = {int(p): n for n, p in enumerate(columns)}
-            members.sort(key=lambda u: min(place[int(p)] for p in self.units.columns(u)))
-        self.members, self.fixed = members, set(self.units.included)
+            self.members.sort(key=lambda u: min(place[int(p)] for p in self.units.columns(u)))
+        self.fixed = set(self.units.included)
         self.pricing = UnitPricing(self.units)
-        self.pricing.load(members)
-        feasible = count_scope(self.units, members)
-        assert feasible is not None  # looked at when the members were found
+        self.pricing.load(self.members)
+        feasible = count_scope(self.units, self.members)
+        assert feasible is not None  # checked when the members were found
         self.feasible: Feasible = feasible
-        # A perfect fit may come out a rounding below zero.
+        # The objective of a perfect fit may be a rounding error below zero.
         self.objective = max(self.pricing.objective, 0.0)
         self.slack = self.pricing.tie_tolerance
+        self.near = {tuple(sorted(self.members)): self.pricing.objective}
+        self.is_complete = False
 
     @property
     def _left(self) -> float | None:
@@ -348,23 +334,20 @@ class _Explainer:
     def explanation(
         self, candidates: Sequence[_Candidate], tolerance: float, max_sets: int
     ) -> Explanation:
-        """Return all tables; after Ctrl-C those of the searches are incomplete."""
+        """Return all tables; after Ctrl-C those that need a search are incomplete."""
         selected_features, runners_up = self._swaps()
-        pairs = self._pairs()
-        near = _NearSets({tuple(sorted(self.members)): self.pricing.objective})
-        bound = self.objective * (1.0 + tolerance) + self.slack
-        asked: list[tuple[Any, ...]] = []
+        pairs, asked, is_better = self._pairs(), list[tuple[Any, ...]](), False
         status = Status.CONVERGED
         try:
-            asked.extend(self._regrets(candidates))
-            self.pricing.load(self.members)
-            self._find_near(near, bound, max_sets)
+            for one in candidates:
+                asked.append(self._why_not(one))
+                is_better |= asked[-1][2] < -self.slack and not one.is_excluded
+            self._find_near(self.objective * (1.0 + tolerance) + self.slack, max_sets)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        if status != Status.INTERRUPTED and self.monitor.expired and not near.is_complete:
+        if status == Status.CONVERGED and self.monitor.expired and not self.is_complete:
             status = Status.TIME_LIMIT
-        best = near.best(max_sets)
-        is_better = any(row[2] < -self.slack and row[-1] != EXCLUDED for row in asked)
+        best = sorted(self.near.items(), key=lambda item: (item[1], item[0]))[:max_sets]
         return Explanation(
             selected=tuple(self.units.names[u] for u in self.members),
             support=np.array(self._table_columns(self.members), dtype=np.intp),
@@ -373,15 +356,15 @@ class _Explainer:
             selected_features=selected_features,
             runners_up=runners_up,
             why_not=RecordsTable(WHY_NOT, asked),
-            alternatives=RecordsTable(ALTERNATIVES, list(self._alternatives(best))),
-            is_complete=near.is_complete,
-            tolerance=tolerance,
+            alternatives=self._alternatives(best),
+            is_complete=self.is_complete,
+            tolerance=float(tolerance),
             pairs=pairs,
-            message=self._message(best, is_better, status, near.is_complete, max_sets),
+            message=self._message(best, is_better, status, max_sets),
             status=status,
         )
 
-    def _table_columns(self, members: Iterable[int]) -> list[int]:
+    def _table_columns(self, members: Sequence[int]) -> list[int]:
         return list(self.problem.table_columns(self.units.columns_of(list(members))))
 
     def _swaps(self) -> tuple[RecordsTable, RecordsTable]:
@@ -433,19 +416,13 @@ class _Explainer:
         across = (block / np.outer(size, size))[: len(one), len(one) :].ravel()
         return float(across[np.argmax(np.abs(across))])
 
-    def _regrets(self, candidates: Sequence[_Candidate]) -> Iterable[tuple[Any, ...]]:
-        """Yield the row of each feature of `why_not`."""
-        selected = set(self.units.columns_of(self.members))
-        for one in candidates:
-            head = (one.name, self.problem.table_columns(list(one.columns)))
-            if one.is_constant:
-                yield (*head, np.nan, np.nan, [], [], [], one.note)
-            elif selected.issuperset(one.columns):
-                yield (*head, 0.0, 0.0, [], [], [], "it is selected")
-            else:
-                yield (*head, *self._best_with(one))
-
-    def _best_with(self, one: _Candidate) -> tuple[Any, ...]:
+    def _why_not(self, one: _Candidate) -> tuple[Any, ...]:
+        """Return the row of a feature of `why_not`."""
+        head = (one.name, self.problem.table_columns(list(one.columns)))
+        if one.is_constant:
+            return (*head, np.nan, np.nan, [], [], [], one.note)
+        if set(one.columns) <= set(self.units.columns_of(self.members)):
+            return (*head, 0.0, 0.0, [], [], [], "it is selected")
         rules = self.problem.rules or Rules()
         with_it = replace(
             rules,
@@ -455,32 +432,32 @@ class _Explainer:
         try:
             found = solve(
                 self.problem.with_rules(with_it), self.feasible.k, time_limit=self._left,
-                verbose=self.verbose, **self.options,
+                **self.options,
             )  # fmt: skip
         except InfeasibleError as error:
-            return (np.nan, np.nan, [], [], [], str(error))
+            return (*head, np.nan, np.nan, [], [], [], str(error))
         if found.status == Status.INTERRUPTED:
             raise KeyboardInterrupt
         before = [self.units.names[u] for u in self.members]
         regret = found.objective - self.objective
         return (
-            regret, regret / self.problem.total,
+            *head, regret, regret / self.problem.total,
             [name for name in found.selected if name not in before],
             [name for name in before if name not in found.selected],
             list(found.selected), one.note,
         )  # fmt: skip
 
-    def _find_near(self, near: _NearSets, bound: float, most: int) -> None:
-        """Add the sets that keep the constraints and whose objective is at most `bound`.
+    def _find_near(self, bound: float, most: int) -> None:
+        """Find the sets that keep the constraints and whose objective is at most `bound`.
 
         All sets are looked at by branch and bound where there are few columns. Elsewhere, and
         where the tree is too large, single swaps are made from sets that were found.
         """
         selectable = np.flatnonzero(self.units.selectable).tolist()
         if len(self.units.columns_of(selectable)) <= MOST_COLUMNS:
-            self._enumerate(near, bound, most)
-        if not near.is_complete:
-            self._swap(near, bound, most)
+            self._enumerate(bound, most)
+        if not self.is_complete:
+            self._swap(bound, most)
 
     def _tree(self, bound: float) -> Tree:
         if self.units.rules.is_simple and not self.units.has_duplicates:
@@ -489,7 +466,7 @@ class _Explainer:
         # Whether duplicates may be in one set depends on the set that is explained.
         return UnitTree(self.problem, self.feasible.k, self.feasible)
 
-    def _enumerate(self, near: _NearSets, bound: float, most: int) -> None:
+    def _enumerate(self, bound: float, most: int) -> None:
         tree = self._tree(bound)
         ceiling = bound + min(2.0 * tree.tolerance, SLACK * self.problem.total)
         own = tuple(sorted(self.units.columns_of(self.members)))
@@ -500,17 +477,16 @@ class _Explainer:
         for columns, objective in search.sets:
             # The set itself is near, although rounding may put its objective above the bound.
             if objective <= bound or columns == own:
-                near.found[tuple(self.units.units_of(columns) or ())] = objective
+                self.near[tuple(self.units.units_of(columns) or ())] = objective
         if ended == Status.INTERRUPTED:
             raise KeyboardInterrupt
-        near.is_complete = search.is_closed and len(near.found) <= most
+        self.is_complete = search.is_closed and len(self.near) <= most
 
-    def _swap(self, near: _NearSets, bound: float, most: int) -> None:
+    def _swap(self, bound: float, most: int) -> None:
         """Add the sets that swaps reach; the best are looked at first."""
         first = tuple(sorted(self.members))
         self.pricing.load(self.members)
-        listed, near.found[first] = dict(near.found), self.pricing.objective
-        reached = {first}
+        enumerated, reached = dict(self.near), {first}
         queue = [(self.pricing.objective, first)]
         # The best objectives, negated: a set that is not among so many is of no interest.
         kept, edge = [-self.pricing.objective], bound
@@ -530,35 +506,32 @@ class _Explainer:
                     if value > edge or new in reached:
                         continue
                     reached.add(new)
-                    near.found[new] = value
+                    # The enumeration has the objectives of the problem itself.
+                    self.near[new] = enumerated.get(new, value)
                     heapq.heappush(queue, (value, new))
                     heapq.heappush(kept, -value)
                     if len(kept) > most:
                         heapq.heappop(kept)
                         edge = -kept[0]
-        # The objectives of the tree are those of the problem itself.
-        near.found |= listed
 
-    def _alternatives(
-        self, sets: Sequence[tuple[tuple[int, ...], float]]
-    ) -> Iterable[tuple[Any, ...]]:
-        names, own = self.units.names, set(self.members)
+    def _alternatives(self, sets: Sequence[tuple[tuple[int, ...], float]]) -> RecordsTable:
+        names, own, rows = self.units.names, set(self.members), []
         for rank, (key, value) in enumerate(sets, start=1):
             # Below the slack the fit is perfect, and differences are rounding.
             excess = value / self.objective - 1.0 if self.objective > self.slack else 0.0
-            yield (
+            rows.append((
                 rank, value, 0.0 if set(key) == own else excess,
                 [names[u] for u in key if u not in own],
                 [names[u] for u in self.members if u not in key],
                 [names[u] for u in key], self._table_columns(key),
-            )  # fmt: skip
+            ))  # fmt: skip
+        return RecordsTable(ALTERNATIVES, rows)
 
     def _message(
         self,
         sets: Sequence[tuple[tuple[int, ...], float]],
         is_better: bool,
         status: Status,
-        is_complete: bool,
         most: int,
     ) -> str:
         said = []
@@ -570,7 +543,7 @@ class _Explainer:
             said.append("stopped by the user: why_not and the alternatives are incomplete")
         elif status == Status.TIME_LIMIT:
             said.append("the time limit ended the search for alternatives")
-        elif not is_complete and len(sets) == most:
+        elif not self.is_complete and len(sets) == most:
             said.append(f"{most} alternatives are listed, there may be more: raise max_sets")
         return "; ".join(said)
 

@@ -438,7 +438,8 @@ class BestSets(TableResult):
     def __repr__(self) -> str:
         """Return one line."""
         end = "complete" if self.is_complete else f"may be incomplete: {self.message}"
-        return f"BestSets(k={self.k}, {len(self.sets)} sets, {end})"
+        plural = "s" * (len(self.sets) != 1)
+        return f"BestSets(k={self.k}, {len(self.sets)} set{plural}, {end})"
 
     def _repr_html_(self) -> str:
         return notebook_html(self.table, self.summary)
