@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["datasets", "fetch_sets", "list_sets", "path_of"]
 
-FACTS = (
-    "name", "n", "d", "task", "classes", "outputs", "papers", "origin", "repository", "commit",
-    "paths", "licence", "checksum", "note", "checked",
-)  # fmt: skip
 PAPERS = ("cdlsr", "ipfs", "rpfs", "nmapg", "gsrfs")
 OWN = "your folder"
 
@@ -61,28 +58,32 @@ def list_sets(call: Call, paper: str | None, folder: str | None) -> int:
 
     entries = _entries(paper)
     here = set(available([entry.name for entry in entries], folder=folder)[0])
-    rows = [
-        {
-            **{fact: getattr(entry, fact) for fact in FACTS},
-            "here": entry.name in here,
-            "file": _text(find(entry.name, folder=folder)),
-            "fetchable": bool(entry.build),
-        }
-        for entry in entries
-    ]
-    shown = [
-        (entry.name, entry.n, entry.d, entry.classes, " ".join(entry.papers),
-         "yes" if entry.name in here else "no", _source(entry))
-        for entry in entries
-    ]  # fmt: skip
+    rows: list[dict[str, Any]] = []
+    for entry in entries:
+        path = find(entry.name, folder=folder)
+        unknown = " (checksum unknown)" if entry.origin == "file" and not entry.checksum else ""
+        rows.append(
+            {
+                **asdict(entry),
+                "source": (entry.repository or entry.origin) + unknown,
+                "checked": entry.checked,
+                "here": entry.name in here,
+                "file": None if path is None else str(path),
+                "fetchable": bool(entry.build),
+            }
+        )
     for own in local_datasets(folder) if paper is None else ():
-        facts: dict[str, Any] = {
-            **dict.fromkeys(FACTS, ""), "name": own.name, "n": own.n, "d": own.d, "task": own.task,
-            "classes": own.classes, "outputs": None, "papers": [], "origin": OWN, "paths": [],
-        }  # fmt: skip
-        rows.append({**facts, "here": True, "file": str(own.path), "fetchable": False})
-        shown.append((own.name, own.n, own.d, own.classes, "", "yes", OWN))  # type: ignore[arg-type]
-    table = RecordsTable(["name", "rows", "columns", "classes", "papers", "here", "source"], shown)
+        facts = {**asdict(own), "here": True, "file": str(own.path), "source": OWN, "papers": ()}
+        rows.append({name: facts.get(name) for name in rows[0]})
+    names = ("name", "n", "d", "classes")
+    table = RecordsTable(
+        ["name", "rows", "columns", "classes", "papers", "here", "source"],
+        [
+            (*(row[name] for name in names), " ".join(row["papers"]),
+             "yes" if row["here"] else "no", row["source"])
+            for row in rows
+        ],
+    )  # fmt: skip
     return call.emit(Listing("datasets", rows), table.to_text())
 
 
@@ -157,12 +158,3 @@ def _entries(paper: str | None) -> list[Entry]:
 
     entries = [describe(name) for name in names()]
     return [entry for entry in entries if paper is None or paper in entry.papers]
-
-
-def _source(entry: Entry) -> str:
-    unknown = entry.origin == "file" and not entry.checksum
-    return (entry.repository or entry.origin) + (" (checksum unknown)" if unknown else "")
-
-
-def _text(path: Any) -> str | None:
-    return None if path is None else str(path)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.framework import Call, LazyGroup, argument, check_place, command, note, option
+from exactk.cli.framework import Call, LazyGroup, argument, check_place, command, option
 from exactk.cli.framework.options import HELP
 from exactk.cli.list import show_help
 from exactk.errors import InputError, Setting, join_items
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from exactk.data.moments import Moments
     from exactk.data.targets import Task
     from exactk.streaming.base import Stream
-    from exactk.utils.records_table import RecordsTable
 
 __all__ = ["build", "info", "merge", "moments"]
 
@@ -83,8 +81,8 @@ def build(call: Call, tables: tuple[str, ...], add_to: str | None) -> int:
     check_width(stream, limit)
     known: Sequence[Any] = ()
     if add_to is not None and earlier is not None:
-        facts = {"feature_names": list(stream.feature_names), "target": stream.target}
-        _check_same(add_to, earlier, "the table", facts)
+        _check_same(add_to, "columns", earlier.get("feature_names"), stream.feature_names)
+        _check_same(add_to, "target", [earlier.get("target") or stream.target], [stream.target])
         known = (earlier.get("classes") or {}).get("labels", ())
         if known:
             _check_labels(add_to, known[0], stream.y_kind, widen=stream.promote)
@@ -129,66 +127,52 @@ def info(call: Call, file: str) -> int:
     return call.emit(_Info(file, _read_header(file), _load(file)))
 
 
-@dataclass
 class _Info:
     """What a file of moments has."""
 
-    file: str
-    header: Header
-    moments: Moments
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.moments.feature_names or tuple(f"x{j}" for j in range(len(self.moments.x_mean)))
-
-    @property
-    def table(self) -> RecordsTable:
-        """One row for each column."""
+    def __init__(self, file: str, header: Header, moments: Moments) -> None:
         from exactk.data.usable_columns import usable_columns
         from exactk.utils.records_table import RecordsTable
 
-        usable = set(usable_columns(self.moments).tolist())
-        deviation = (self.moments.scatter / self.moments.weight) ** 0.5
-        rows = zip(self.names, self.moments.x_mean, deviation, strict=True)
-        return RecordsTable(
+        self.moments = moments
+        names = moments.feature_names or tuple(f"x{j}" for j in range(len(moments.x_mean)))
+        usable = set(usable_columns(moments).tolist())
+        columns = zip(names, moments.x_mean, (moments.scatter / moments.weight) ** 0.5, strict=True)
+        self.table = RecordsTable(
             ["column", "mean", "standard_deviation", "constant"],
-            [(*row, j not in usable) for j, row in enumerate(rows)],
+            [(*column, j not in usable) for j, column in enumerate(columns)],
         )
+        shares: list[tuple[Any, float]] = []
+        if moments.classes is not None:
+            shares = list(zip(moments.classes.tolist(), moments.y_mean.tolist(), strict=True))
+        self.facts: dict[str, Any] = {
+            "file": file,
+            "bytes": Path(file).stat().st_size,
+            "version": header.version,
+            "exactk": header.writer,
+            "checksum": header.checksum,
+            "rows": moments.n_rows,
+            "weight": moments.weight,
+            "target": moments.target,
+            "task": "classification" if shares else "regression",
+            "outputs": len(moments.y_mean),
+            "classes": [{"label": label, "share": share} for label, share in shares],
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts about the file and the columns."""
-        held = self.moments
-        classes = None
-        if held.classes is not None:
-            shares = zip(held.classes.tolist(), held.y_mean.tolist(), strict=True)
-            classes = [{"label": label, "share": share} for label, share in shares]
-        return {
-            "file": self.file,
-            "bytes": Path(self.file).stat().st_size,
-            "version": self.header.version,
-            "exactk": self.header.writer,
-            "checksum": self.header.checksum,
-            "rows": held.n_rows,
-            "weight": held.weight,
-            "target": held.target,
-            "task": "regression" if classes is None else "classification",
-            "outputs": len(held.y_mean),
-            "classes": classes,
-            "columns": self.table.to_plain(),
-        }
+        return {**self.facts, "columns": self.table.to_plain()}
 
     def __repr__(self) -> str:
         from exactk.utils.formatting import escape_controls
 
-        facts = self.to_dict()
-        rows = f"{facts['rows']:,}"
-        if facts["weight"] != facts["rows"]:
-            rows += f" (weight {facts['weight']:.6g})"
-        constant = [row["column"] for row in facts["columns"] if row["constant"]]
+        facts, names = self.facts, self.table["column"]
+        constant = [row["column"] for row in self.table if row["constant"]]
+        weight = "" if facts["weight"] == facts["rows"] else f" (weight {facts['weight']:.6g})"
         target = "unnamed" if facts["target"] is None else repr(facts["target"])
         lines = [
-            f"rows      {rows}",
-            f"columns   {len(self.names):,}: {join_items(self.names)}",
+            f"rows      {facts['rows']:,}{weight}",
+            f"columns   {len(names):,}: {join_items(names)}",
             f"constant  {f'{len(constant):,}: {join_items(constant)}' if constant else 'none'}",
             f"target    {target}, {facts['task']}",
             f"file      {facts['bytes']:,} bytes, version {facts['version']} of the format, "
@@ -196,12 +180,11 @@ class _Info:
             f"checksum  correct, {facts['checksum']}",
         ]
         classes = facts["classes"]
-        if classes is None:
+        if not classes:
             return "\n".join([*lines, f"outputs   {facts['outputs']}"])
         lines += [f"classes   {len(classes):,}", ""]
-        lines += [
-            f"{one['share']:8.2%}  {escape_controls(one['label'])}" for one in classes[:SHOWN]
-        ]
+        for one in classes[:SHOWN]:
+            lines.append(f"{one['share']:8.2%}  {escape_controls(one['label'])}")
         if len(classes) > SHOWN:
             lines.append(f"{'':8}  and {len(classes) - SHOWN:,} more")
         return "\n".join(lines)
@@ -241,19 +224,13 @@ def _check_labels(add_to: str, label: Any, y_kind: str, *, widen: bool) -> None:
         )  # fmt: skip
 
 
-def _check_same(one: str, first: dict[str, Any], two: str, second: dict[str, Any]) -> None:
-    """Raise for moments of other columns or targets, before they are made or read."""
-    names, others = first.get("feature_names"), second.get("feature_names")
-    if names and others and set(names) != set(others):
+def _check_same(add_to: str, what: str, names: Sequence[Any] | None, others: Sequence[Any]) -> None:
+    """Raise for a table of other columns or another target, before the pass."""
+    if names and set(names) != set(others):
         raise InputError(
-            f"{two} has other columns than {one!r}: only one of the two has "
-            f"{join_items(sorted(set(names) ^ set(others)))}",
-            parameter="columns",
-        )
-    targets = (first.get("target"), second.get("target"))
-    if None not in targets and targets[0] != targets[1]:
-        raise InputError(
-            f"{two} is of target {targets[1]!r}, and {one!r} of {targets[0]!r}", parameter="target"
+            f"the table and {add_to!r} have different {what}: only one of the two has "
+            f"{join_items(sorted(map(str, set(names) ^ set(others))))}",
+            parameter=what,
         )
 
 
@@ -280,6 +257,5 @@ def _load(file: str) -> Moments:
 def _save(call: Call, made: Moments) -> int:
     made.save(str(call.output))
     classes = "" if made.classes is None else f", {len(made.classes):,} classes"
-    if call.verbose:
-        note(f"wrote {call.output}: {made.n_rows:,} rows, {len(made.x_mean):,} columns{classes}")
+    call.say(f"wrote {call.output}: {made.n_rows:,} rows, {len(made.x_mean):,} columns{classes}")
     return 0

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from exactk.papers.experiments.result_tables import StoreResults
     from exactk.papers.experiments.runner import Plan, RunSummary
 
+    Planned = list[tuple[Recipe, Path, Plan]]
+
 __all__ = ["list_recipes", "papers", "report", "run", "show"]
 
 FOLDER = "exactk-bench"
@@ -135,27 +137,70 @@ def run(
         raise InputError("--store '' is no file name", parameter="store", hint="leave it out")
     chosen = [recipe.restrict(**changes) for recipe in _recipes(recipes)]
     places = [Path(store) if store else _place(recipe, changes["quick"]) for recipe in chosen]
-    # All are checked first: a mistake in the last one is not found hours later.
-    runnable = _check(call, chosen, places, retry_failed, list_cells)
+    # All are planned first: a mistake in the last one is not found hours later.
+    planned = _plan(call, chosen, places, retry_failed, list_cells)
     if list_cells:
         rows = [
             {"recipe": recipe.name, "data": cell.dataset, "method": cell.variant.label,
              "sizes": list(cell.sizes), "repeat": cell.repeat}
-            for recipe, _, todo in runnable
+            for recipe, _, todo in planned
             for cell in todo.todo.values()
         ]  # fmt: skip
         return call.emit(Listing("cells", rows))
-    place, message = runnable[0][1], ""
-    try:
-        for number, (recipe, place, _) in enumerate(runnable, start=1):
-            of = f" ({number} of {len(runnable)})" if len(runnable) > 1 else ""
-            _say_summary(call, _run(call, recipe, place, of, retry_failed), place)
-    except KeyboardInterrupt:
-        message = f"finished cells are in {place}; the same command continues"
-    names = {recipe.name for recipe, _, _ in runnable}
-    results = _results([place for _, place, _ in runnable], names)
+    message = _measure(call, planned, retry_failed)
+    results = _results([place for _, place, _ in planned], [one.name for one, _, _ in planned])
     results.message, results.interrupted = message, bool(message)
     return call.emit(results)
+
+
+def _plan(
+    call: Call, recipes: list[Recipe], places: list[Path], retry_failed: bool, counted: bool
+) -> Planned:
+    """Return the recipes of which data are here."""
+    from exactk.papers.experiments.runner import plan
+    from exactk.papers.experiments.store import Store
+
+    planned: Planned = []
+    absent: dict[str, str] = {}
+    for recipe, place in zip(recipes, places, strict=True):
+        if place.is_dir():
+            raise InputError(
+                (Setting("store", str(place)), " is a folder"), parameter="store",
+                hint="give a file name",
+            )  # fmt: skip
+        seed = call.values.get("random_state", 0)
+        todo = plan(recipe, Store(place), seed=seed, retry_failed=retry_failed)
+        absent |= todo.left_out
+        if todo.facts:
+            planned.append((recipe, place, todo))
+        if counted:
+            call.say(f"{recipe.name}: {len(todo.todo)} cells to run, {len(todo.reused)} stored")
+    if not planned:
+        ways = "; ".join(f"{name}: {how}" for name, how in absent.items())
+        raise InputError(f"none of the data sets is here ({ways})", parameter="datasets")
+    return planned
+
+
+def _measure(call: Call, planned: Planned, retry_failed: bool) -> str:
+    """Run the cells, and return how to continue if Ctrl-C ended them."""
+    from exactk.cli.progress import show_cells
+    from exactk.papers.experiments import runner
+
+    options = {"jobs": call.values.get("n_jobs", 1), "seed": call.values.get("random_state", 0),
+               "time_limit": call.values.get("time_limit")}  # fmt: skip
+    for number, (recipe, place, _) in enumerate(planned, start=1):
+        of = f" ({number} of {len(planned)})" if len(planned) > 1 else ""
+        if recipe.exclusive and options["jobs"] > 1:
+            call.say(f"{recipe.name} measures time, so its cells run one at a time")
+        try:
+            with show_cells(f"{recipe.name}{of}", call.verbose) as show:
+                summary = runner.run(
+                    recipe, place, retry_failed=retry_failed, on_progress=show, **options
+                )
+        except KeyboardInterrupt:
+            return f"finished cells are in {place}; the same command continues"
+        _say_summary(call, summary, place)
+    return ""
 
 
 @command("papers show")
@@ -208,48 +253,6 @@ def _recipes(wanted: Sequence[str]) -> list[Recipe]:
 def _place(recipe: Recipe, quick: bool) -> Path:
     folder = Path(FOLDER, "quick") if quick else Path(FOLDER)
     return folder / (re.sub(r"[^\w.-]+", "-", recipe.name).strip(".-") + ".jsonl")
-
-
-def _check(
-    call: Call, recipes: list[Recipe], places: list[Path], retry_failed: bool, counted: bool
-) -> list[tuple[Recipe, Path, Plan]]:
-    """Return the experiments whose data are here; say what is left out."""
-    from exactk.papers.experiments.runner import plan
-    from exactk.papers.experiments.store import Store
-
-    runnable = []
-    absent: dict[str, str] = {}
-    for recipe, place in zip(recipes, places, strict=True):
-        if place.is_dir():
-            raise InputError(
-                (Setting("store", str(place)), " is a folder"), parameter="store",
-                hint="give a file name",
-            )  # fmt: skip
-        seed = call.values.get("random_state", 0)
-        todo = plan(recipe, Store(place), seed=seed, retry_failed=retry_failed)
-        absent |= todo.left_out
-        if todo.facts:
-            runnable.append((recipe, place, todo))
-        if counted:
-            call.say(f"{recipe.name}: {len(todo.todo)} cells to run, {len(todo.reused)} stored")
-    if not runnable:
-        ways = "; ".join(f"{name}: {how}" for name, how in absent.items())
-        raise InputError(f"none of the data sets is here ({ways})", parameter="datasets")
-    return runnable
-
-
-def _run(call: Call, recipe: Recipe, place: Path, of: str, retry_failed: bool) -> RunSummary:
-    from exactk.cli.progress import show_cells
-    from exactk.papers.experiments import runner
-
-    jobs = call.values.get("n_jobs", 1)
-    if recipe.exclusive and jobs > 1:
-        call.say(f"{recipe.name} measures time, so its cells run one at a time")
-    with show_cells(f"{recipe.name}{of}", call.verbose) as show:
-        return runner.run(
-            recipe, place, jobs=jobs, time_limit=call.values.get("time_limit"),
-            retry_failed=retry_failed, seed=call.values.get("random_state", 0), on_progress=show,
-        )  # fmt: skip
 
 
 def _say_summary(call: Call, summary: RunSummary, place: Path) -> None:

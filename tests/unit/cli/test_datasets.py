@@ -58,7 +58,8 @@ def test_list_says_of_which_sets_no_checksum_is_known(run, nowhere):
     marked = {line.split()[0] for line in lines if line.endswith("(checksum unknown)")}
     assert marked == {"lung", "gli85"}
     rows = listed(run)
-    assert {row["name"] for row in rows if row["here"] is False and not row["checksum"]} == marked
+    files = [row for row in rows if row["origin"] == "file"]
+    assert {row["name"] for row in files if not row["checksum"]} == marked
     checked = {row["name"]: row["checked"] for row in rows}
     assert (checked["lung"], checked["colon"]) == ("shape and class sizes", "checksum")
 
@@ -81,7 +82,7 @@ def test_own_files_are_listed(run, nowhere, tmp_path, monkeypatch):
     cells, flowers = rows[-2:]
     assert (cells["n"], cells["d"], cells["classes"], cells["here"]) == (6, 4, 3, True)
     assert (flowers["task"], flowers["classes"]) == ("regression", None)
-    assert (flowers["origin"], flowers["file"]) == ("your folder", str(other / "flowers.csv"))
+    assert (flowers["source"], flowers["file"]) == ("your folder", str(other / "flowers.csv"))
     assert "cells" not in {row["name"] for row in listed(run, "--paper", "cdlsr")}
     only = {row["name"] for row in listed(run, "--folder", str(other))}
     assert "flowers" in only
