@@ -79,10 +79,8 @@ def open_rows(
         except ValueError as error:
             raise _flaw_of(X, given, str(error)) from error
     if not sparse.issparse(X) and X.dtype.kind not in "fiub":
-        raise InputError(
-            f"X has dtype {X.dtype}, which is not a number", parameter="X",
-            hint="convert it to float64",
-        )  # fmt: skip
+        words = f"X has dtype {X.dtype}, which is not a number; convert it to float64"
+        raise _flaw_of(X, given, words)
     if given is not None and len(given) != X.shape[1]:
         raise InputError(
             f"feature_names has {len(given)} names, X has {X.shape[1]} columns",
@@ -132,12 +130,22 @@ def _refuse_elsewhere(X: Any) -> None:
 
 
 def _flaw_of(X: Any, names: Sequence[str] | None, words: str) -> InputError:
-    """Return what is wrong with a table that scikit-learn refused, in these words."""
+    """Return what is wrong with a table; if nothing more is found, in these words."""
     try:
         values = X if sparse.issparse(X) else np.asarray(X)
     except ValueError:
         return InputError("X has rows of different lengths", parameter="X")
-    if values.ndim != 2 or values.shape[1] == 0 or values.dtype.kind == "c":
+    if values.ndim > 2:
+        return InputError(
+            f"X has {values.ndim} dimensions, and a table has 2: rows and columns", parameter="X"
+        )
+    if values.ndim == 2 and values.shape[1] == 0:
+        # The words that scikit-learn's checks of an estimator want.
+        return InputError(
+            f"X has 0 feature(s) (shape={values.shape}) while a minimum of 1 is required.",
+            parameter="X",
+        )
+    if values.ndim != 2 or values.dtype.kind == "c":
         return InputError(words, parameter="X")
     if values.shape[0] < 2:
         samples = "1 sample (row)" if values.shape[0] else "no samples (rows)"
@@ -145,9 +153,9 @@ def _flaw_of(X: Any, names: Sequence[str] | None, words: str) -> InputError:
             f"X has {samples}, and a selection needs at least 2", parameter="X",
             hint="give more rows",
         )  # fmt: skip
-    if values.dtype.kind not in "OUS":
+    bad = first_word(values) if values.dtype.kind in "OUS" else None
+    if bad is None:
         return InputError(words, parameter="X")
-    bad = first_word(values)
     row, column = np.argwhere(values == bad)[0]
     name = f"column {column}" if names is None else f"column {names[column]!r}"
     return InputError(

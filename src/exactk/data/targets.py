@@ -481,15 +481,14 @@ def _all_numbers(values: npt.NDArray[Any]) -> bool:
 
 
 def first_word(values: npt.NDArray[Any]) -> Any:
-    """Return the first value of an array that is not a number, or the first of all.
+    """Return the first value of an array that is not a number; None if all can be read as such.
 
     Examples
     --------
     >>> first_word(np.array([1, "2", "high"], dtype=object))
     'high'
     """
-    found = (v for v in values.ravel().tolist() if v is not None and not _is_number(v))
-    return next(found, values.flat[0])
+    return next((v for v in values.ravel().tolist() if v is not None and not _is_number(v)), None)
 
 
 def _is_number(value: Any) -> bool:

@@ -39,8 +39,7 @@ class OtherKindError(InputError):
 
 def text_schema(path: str) -> pa.Schema:
     """Return the columns of a file, with types inferred from its first rows."""
-    # Rows of another length are reported when they are read.
-    with _opened(path, {}, None, lambda row: "skip") as reader:
+    with _opened(path, {}, None) as reader:
         return reader.schema
 
 

@@ -200,7 +200,7 @@ def test_large_integers_of_both_signs() -> None:
 
 
 def test_frames_without_rows_or_columns() -> None:
-    with says("0 sample(s)"):
+    with says("no samples"):
         open_rows(pd.DataFrame({"a": [], "b": []}, dtype=float))
     with says("no columns"):
         open_rows(pd.DataFrame(index=range(3)))

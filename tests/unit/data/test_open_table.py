@@ -69,14 +69,15 @@ def test_wrong_names() -> None:
     ("X", "words"),
     [
         (np.ones(3), ["Expected 2D array", "1D"]),
-        (np.ones((3, 2, 2)), ["dim 3"]),
+        (np.ones((3, 2, 2)), ["3 dimensions"]),
         (None, ["Expected 2D array"]),
         (3.0, ["Expected 2D array"]),
-        (np.ones((0, 3)), ["0 sample(s)", "minimum of 2"]),
-        (np.ones((1, 3)), ["1 sample", "minimum of 2", "at least two; give more of them"]),
+        (np.ones((0, 3)), ["no samples", "at least 2"]),
+        (np.ones((1, 3)), ["1 sample", "at least 2", "give more rows"]),
         (np.ones((3, 0)), ["0 feature(s)"]),
-        ([[1, 2], [3]], ["inhomogeneous"]),
-        (np.array([["a", 1], ["b", 2]], dtype=object), ["'a'"]),
+        ([[1, 2], [3]], ["different lengths"]),
+        (np.array([["a", 1], ["b", 2]], dtype=object), ["'a'", "column 0", "row 0"]),
+        ([[1, None], [2, "x"]], ["'x'", "column 1", "row 1"]),
         (np.array([["1", "2"], ["3", "4"]]), ["numeric"]),
         (np.array([["2020-01-01"], ["2020-01-02"]], dtype="M8[D]"), ["datetime64", "not a number"]),
         (np.ones((3, 2)) * 1j, ["Complex data not supported"]),
@@ -84,8 +85,11 @@ def test_wrong_names() -> None:
     ids=lambda value: value[0] if isinstance(value, list) and isinstance(value[0], str) else "",
 )
 def test_what_is_no_table(X: Any, words: list[str]) -> None:
-    with says(*words):
+    with says(*words) as error:
         open_rows(X)
+    assert error.value.parameter == "X"
+    for internal in ("Found array with", "could not convert string"):
+        assert internal not in str(error.value)
 
 
 def test_masked_values_are_missing_values() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tracemalloc
 from typing import Any
 
@@ -189,7 +188,7 @@ def test_take_gives_those_rows_and_names() -> None:
 def test_complex_and_empty_tables_are_refused() -> None:
     with pytest.raises(InputError, match="Complex data not supported"):
         open_rows(sparse.csr_array(np.eye(3) * 1j))
-    with pytest.raises(InputError, match=re.escape("0 sample(s)")):
+    with pytest.raises(InputError, match="no samples"):
         open_rows(sparse.csr_array((0, 3)))
 
 

@@ -266,7 +266,7 @@ def test_values_that_are_no_numbers_are_named(wine, choice) -> None:
             choice.predict(table)
     with pytest.raises(InputError, match="must hold numbers, not complex128"):
         choice.predict(X.astype(complex))
-    with pytest.raises(InputError, match="must hold numbers"):
+    with pytest.raises(InputError, match="'a', which is not a number"):
         choice.predict(np.full(X.shape, "a", dtype=object))
     wrong = wine[0].assign(**{choice.names[0]: "text"})
     with pytest.raises(InputError, match=f"not numbers: '{choice.names[0]}'"):

@@ -220,9 +220,9 @@ def test_weights_that_cannot_be() -> None:
     for name in OF_CLASSES:
         with says("sample_weight is zero for every row"):
             Problem.from_arrays(X, y, loss=name, sample_weight=np.zeros(40))
-    with says("class_weight must be None, 'balanced' or a mapping", "'even'"):
+    with says("class_weight must be None, 'balanced' or a dict", "'even'"):
         Problem.from_arrays(X, y, class_weight="even")
-    with says("class_weight must be None, 'balanced' or a mapping", "[1, 2, 3]"):
+    with says("class_weight must be None, 'balanced' or a dict", "[1, 2, 3]"):
         Problem.from_arrays(X, y, class_weight=[1, 2, 3])
     with says("class_weight names 9", "no class of y"):
         Problem.from_arrays(X, y, class_weight={0: 1.0, 9: 2.0})
@@ -270,8 +270,10 @@ def test_targets_that_a_loss_is_not_for() -> None:
 
 def test_losses_that_there_are_not() -> None:
     X, y = make_classes()
-    with says("loss must be one of", "'logit'", "did you mean 'logistic'"):
-        Problem.from_arrays(X, y, loss="logit")
+    for name, hint in (("logistik", "did you mean 'logistic'"), ("linear", "logistic")):
+        with says("loss must be one of", repr(name), hint) as error:
+            Problem.from_arrays(X, y, loss=name)
+        assert error.value.parameter == "loss"
     problem = Problem.from_arrays(X, y)
     with pytest.raises(TypeError, match=r"loss 'l2r' has no option 'power'; it has: r"):
         problem.with_loss("l2r", power=1.0)

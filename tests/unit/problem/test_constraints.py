@@ -68,13 +68,13 @@ def test_a_member_of_a_group_brings_the_group() -> None:
 @pytest.mark.parametrize(
     ("constraints", "words"),
     [
-        ({"include": ["bim"]}, ["include", "'bim'", "did you mean 'bmi'"]),
+        ({"include": ["bim"]}, ["include", "'bim'"]),
         ({"exclude": [9]}, ["exclude", "9", "0..5"]),
         ({"include": [-1]}, ["include", "-1", "0..5"]),
         ({"include": [True]}, ["include", "True"]),
         ({"include": 1.5}, ["include", "1.5"]),
         ({"include": {"a": 1}}, ["include must be a list"]),
-        ({"include": ["flat"]}, ["include", "'flat'", "constant", "leave it out"]),
+        ({"include": ["flat"]}, ["'flat'", "constant", "leave it out"]),
         ({"include": ["age"], "exclude": ["age"]}, ["include and exclude", "'age'"]),
         ({"feature_groups": {"g": []}}, ["feature_groups['g']", "empty"]),
         ({"feature_groups": {"g": [0, 1], "h": [1, 2]}}, ["'bmi'", "two groups", "'g'", "'h'"]),
@@ -100,13 +100,16 @@ def test_a_member_of_a_group_brings_the_group() -> None:
         ({"costs": [1, 1, 1, 1, 1, -1], "budget": 3}, ["costs[5]", "-1"]),
         ({"costs": [1, 1, 1, 1, 1, np.nan], "budget": 3}, ["costs[5]", "nan"]),
         ({"costs": [1] * 6, "budget": np.inf}, ["budget", "inf"]),
-        ({"max_correlation": 1.5}, ["max_correlation", "from 0 to 1", "1.5"]),
+        ({"max_correlation": 1.5}, ["max_correlation", "[0, 1]", "1.5"]),
         ({"max_correlation": "high"}, ["max_correlation", "'high'"]),
     ],
 )  # fmt: skip
 def test_every_mistake_is_named(constraints: dict[str, Any], words: list[str]) -> None:
-    with says(*words):
+    with says(*words) as error:
         _problem().with_constraints(**constraints)
+    named = {"costs": {"costs", "budget"}, "budget": {"costs", "budget"}}
+    allowed = {name for given in constraints for name in named.get(given, {given})}
+    assert error.value.parameter in allowed
 
 
 def test_what_cannot_be_met_names_the_constraints_in_conflict() -> None:
@@ -267,8 +270,11 @@ def test_names_are_not_taken_for_each_other() -> None:
     ],
 )
 def test_odd_values_are_refused(constraints: dict[str, Any], words: list[str]) -> None:
-    with says(*words):
+    with says(*words) as error:
         _problem().with_constraints(**constraints)
+    named = {"costs": {"costs", "budget"}, "budget": {"costs", "budget"}}
+    allowed = {name for given in constraints for name in named.get(given, {given})}
+    assert error.value.parameter in allowed
 
 
 def test_costs_of_a_series_go_by_label() -> None:

@@ -336,7 +336,7 @@ def test_blocks_that_are_not_what_was_promised() -> None:
         r"fractions as objects in partition 0.*astype": (0.5, 1.0),
         r"y holds bytes in partition 0": (b"a", b"b"),
         r"mixes labels .*partition 0 \('int', 'str'\)": ("a", 1),
-        r"y in partition 0 holds what is no label": ([1], [2]),
+        r"y in partition 0 has lists or dicts": ([1], [2]),
     }.items():
         odd = np.empty(N_ROWS, dtype=object)
         odd[:] = pair * (N_ROWS // 2)
@@ -513,7 +513,7 @@ class TestSelector:
         with pytest.raises(ValueError, match="X has 6 features, but TopKSelector is expecting 7"):
             plain.transform(da.from_array(X[:, 1:]))
         plain.set_output(transform="pandas")
-        with pytest.raises(InputError, match="would load a Dask table whole"):
+        with pytest.raises(InputError, match="would load a whole Dask table"):
             plain.transform(da.from_array(X))
 
     def test_path_weights_and_regression(self) -> None:
@@ -533,7 +533,7 @@ class TestSelector:
         assert less.shape == (N_ROWS, 2)
         with pytest.raises(ValueError, match="requires y to be passed"):
             TopKSelector(2).fit(array, None)
-        with pytest.raises(InputError, match="sample_weight must be numbers, one a row, not 'w'"):
+        with pytest.raises(InputError, match="sample_weight must be one number for each row"):
             TopKSelector(2).fit(array, y, sample_weight="w")
 
 

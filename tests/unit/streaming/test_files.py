@@ -438,7 +438,7 @@ def test_a_value_that_is_none_is_named_with_its_place(
     assert "column 'x4' is missing" in message
     assert ("part-02706.parquet" if writer == "folder" else "t.") in message
     # A CSV file has no NaN: it is a value that is missing.
-    assert f"row {row}" in message
+    assert (f"line {row + 2}" if writer == "csv" else f"row {row}") in message
 
 
 def test_nulls_and_the_first_of_several_flaws(tmp_path: Path) -> None:
@@ -725,7 +725,7 @@ def test_labels_that_are_numbers_in_one_file_and_words_in_another(
     (tmp_path / "b.csv").unlink()
     (tmp_path / "a.csv").write_text(lines(["1", "2"], ["z"]))
     monkeypatch.setattr("exactk.streaming.csv.BLOCK_BYTES", 4_096)
-    with says("a.csv' holds 'z', row 5002 (the header is row 1), which is not a number"):
+    with says("a.csv' has 'z' in line 5002, which is not a number"):
         Problem.from_files(tmp_path, "y", task="regression")
 
 
@@ -734,12 +734,12 @@ def test_labels_that_are_numbers_in_one_file_and_words_in_another(
     [
         ("1,2\n", "row '1,2' has 2 values where the header has 3"),
         ("1,2,u,4\n1,2\n", "row '1,2,u,4' has 4 values where the header has 3"),
-        ("oops,2,u\n", "column 'a' of table '{}' holds 'oops', row 5002 (the header is row 1)"),
-        (",2,u\n", "column 'a' is missing in {}, row 5000 (from 0)"),
-        ("1,NA,u\n", "column 'b' is missing in {}, row 5000 (from 0)"),
-        ("1,2,NA\n", "column 'y' is missing in {}, row 5000 (from 0)"),
-        ("1,2,\n", "column 'y' is missing in {}, row 5000 (from 0)"),
-        ("1,2,\xff\n", "is not UTF-8 text: column 'y', row 5002"),
+        ("oops,2,u\n", "column 'a' of table '{}' has 'oops' in line 5002"),
+        (",2,u\n", "column 'a' is missing in {}, line 5002"),
+        ("1,NA,u\n", "column 'b' is missing in {}, line 5002"),
+        ("1,2,NA\n", "column 'y' is missing in {}, line 5002"),
+        ("1,2,\n", "column 'y' is missing in {}, line 5002"),
+        ("1,2,\xff\n", "is not UTF-8 text: column 'y', line 5002"),
         ('1,2,"u\n3,4,v\n', "line break"),
     ],
     ids=["short", "long", "word", "empty", "NA", "NA label", "no label", "latin", "quote"],
@@ -750,8 +750,9 @@ def test_rows_of_text_that_cannot_be_used(
     monkeypatch.setattr("exactk.streaming.csv.BLOCK_BYTES", 4_096)
     path = tmp_path / "t.csv"
     path.write_bytes((lines(["u", "v"], []) + tail).encode("latin-1"))
-    with says(message.format(path)):
+    with says(message.format(path)) as error:
         read(path)
+    assert error.value.parameter in ("path", "target", "X")
 
 
 @pytest.mark.parametrize(
