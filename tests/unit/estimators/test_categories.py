@@ -7,13 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
-from exactk import AutoK, Constraints, TopKSelector
+from exactk import AutoK, TopKSelector
 from exactk.errors import InputError
 
 pd = pytest.importorskip("pandas")
@@ -117,46 +112,11 @@ def test_transform_keeps_the_columns_as_they_are() -> None:
     assert fitted(table).transform(table).equals(table.select(["width", "colour", "sex"]))
 
 
-@pytest.mark.parametrize("holder", ["pandas", "polars"])
-@pytest.mark.parametrize("container", ["pandas", "polars"])
-def test_set_output_is_respected(holder: str, container: str) -> None:
-    frame = HOLDERS[holder]
-    selector = fitted(frame).set_output(transform=container)
-    taken = selector.transform(frame)
-    assert isinstance(taken, {"pandas": pd, "polars": pl}[container].DataFrame)
-    assert list(taken.columns) == ["width", "colour", "sex"]
-    assert list(taken["colour"]) == FRAME["colour"].tolist()
-    assert taken["width"].to_numpy() == pytest.approx(FRAME["width"].to_numpy(), abs=0)
-
-
-def test_transform_refuses_other_columns() -> None:
-    selector = fitted()
-    with pytest.raises(ValueError, match="feature names"):
-        selector.transform(FRAME.rename(columns={"sex": "gender"}))
-    with pytest.raises(ValueError, match="feature names"):
-        selector.transform(FRAME[["width", "colour", "sex"]])
-
-
-def test_arrays_can_be_transformed_too() -> None:
-    with pytest.warns(UserWarning, match="valid feature names"):
-        taken = fitted().transform(FRAME.to_numpy(dtype=object))
-    assert taken.tolist() == FRAME[["width", "colour", "sex"]].to_numpy(dtype=object).tolist()
-
-
 def test_inverse_transform_says_why_not() -> None:
     selector = fitted()
     with pytest.raises(InputError, match="text or categories") as error:
         selector.inverse_transform(selector.transform(FRAME))
     assert error.value.parameter == "X"
-
-
-def test_a_fit_on_numbers_forgets_the_categories() -> None:
-    selector = fitted()
-    numbers = FRAME[["width", "noise", "height"]]
-    selector.set_params(k=1).fit(numbers, Y)
-    assert not hasattr(selector, "coded_feature_names_")
-    assert isinstance(selector.transform(numbers), np.ndarray)
-    assert selector.inverse_transform(selector.transform(numbers)).shape == (N, 3)
 
 
 def test_a_filter_scores_each_column_once() -> None:
@@ -169,33 +129,8 @@ def test_a_filter_scores_each_column_once() -> None:
     assert selector.scores_[:3].argmax() == 1
 
 
-def test_methods_without_groups_refuse_categories_by_name() -> None:
-    with pytest.raises(InputError, match="colour"):
-        fitted(method="rfs")
-
-
 @pytest.mark.parametrize("criterion", ["cv", "bic"])
 def test_a_number_that_is_chosen_counts_columns_of_the_user(criterion: Any) -> None:
     selector = TopKSelector(k=AutoK(criterion=criterion)).fit(FRAME, Y)
     assert selector.k_ == 3
     assert selector.get_feature_names_out().tolist() == ["width", "colour", "sex"]
-
-
-def test_in_a_pipeline_under_cross_validation() -> None:
-    coder = make_column_transformer(
-        (OneHotEncoder(drop="first"), make_column_selector(dtype_exclude="number")),
-        remainder="passthrough",
-    )
-    model = make_pipeline(TopKSelector(k=3), coder, LinearRegression())
-    assert cross_val_score(model, FRAME, Y, cv=3).min() > 0.9
-
-
-def test_levels_may_count_as_columns() -> None:
-    frame = pd.DataFrame({"colour": ["red", "blue", "white", "red"] * 10, "a": np.arange(40.0) % 7,
-                          "b": np.arange(40.0) % 5})  # fmt: skip
-    y = (frame["colour"] == "red") + 0.1 * frame["a"]
-    by_columns = TopKSelector(k=2, constraints=Constraints(count="columns"), ridge=0.1).fit(
-        frame, y
-    )
-    assert by_columns.result_.support.size == 2
-    assert TopKSelector(k=2, ridge=0.1).fit(frame, y).result_.support.size == 3

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
@@ -69,19 +69,6 @@ def test_coefficients_are_those_of_a_linear_regression_on_the_chosen() -> None:
     assert selector.objective_ == pytest.approx((residual**2).sum(), rel=1e-9)
 
 
-def test_what_solve_found_is_kept() -> None:
-    selector = TopKSelector(k=3, ridge=0.2).fit(X, Y)
-    result = solve(Problem.from_arrays(X, Y, ridge=0.2), 3)
-    assert selector.result_.support.tolist() == result.support.tolist()
-    assert selector.objective_ == result.objective
-    assert selector.status_ == "converged"
-    assert type(selector.status_) is str
-    assert selector.n_iter_ == result.n_iter
-    assert selector.ridge_ == 0.2
-    assert selector.n_features_in_ == 8
-    assert not hasattr(selector, "feature_names_in_")
-
-
 def test_classes_and_regression() -> None:
     names = np.array(["low", "mid", "top"])
     assert TopKSelector(k=2).fit(X, names[Y]).classes_.tolist() == ["low", "mid", "top"]
@@ -103,42 +90,12 @@ def test_what_was_assumed_about_whole_numbers_is_in_the_result() -> None:
     assert "task='classification'" in assumption
 
 
-def test_ridge_by_rule_by_validation_and_by_number() -> None:
-    # 0.1·√(d/n) between 0.1 and 3: 50 rows and 8 columns, then 9 rows and 400 columns.
-    assert TopKSelector(k=2).fit(X, Y).ridge_ == 0.1
-    wide, y = make_classes(9, 400, 2, seed=0)
-    assert TopKSelector(k=2).fit(wide, y).ridge_ == pytest.approx(0.1 * np.sqrt(400 / 9))
-    assert TopKSelector(k=2, ridge="cv").fit(X, Y).ridge_ > 0
-    assert TopKSelector(k=2, ridge=0).fit(X, Y).ridge_ == 0.0
-
-
 def test_weights_count() -> None:
     weights = np.random.default_rng(0).integers(0, 4, 50)
     weighted = TopKSelector(k=3, ridge=0).fit(X, Y, sample_weight=weights)
     repeated = TopKSelector(k=3, ridge=0).fit(X.repeat(weights, axis=0), Y.repeat(weights))
     np.testing.assert_array_equal(weighted.support_, repeated.support_)
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-9)
-
-
-def test_a_second_fit_leaves_nothing_of_the_first() -> None:
-    frame, labels = load_wine(return_X_y=True, as_frame=True)
-    numbers = make_numbers(50, 8, 2, seed=2)[1]
-    selector = TopKSelector(k=3).fit(frame, labels)
-    selector.fit(X, numbers)
-    fresh = TopKSelector(k=3).fit(X, numbers)
-    assert set(vars(selector)) == set(vars(fresh))
-    for name in ("support_", "selected_", "ranking_", "coef_", "intercept_", "n_features_in_"):
-        np.testing.assert_array_equal(getattr(selector, name), getattr(fresh, name))
-
-
-def test_fit_changes_no_parameter() -> None:
-    method = Exchange(effort=0.1)
-    selector = TopKSelector(k=3, method=method, random_state=4, effort=0)
-    before = selector.get_params()
-    selector.fit(X, Y)
-    assert selector.get_params() == before
-    assert selector.method is method
-    assert method.get_params() == {"effort": 0.1, "init": None, "random_state": None}
 
 
 def test_effort_and_seed_of_the_selector_reach_the_method() -> None:
@@ -175,14 +132,6 @@ def test_a_path_leaves_the_selector_as_it_is() -> None:
     assert vars(selector) == before
     with pytest.raises(InputError, match=r"k=9 .*8 usable"):
         selector.path(X, Y, k_max=9)
-
-
-def test_not_fitted() -> None:
-    for use in (
-        lambda s: s.transform(X), lambda s: s.get_support(), lambda s: s.get_feature_names_out(),
-    ):  # fmt: skip
-        with pytest.raises(NotFittedError):
-            use(TopKSelector(k=2))
 
 
 @pytest.mark.parametrize(
@@ -261,41 +210,19 @@ def spoiled(value: float) -> Any:
 @pytest.mark.parametrize(
     ("X", "y", "weights", "parameter"),
     [
-        (X, None, None, "y"),
-        (X, Y[:-1], None, "y"),
-        (X, Y, np.ones(49), "sample_weight"),
-        (X, Y, -np.ones(50), "sample_weight"),
-        (X, Y, np.zeros(50), "sample_weight"),
-        (X, Y, np.full(50, np.nan), "sample_weight"),
-        (spoiled(np.nan), Y, None, "X"),
-        (spoiled(np.inf), Y, None, "X"),
-        (X, np.where(Y == 1, np.nan, Y), None, "y"),
-        (X, np.zeros(50, dtype=int), None, "y"),
-        (X[0], Y, None, "X"),
-        (X[:0], Y[:0], None, "X"),
-        (X[:, :0], Y, None, "X"),
-        (X[:1], Y[:1], None, "X"),
-        (X.astype(str), Y, None, "X"),
+        (X, None, None, "y"), (X, Y[:-1], None, "y"), (X, np.where(Y == 1, np.nan, Y), None, "y"),
+        (X, np.zeros(50, dtype=int), None, "y"), (X, Y, np.ones(49), "sample_weight"),
+        (X, Y, -np.ones(50), "sample_weight"), (X, Y, np.zeros(50), "sample_weight"),
+        (X, Y, np.full(50, np.nan), "sample_weight"), (spoiled(np.nan), Y, None, "X"),
+        (spoiled(np.inf), Y, None, "X"), (X[0], Y, None, "X"), (X[:0], Y[:0], None, "X"),
+        (X[:, :0], Y, None, "X"), (X[:1], Y[:1], None, "X"), (X.astype(str), Y, None, "X"),
         (np.ones((50, 3)), Y, None, "k"),
     ],
-)
+)  # fmt: skip
 def test_bad_tables_are_refused(X: Any, y: Any, weights: Any, parameter: str) -> None:
     with pytest.raises(InputError) as error:
         TopKSelector(k=2).fit(X, y, sample_weight=weights)
     assert error.value.parameter == parameter
-
-
-def test_bad_frames_are_refused_by_column() -> None:
-    pd = pytest.importorskip("pandas")
-    frame, y = load_iris(return_X_y=True, as_frame=True)
-    cases = {
-        "not numbers.*'where'": frame.assign(where=pd.Timestamp(0)),
-        "sepal length.*3": frame.mask(frame.index.to_series() < 3),
-        "duplicate column names: 'a'": pd.DataFrame(frame.to_numpy(), columns=list("aabc")),
-    }
-    for words, table in cases.items():
-        with pytest.raises(InputError, match=words):
-            TopKSelector(k=2).fit(table, y)
 
 
 def test_after_ctrl_c_the_best_is_kept_and_loops_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,16 +237,6 @@ def test_after_ctrl_c_the_best_is_kept_and_loops_end(monkeypatch: pytest.MonkeyP
         selector.fit(X, y)
     assert selector.status_ == "interrupted"
     assert selector.transform(X).shape == (40, 4)
-
-
-def test_explained_is_that_of_the_fit_without_the_ridge() -> None:
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((60, 6))
-    y = X[:, 0] + 0.5 * rng.standard_normal(60)
-    selector = TopKSelector(k=2, ridge=0.5).fit(X, y)
-    predicted = X @ selector.coef_[0] + selector.intercept_[0]
-    r2 = 1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
-    assert selector.result_.explained == pytest.approx(r2, rel=1e-9)
 
 
 def test_a_proof_after_the_search() -> None:
@@ -349,16 +266,7 @@ def test_a_better_set_takes_the_place_of_the_methods() -> None:
     support = np.flatnonzero(selector.support_)
     assert support.tolist() == sorted(selector.selected_) == selector.result_.support.tolist()
     assert np.flatnonzero(selector.coef_.any(axis=0)).tolist() == support.tolist()
-    # What the filter thinks of the columns is still there.
     np.testing.assert_allclose(selector.scores_, alone.scores_)
-
-
-def test_the_number_that_was_chosen_is_proven() -> None:
-    X, y = load_wine(return_X_y=True)
-    selector = TopKSelector(k=AutoK(k_max=5), certify=np.float64(20)).fit(X, y)
-    assert selector.k_ == selector.certificate_.k == selector.choice_.k
-    assert selector.proven_
-    assert selector.certificate_.ridge == selector.ridge_
 
 
 def test_an_open_proof_is_no_failure() -> None:

@@ -8,15 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sklearn
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_wine
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.datasets import load_wine
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactk import Constraints, TopKClassifier, TopKRegressor, TopKSelector, losses
@@ -56,40 +51,6 @@ def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
 @pytest.fixture(scope="module")
 def wine() -> tuple[Any, Any]:
     return load_wine(return_X_y=True, as_frame=True)
-
-
-def test_a_pipeline_passes_on_the_selected_columns(wine: tuple[Any, Any]) -> None:
-    X, y = wine
-    pipeline = make_pipeline(StandardScaler(), TopKSelector(k=4), LogisticRegression())
-    pipeline.fit(X, y)
-    assert pipeline[-1].n_features_in_ == 4
-    names = pipeline[:-1].get_feature_names_out()
-    alone = TopKSelector(k=4).fit(X, y)
-    assert names.tolist() == alone.get_feature_names_out().tolist()
-    by_hand = LogisticRegression().fit(StandardScaler().fit_transform(X[names]), y)
-    np.testing.assert_array_equal(
-        pipeline.predict(X), by_hand.predict(StandardScaler().fit_transform(X[names]))
-    )
-
-
-def test_a_grid_search_over_k_and_over_the_options_of_the_method() -> None:
-    X, y = load_breast_cancer(return_X_y=True)
-    pipeline = make_pipeline(
-        StandardScaler(), TopKSelector(method=Exchange()), KNeighborsClassifier(3)
-    )
-    grid = {"topkselector__k": [1, 5], "topkselector__method__effort": [0, 0.2]}
-    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
-    assert search.best_params_["topkselector__k"] == 5
-    chosen = search.best_estimator_[1]
-    assert chosen.method.effort == search.best_params_["topkselector__method__effort"]
-    assert chosen.support_.sum() == 5
-    # Each candidate is scored as it would be alone.
-    single = clone(pipeline).set_params(topkselector__k=1, topkselector__method__effort=0)
-    at = search.cv_results_["params"].index(
-        {"topkselector__k": 1, "topkselector__method__effort": 0}
-    )
-    expected = cross_val_score(single, X, y, cv=3).mean()
-    assert search.cv_results_["mean_test_score"][at] == pytest.approx(expected)
 
 
 def test_clones_and_pickles(wine: tuple[Any, Any]) -> None:
@@ -145,29 +106,6 @@ def test_parameters_of_the_method_are_parameters_of_the_selector() -> None:
         selector.set_params(method__efort=1)
 
 
-@pytest.fixture
-def routing() -> Any:
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
-
-
-@pytest.mark.usefixtures("routing")
-def test_sample_weights_are_routed_through_a_pipeline(wine: tuple[Any, Any]) -> None:
-    X, y = wine
-    # Weights that leave out a third of the rows change the selection.
-    weights = np.where(np.arange(len(y)) % 3 == 0, 0.0, 1.0) * (1 + (y == 1) * 9)
-    selector = TopKSelector(k=2, ridge=0).set_fit_request(sample_weight=True)
-    last = LogisticRegression(max_iter=10_000).set_fit_request(sample_weight=False)
-    pipeline = make_pipeline(selector, last).fit(X, y, sample_weight=weights)
-    alone = TopKSelector(k=2, ridge=0).fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(pipeline[0].coef_, alone.coef_)
-    ignored = make_pipeline(clone(selector).set_fit_request(sample_weight=False), clone(last))
-    unweighted = TopKSelector(k=2, ridge=0).fit(X, y)
-    assert not np.allclose(unweighted.coef_, alone.coef_)
-    with pytest.raises(TypeError, match="sample_weight"):
-        ignored.fit(X, y, sample_weight=weights)
-
-
 @pytest.mark.parametrize("container", ["pandas", "polars"])
 def test_set_output(wine: tuple[Any, Any], container: str) -> None:
     X, y = wine
@@ -178,22 +116,6 @@ def test_set_output(wine: tuple[Any, Any], container: str) -> None:
         assert isinstance(out, kind)
         assert list(out.columns) == selector.get_feature_names_out().tolist()
         np.testing.assert_array_equal(out.to_numpy(), X.to_numpy()[:, selector.support_])
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, "arrow"])
-def test_frames_of_every_kind_select_the_same_names(wine: tuple[Any, Any], make: Any) -> None:
-    X, y = wine
-    columns = {name: X[name].to_numpy() for name in X}
-    table = pa.table(columns) if make == "arrow" else make(columns)
-    plain = TopKSelector(k=4).fit(X.to_numpy(), y.to_numpy())
-    selector = TopKSelector(k=4).fit(table, y)
-    np.testing.assert_array_equal(selector.support_, plain.support_)
-    names = X.columns[plain.support_].tolist()
-    assert list(selector.result_.feature_names) == names
-    assert selector.get_feature_names_out().tolist() == names
-    assert selector.feature_names_in_.tolist() == list(X.columns)
-    out = np.asarray(selector.transform(table))
-    np.testing.assert_array_equal(out, X.to_numpy()[:, plain.support_])
 
 
 @pytest.mark.parametrize(
@@ -213,19 +135,3 @@ def test_sparse_tables_stay_sparse(make: Any) -> None:
     back = selector.inverse_transform(out)
     assert sparse.issparse(back)
     np.testing.assert_array_equal(back.toarray(), X * dense.support_)
-
-
-def test_inverse_transform_puts_zeros_for_the_rest(wine: tuple[Any, Any]) -> None:
-    X, y = wine
-    selector = TopKSelector(k=3).fit(X.to_numpy(), y)
-    back = selector.inverse_transform(selector.transform(X.to_numpy()))
-    np.testing.assert_array_equal(back, X.to_numpy() * selector.support_)
-
-
-def test_other_columns_than_fitted_are_refused(wine: tuple[Any, Any]) -> None:
-    X, y = wine
-    selector = TopKSelector(k=3).fit(X, y)
-    with pytest.raises(ValueError, match="feature names"):
-        selector.transform(X.rename(columns={"ash": "ashes"}))
-    with pytest.raises(ValueError, match="12 features"):
-        TopKSelector(k=3).fit(X.to_numpy(), y).transform(X.to_numpy()[:, :12])
