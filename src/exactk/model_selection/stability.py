@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
 from exactk.question import Question, read_question
 from exactk.result import Answer, Result, Status
+from exactk.search.feasibility import InfeasibleError
 from exactk.search.selection_frequency import (
     Features,
     HalfSampleSupports,
@@ -433,51 +435,47 @@ class _Search:
             self.options.setdefault("effort", EFFORT if is_cheap else NO_EFFORT)
             self._path_options.setdefault("effort", NO_EFFORT)
         self.n_truncated = 0
-        self._path_clock = 0.0
+        self._path_seconds = 0.0
 
-    def select(self, half: Problem, k: int, k_max: int | None) -> list[Indices] | None:
-        """Return the columns selected at k, then those of every size up to k_max if requested.
-
-        None means that the user stopped the search.
-        """
+    def select(self, half: Problem, k: int, k_max: int | None) -> list[Indices]:
+        """Return the columns selected at k, then those of every size up to k_max if requested."""
         with warnings.catch_warnings():
             # The message counts what would be one warning for each half-sample.
             warnings.simplefilter("ignore")
-            support = self._at(half, k)
-            if support is None or k_max is None or self._path_clock > PATH_SECONDS:
-                return None if support is None else [support]
-            clock = Monitor()
-            path = self._path(half, k_max)
-            self._path_clock += clock.seconds
-        if path is not None and k <= k_max:
-            path[k - 1] = support
-        return None if path is None else [support, *path]
+            supports = [self._at(half, k)]
+            if k_max is not None and self._path_seconds <= PATH_SECONDS:
+                clock = Monitor()
+                path = self._path(half, k_max)
+                if k <= k_max:
+                    path[k - 1] = supports[0]
+                supports += path
+                self._path_seconds += clock.seconds
+        return supports
 
-    def _at(self, half: Problem, k: int) -> Indices | None:
+    def _at(self, half: Problem, k: int) -> Indices:
         size = size_in(half, k)
         if size == 0:
             self.n_truncated += 1
             return np.zeros(0, dtype=np.intp)
         result = solve(half, size, self.method, **self.options)
-        if result.status == Status.INTERRUPTED:
-            return None
         support = _independent(half, result)
         self.n_truncated += len(support) < len(result.support) or size < k
         return support
 
-    def _path(self, half: Problem, k_max: int) -> list[Indices] | None:
+    def _path(self, half: Problem, k_max: int) -> list[Indices]:
         """Return the columns of each size; none of a size that is impossible in this half."""
         found = [np.zeros(0, dtype=np.intp) for _ in range(k_max)]
         most = size_in(half, k_max)
-        for result in solve_path(half, most, self.method, **self._path_options) if most else ():
-            if result.status == Status.INTERRUPTED:
-                return None
-            found[result.k - 1] = _independent(half, result)
+        with suppress(InfeasibleError):
+            for result in solve_path(half, most, self.method, **self._path_options) if most else ():
+                found[result.k - 1] = _independent(half, result)
         return found
 
 
 def _independent(half: Problem, result: Result) -> Indices:
     """Return the selected columns without those at the end that only complete the number."""
+    if result.status == Status.INTERRUPTED:
+        raise KeyboardInterrupt
     rules = half.rules or Rules()
     if result.status != Status.RANK_DEFICIENT or not rules.is_simple:
         return result.support
