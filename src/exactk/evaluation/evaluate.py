@@ -15,7 +15,6 @@ from exactk.errors import ExactkError, InputError
 from exactk.evaluation.baselines import BASELINES, OutOfTimeError
 from exactk.evaluation.fold_methods import (
     BaselineMethod,
-    FixedColumns,
     FoldMethod,
     SolverMethod,
     configured_method,
@@ -29,7 +28,7 @@ from exactk.model_selection.choose_k import AutoK
 from exactk.model_selection.cross_validation import Split, make_splits, row_groups
 from exactk.params import validated
 from exactk.problem.problem import Problem
-from exactk.question import is_auto, read_problem, read_question
+from exactk.question import GIVEN, is_auto, read_problem, read_question
 from exactk.result import Result, Status
 from exactk.solver import check_time_limit
 from exactk.types import Floats
@@ -164,8 +163,9 @@ def measure_evaluation(
     known : Result or None
         What the method has selected on all rows, so that it need not search again.
     """
-    reference = named_methods(method)
-    names = named_methods(method if features is None else None, compare_with)
+    names = named_methods(method, () if features is not None else compare_with)
+    if features is not None:
+        names = {GIVEN: method} | named_methods(None, compare_with)
     limit, seed = check_time_limit(time_limit), _seed(random_state)
     given: Result | None = None
     wanted: int | AutoK
@@ -183,25 +183,22 @@ def measure_evaluation(
         ridge = "auto"
     groups = _row_groups(groups, problem)
 
-    def made(name: str, one: str | Method, ridge: Any, *, is_reference: bool) -> FoldMethod:
+    def made(one: str | Method, *, is_reference: bool) -> FoldMethod:
         if isinstance(one, str) and one in BASELINES:
-            return BaselineMethod(name, problem, time_limit=limit, seed=seed)
+            return BaselineMethod(one, problem, time_limit=limit, seed=seed)
         own = configured_method(one, effort, seed, is_reference=is_reference)
-        return SolverMethod(
-            name, problem, own, ridge=ridge, time_limit=limit, seed=seed, groups=groups
-        )
+        return SolverMethod(problem, own, ridge=ridge, groups=groups, time_limit=limit, seed=seed)
 
-    methods: list[FoldMethod] = [] if given is None else [FixedColumns(problem, given)]
-    for name, one in names.items():
-        methods.append(made(name, one, ridge, is_reference=not methods))
-    # Shuffled targets are searched with the ridge of the selection on all rows.
-    (searcher,) = (made(name, one, None, is_reference=True) for name, one in reference.items())
+    methods = {
+        name: made(one, is_reference=not place) for place, (name, one) in enumerate(names.items())
+    }
     splits = make_splits(problem, cv, groups, random_state)
-    run = _Run(problem, splits, FoldScores(X, problem, splits, estimator, scoring), groups)
-    message, null = run.run(methods, wanted, known, verbose), np.empty(0)
+    scores = FoldScores(X, problem, splits, estimator, scoring)
+    run = _Run(problem, splits, scores, groups, is_given=given is not None)
+    message, null = run.run(methods, wanted, given or known, verbose), np.empty(0)
     if n_permutations and not message:
-        null, message = run.shuffled(searcher, n_permutations, random_state, verbose)
-    return run.evaluation(null, message, is_given=given is not None)
+        null, message = run.shuffled(n_permutations, random_state, verbose)
+    return run.evaluation(null, message)
 
 
 def _seed(random_state: object) -> int | None:
@@ -235,6 +232,7 @@ class _Fold:
 class _Outcome:
     """A method, what it selected on all rows, and its folds; no folds if it has no answer."""
 
+    name: str
     method: FoldMethod
     status: str = ""
     note: str = ""
@@ -257,9 +255,11 @@ class _Run:
     """
 
     def __init__(
-        self, problem: Problem, splits: list[Split], scores: FoldScores, groups: Any
-    ) -> None:
+        self, problem: Problem, splits: list[Split], scores: FoldScores, groups: Any, *,
+        is_given: bool,
+    ) -> None:  # fmt: skip
         self._problem, self._splits, self._scores, self._groups = problem, splits, scores, groups
+        self._is_given = is_given
         self._all_features, self.outcomes = nan, list[_Outcome]()
         assert problem.rows is not None
         self._n_rows = problem.rows.n_rows
@@ -272,16 +272,16 @@ class _Run:
         return whole
 
     def run(
-        self, methods: Sequence[FoldMethod], k: int | AutoK, known: Result | None, verbose: int
+        self, methods: dict[str, FoldMethod], k: int | AutoK, known: Result | None, verbose: int
     ) -> str:
         """Evaluate the methods; return after how many of them the user stopped, if so."""
         n, n_folds = len(methods), len(self._splits)
         with show_count("selections", n * (n_folds + 1), verbose) as show:
             try:
-                for place, method in enumerate(methods):
+                for place, (name, method) in enumerate(methods.items()):
                     at = place * (n_folds + 1)
-                    self._evaluate(method, k, known, lambda done, at=at: show(at + done))
-                    known = None
+                    outcome = _Outcome(name, method, whole=None if place else known)
+                    self._evaluate(outcome, k, lambda done, at=at: show(at + done))
                 self._all_features = self._scores.all_features()
             except KeyboardInterrupt:
                 finished = len(self.outcomes[0].folds) if self.outcomes else 0
@@ -294,9 +294,9 @@ class _Run:
                 return "stopped by the user before the score with all features"
         return ""
 
-    def _evaluate(self, method: FoldMethod, k: Any, known: Result | None, show: Any) -> None:
-        outcome, is_reference = _Outcome(method, whole=known), not self.outcomes
-        sizes = [k] * (len(self._splits) + 1)
+    def _evaluate(self, outcome: _Outcome, k: int | AutoK, show: Any) -> None:
+        is_reference = not self.outcomes
+        sizes: list[int | AutoK] = [k] * (len(self._splits) + 1)
         if is_reference:
             # Its finished folds are an answer even if the user stops.
             self.outcomes.append(outcome)
@@ -307,11 +307,12 @@ class _Run:
         except Exception as error:
             # A method of the user may raise anything; our own bugs pass. Without the reference
             # there is no evaluation.
-            known_error = isinstance(error, ExactkError)
-            if is_reference or not (known_error or method.is_foreign):
+            known = isinstance(error, ExactkError)
+            if is_reference or not (known or outcome.method.is_foreign):
                 raise
-            note = str(error) if known_error else f"{type(error).__name__}: {error}"
-            outcome = _Outcome(method, "refused" if known_error else "error", note)
+            note = str(error) if known else f"{type(error).__name__}: {error}"
+            status = "refused" if known else "error"
+            outcome = _Outcome(outcome.name, outcome.method, status, note)
             if isinstance(error, OutOfTimeError):
                 outcome.status = str(Status.TIME_LIMIT)
         if not is_reference:
@@ -330,7 +331,8 @@ class _Run:
         show(1)
         for fold, (train, _) in enumerate(self._splits):
             try:
-                found = outcome.method.select(train, sizes[fold + 1])
+                is_fixed = keep and self._is_given
+                found = whole if is_fixed else outcome.method.select(train, sizes[fold + 1])
             except InputError as error:
                 raise InputError(
                     f"training rows of fold {fold + 1}: {error}", parameter=error.parameter,
@@ -344,11 +346,9 @@ class _Run:
         notes = [f"{s} in {ends[s]} of {len(self._splits)} folds" for s in UNUSUAL if ends[s]]
         outcome.note = "; ".join([*([whole.message] if whole.message else []), *notes])
 
-    def shuffled(
-        self, method: FoldMethod, n: int, random_state: Any, verbose: int
-    ) -> tuple[Floats, str]:
+    def shuffled(self, n: int, random_state: Any, verbose: int) -> tuple[Floats, str]:
         """Return the shares explained of shuffled targets, and whether the user stopped."""
-        whole, null = self._whole, list[float]()
+        method, whole, null = self.outcomes[0].method, self._whole, list[float]()
         problem = self._problem.with_ridge(whole.ridge)
         with show_count("permutations", n, verbose) as show, suppress(KeyboardInterrupt):
             for other in permuted_problems(problem, n, random_state, groups=self._groups):
@@ -357,7 +357,7 @@ class _Run:
         stopped = f"stopped by the user after {len(null)} of {n} permutations"
         return np.array(null), stopped if len(null) < n else ""
 
-    def evaluation(self, null: Floats, message: str, *, is_given: bool) -> Evaluation:
+    def evaluation(self, null: Floats, message: str) -> Evaluation:
         """Return what was found."""
         problem, whole, scores = self._problem, self._whole, self._scores
         n_folds = len(self.outcomes[0].folds)
@@ -368,7 +368,7 @@ class _Run:
             all_features_score=self._all_features, observed=whole.explained, null=null,
             ridge=whole.ridge, scoring=scores.scoring, estimator=scores.estimator,
             task=problem.task, n_rows=problem.n_rows, n_features=len(problem.original_names),
-            message="; ".join(filter(None, [message, AS_GIVEN if is_given else ""])),
+            message="; ".join(filter(None, [message, AS_GIVEN if self._is_given else ""])),
             status=Status.INTERRUPTED if message else whole.status,
         )  # fmt: skip
 
@@ -388,7 +388,7 @@ class _Run:
     def _fold_table(self) -> RecordsTable:
         rows = [
             (
-                one.method.name, number, len(train), len(test), fold.result.k,
+                one.name, number, len(train), len(test), fold.result.k,
                 self._names(fold.result), fold.score, fold.naive, baseline,
             )
             for one in self.outcomes
@@ -409,7 +409,7 @@ class _Run:
         for one in self.outcomes:
             row: dict[str, Any] = dict.fromkeys(COLUMNS, nan)
             row |= {"k": None, "n_shared": None, "features": (), "status": one.status}
-            row |= {"method": one.method.name, "note": one.note}
+            row |= {"method": one.name, "note": one.note}
             rows.append(row)
             if one.whole is None:
                 continue
@@ -420,7 +420,9 @@ class _Run:
             row["k"], row["seconds"] = one.whole.k, one.whole.seconds
             row["objective"] = one.objective
             row["excess"] = _excess(one.objective, least, ROUNDING * total)
-            row["stability"] = one.method.stability([f.result.support for f in one.folds])
+            if not (one is first and self._is_given):
+                sets = [fold.result.support for fold in one.folds]
+                row["stability"] = one.method.stability(sets)
             row["features"] = self._names(one.whole)
             row["n_shared"] = len(names.intersection(row["features"]))
         return RecordsTable(COLUMNS, [list(row.values()) for row in rows])

@@ -22,7 +22,6 @@ from exactk.model_selection.cross_validation import training_problem
 from exactk.native.threads import limit_threads
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
-from exactk.question import GIVEN
 from exactk.result import Answer, Result, Status
 from exactk.search.selection_frequency import Features
 from exactk.solver import grade, solve
@@ -32,7 +31,6 @@ from exactk.utils.set_similarity import nogueira_index
 
 __all__ = [
     "BaselineMethod",
-    "FixedColumns",
     "FoldMethod",
     "SolverMethod",
     "configured_method",
@@ -46,9 +44,12 @@ class FoldMethod(ABC):
 
     Attributes
     ----------
-    name : str
     problem : Problem
         Of all rows, in memory.
+    ridge : "auto", "cv", float or None
+        None is the ridge of the problem.
+    groups : ndarray or None
+        Of all rows, for the inner folds that choose k.
     keeps_constraints : bool
         Whether its sets keep the constraints of the problem.
     is_foreign : bool
@@ -58,17 +59,19 @@ class FoldMethod(ABC):
     keeps_constraints: bool = True
     is_foreign: bool = False
 
-    def __init__(self, name: str, problem: Problem, groups: Any = None) -> None:
-        self.name, self.problem, self._groups = name, problem, groups
+    def __init__(self, problem: Problem, ridge: Any = None, groups: Any = None) -> None:
+        self.problem, self.ridge, self.groups = problem, ridge, groups
 
     def select(self, rows: Indices, k: int | AutoK) -> Result:
         """Select k features on these rows alone."""
-        groups = None if self._groups is None else self._groups[rows]
-        return self.search(training_problem(self.problem, rows), k, groups)
+        groups = None if self.groups is None else self.groups[rows]
+        return self.search(training_problem(self.problem, rows), k, self.ridge, groups)
 
     @abstractmethod
-    def search(self, part: Problem, k: int | AutoK, groups: Any = None) -> Result:
-        """Select k features of a problem that was made of some rows, of these groups."""
+    def search(
+        self, part: Problem, k: int | AutoK, ridge: Any = None, groups: Any = None
+    ) -> Result:
+        """Select k features of a problem that was made of some rows."""
 
     @abstractmethod
     def members(self, sets: Sequence[Indices]) -> Floats:
@@ -87,24 +90,21 @@ class SolverMethod(FoldMethod):
 
     Parameters
     ----------
-    name, problem
-        As in `FoldMethod`.
+    problem : Problem
     method : Method
-    ridge : "auto", "cv", float or None
-        None is the ridge of the problem.
+    ridge, groups
+        As in `FoldMethod`.
     time_limit : float or None
     seed : int or None
         Of the ridge and of the choice of k.
-    groups : ndarray or None
-        Of all rows, for the inner folds that choose k.
     """
 
     def __init__(
-        self, name: str, problem: Problem, method: Method, *, ridge: Any = None,
-        time_limit: float | None = None, seed: int | None = None, groups: Any = None,
+        self, problem: Problem, method: Method, *, ridge: Any = None, groups: Any = None,
+        time_limit: float | None = None, seed: int | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(name, problem, groups)
-        self._method, self._ridge, self._limit, self._seed = method, ridge, time_limit, seed
+        super().__init__(problem, ridge, groups)
+        self._method, self._limit, self._seed = method, time_limit, seed
         self.is_foreign = not type(method).__module__.startswith("exactk.")
 
     def select(self, rows: Indices, k: int | AutoK) -> Result:  # noqa: D102
@@ -112,29 +112,27 @@ class SolverMethod(FoldMethod):
         clock = Monitor()
         return replace(super().select(rows, k), seconds=clock.seconds)
 
-    def search(self, part: Problem, k: int | AutoK, groups: Any = None) -> Result:  # noqa: D102
+    def search(  # noqa: D102
+        self, part: Problem, k: int | AutoK, ridge: Any = None, groups: Any = None
+    ) -> Result:
         with warnings.catch_warnings():
             # The status and the message say the same.
             warnings.simplefilter("ignore")
-            found = self._found(part, k, groups)
-        if found.status == Status.INTERRUPTED:
-            raise KeyboardInterrupt(found.message)
-        return found
-
-    def _found(self, part: Problem, k: int | AutoK, groups: Any) -> Result:
-        if not isinstance(k, AutoK):
-            part.check_k(k)
-            if self._ridge is not None:
-                part = part.with_ridge(self._ridge, k, random_state=self._seed)
-            return solve(part, k, self._method, time_limit=self._limit)
-        choice = choose_k(
-            part, **k.get_params(deep=False), method=self._method, ridge=self._ridge,
-            groups=groups if k.criterion == "cv" else None, time_limit=self._limit,
-            random_state=self._seed,
-        )  # fmt: skip
-        if choice.status == Status.INTERRUPTED:
-            raise KeyboardInterrupt(choice.message)
-        return choice.result
+            if not isinstance(k, AutoK):
+                part.check_k(k)
+                if ridge is not None:
+                    part = part.with_ridge(ridge, k, random_state=self._seed)
+                result = solve(part, k, self._method, time_limit=self._limit)
+            else:
+                choice = choose_k(
+                    part, **k.get_params(deep=False), method=self._method, ridge=ridge,
+                    groups=groups if k.criterion == "cv" else None, time_limit=self._limit,
+                    random_state=self._seed,
+                )  # fmt: skip
+                result = replace(choice.result, status=choice.status)
+        if result.status == Status.INTERRUPTED:
+            raise KeyboardInterrupt(result.message)
+        return result
 
     def members(self, sets: Sequence[Indices]) -> Floats:  # noqa: D102
         features = Features.of(self.problem)
@@ -148,8 +146,9 @@ class BaselineMethod(FoldMethod):
 
     Parameters
     ----------
-    name, problem
-        As in `FoldMethod`; the name is one of `BASELINES`.
+    name : str
+        One of `BASELINES`.
+    problem : Problem
     time_limit : float or None
     seed : int or None
     """
@@ -158,13 +157,15 @@ class BaselineMethod(FoldMethod):
         self, name: str, problem: Problem, *, time_limit: float | None = None,
         seed: int | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(name, problem)
-        self._limit, self._seed = time_limit, seed or 0
+        super().__init__(problem)
+        self.name, self._limit, self._seed = name, time_limit, seed or 0
         self._excluded = [] if problem.rules is None else list(problem.rules.exclude)
         self._notes = _ignored_constraints(problem)
         self.keeps_constraints = not self._notes
 
-    def search(self, part: Problem, k: int | AutoK, groups: Any = None) -> Result:  # noqa: D102
+    def search(  # noqa: D102
+        self, part: Problem, k: int | AutoK, ridge: Any = None, groups: Any = None
+    ) -> Result:
         columns = np.setdiff1d(part.usable, self._excluded)
         if isinstance(k, AutoK) or k > len(columns):
             most = f"a whole number of at most {len(columns)} for {self.name}"
@@ -204,26 +205,6 @@ class BaselineMethod(FoldMethod):
         features = np.unique(problem.input_columns[free])
         held = [np.isin(features, problem.input_columns[columns]) for columns in sets]
         return np.array(held, dtype=float)
-
-
-class FixedColumns(FoldMethod):
-    """An existing selection, which is evaluated as it is."""
-
-    def __init__(self, problem: Problem, result: Result) -> None:
-        super().__init__(GIVEN, problem)
-        self._result = result
-
-    def select(self, rows: Indices, k: int | AutoK) -> Result:  # noqa: D102
-        return self._result
-
-    def search(self, part: Problem, k: int | AutoK, groups: Any = None) -> Result:  # noqa: D102
-        return self._result
-
-    def members(self, sets: Sequence[Indices]) -> Floats:  # noqa: D102
-        return np.ones((len(sets), 0))
-
-    def stability(self, sets: Sequence[Indices]) -> float:  # noqa: D102
-        return nan
 
 
 def _ignored_constraints(problem: Problem) -> list[str]:

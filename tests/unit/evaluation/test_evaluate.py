@@ -69,6 +69,12 @@ def _scores(found: Any, method: str) -> list[float]:
     return [row["test_score"] for row in found.folds if row["method"] == method]
 
 
+def _features(found: Any, place: int) -> list[list[str]]:
+    """Of the folds of a method, by its place in the table."""
+    name = found.table["method"][place]
+    return [row["features"] for row in found.folds if row["method"] == name]
+
+
 def _chosen(found: Any) -> list[tuple[str, list[str]]]:
     return [(row["method"], row["features"]) for row in [*found.table, *found.folds]]
 
@@ -207,14 +213,14 @@ def test_a_fit_without_error_has_no_excess() -> None:
 
 def test_noise_looks_like_noise_and_planted_columns_are_found() -> None:
     rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(80, 500)), np.arange(80) % 2
+    X, y = rng.normal(size=(80, 300)), np.arange(80) % 2
     found = evaluate(X, y, k=10, compare_with=SCIKIT)
     for row in found.table:
         # Half of 80 coins, with three standard deviations.
         assert abs(row["test_score"] - 0.5) < 3 * 0.5 / np.sqrt(80)
         assert row["stability"] < 0.5
     assert found.optimism > 0.2
-    planted = evaluate(*make_numbers(200), k=2, compare_with=SCIKIT)
+    planted = evaluate(*make_numbers(200), k=2, compare_with=SCIKIT, cv=3)
     assert planted.table["features"] == [["x3", "x11"]] * 4
     assert planted.table["n_shared"] == [2] * 4
     np.testing.assert_allclose(planted.table["excess"], 0, atol=1e-9)
@@ -510,14 +516,14 @@ def test_permutations_count_how_many_explain_as_much(method: str) -> None:
 
 def test_p_values_of_noise_are_uniform_with_class_weights_too() -> None:
     found = []
-    for seed in range(60):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(60, 20)), rng.permutation(np.arange(60) < 8)
         score = evaluate(X, y, k=3, cv=2, n_permutations=9, effort=0, class_weight="balanced")
         found.append(score.p_value)
-    # Ten values from 0.1 to 1, equally likely: a mean of 0.55 with standard error 0.037.
-    assert np.mean(found) == pytest.approx(0.55, abs=0.11)
-    assert np.mean(np.array(found) <= 0.2) < 0.35
+    # Ten values from 0.1 to 1, equally likely: a mean of 0.55 with standard error 0.045.
+    assert np.mean(found) == pytest.approx(0.55, abs=0.14)
+    assert np.mean(np.array(found) <= 0.2) < 0.4
 
 
 class Stopping(Method):
@@ -754,6 +760,9 @@ def test_names_and_parameters_of_methods() -> None:
     few, many = registry.create("gsrfs", lam=0.1), registry.create("gsrfs", lam=10.0)
     both = evaluate(X, y, k=3, method="gsrfs", compare_with=[few, many], cv=2)
     assert both.table["method"] == ["gsrfs", "GSRFS(lam=0.1)", "GSRFS(lam=10.0)"]
+    two = evaluate(X, y, k=3, method=few, compare_with=many, cv=2)
+    assert two.table["method"] == ["GSRFS(lam=0.1)", "GSRFS(lam=10.0)"]
+    assert evaluate(X, y, k=3, method=many, cv=2).folds["features"] == _features(two, 1)
     # Others ignore an effort that they do not have, the reference refuses it.
     assert evaluate(X, y, k=3, effort=0, compare_with=["fisher"], cv=2).table["status"][1]
     with pytest.raises(UnknownOptionError):
