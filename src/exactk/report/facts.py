@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -20,7 +21,10 @@ from exactk.problem.problem import Problem
 from exactk.report.data_warnings import class_rows, rows_are_compared
 from exactk.report.figure_data import plain
 
-__all__ = ["call_source", "constraint_words", "python_code", "table_facts", "versions"]
+__all__ = [
+    "call_source", "changed_parameters", "constraint_words", "name_of_target", "python_code",
+    "table_facts", "versions",
+]  # fmt: skip
 
 # Names in the words of a constraint.
 MOST_NAMES = 12
@@ -104,6 +108,30 @@ def constraint_words(problem: Problem) -> dict[str, str]:
         "max_correlation": "" if rules.max_correlation is None else f"{rules.max_correlation:g}",
     }
     return {name: text for name, text in words.items() if text}
+
+
+def name_of_target(y: Any) -> str:
+    """Return the name of a series or of a frame with one column, or "y"."""
+    columns = list(getattr(y, "columns", ()))
+    name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
+    return "y" if name is None else str(name)
+
+
+def changed_parameters(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that differ from their defaults, without the table and `verbose`."""
+    parameters = inspect.signature(function).parameters
+    return {
+        name: value for name, value in given.items()
+        if name not in ("X", "y", "verbose") and not _is_same(value, parameters[name].default)
+    }  # fmt: skip
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    if isinstance(value, (list, tuple)) and isinstance(default, tuple):
+        return list(value) == list(default)
+    # Only plain values: an array has no single truth value.
+    is_plain = isinstance(value, (str, int, float, type(None)))
+    return is_plain and bool(value == default)
 
 
 def call_source(changed: Mapping[str, Any]) -> dict[str, str]:

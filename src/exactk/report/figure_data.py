@@ -32,7 +32,7 @@ def features(problem: Problem, result: Result) -> list[dict[str, Any]]:
     >>> from sklearn.datasets import load_iris
     >>> problem = Problem.from_arrays(*load_iris(return_X_y=True)).with_constraints(include=[0])
     >>> [(row["rank"], row["feature"]) for row in features(problem, solve(problem, 2))]
-    [(1, 'x3'), (None, 'x0')]
+    [(1, 'x2'), (None, 'x0')]
     """
     ranked: list[dict[str, Any]] = []
     last: list[dict[str, Any]] = []

@@ -6,11 +6,10 @@ limit does not reach or that the user stops is None, and the report says why.
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -32,7 +31,14 @@ from exactk.proof.certify import certify as prove
 from exactk.question import Question, is_auto, read_problem
 from exactk.report import figure_data
 from exactk.report.data_warnings import find_warnings
-from exactk.report.facts import call_source, python_code, table_facts, versions
+from exactk.report.facts import (
+    call_source,
+    changed_parameters,
+    name_of_target,
+    python_code,
+    table_facts,
+    versions,
+)
 from exactk.report.selection_report import INTERRUPTED, OUT_OF_TIME, SelectionReport
 from exactk.result import Result, Status
 from exactk.solver import solve
@@ -91,17 +97,14 @@ def investigate(
     y : array-like or None
         The target; None if X is a Problem.
     k : int, "auto" or AutoK
-        Number of features.
+        Number of features. To choose it, `AutoK` has folds of its own within training rows.
     method : str or Method
     compare_with : list of str or Method
         Other methods to evaluate on the same folds; an empty list leaves the comparison out.
-    estimator : estimator, str or None
-        Estimator that is trained on the selected features.
-    scoring : str, callable or None
-        Score of scikit-learn on held-out rows.
+    estimator, scoring
+        What is trained on the selected features, and its score, as in `exactk.evaluate`.
     cv : int, scikit-learn splitter, iterable of (train, test), or None
-        Folds of all parts; None is five. Where the number of features is chosen again within
-        training rows, a number of folds is used and other folds are not.
+        Folds of the evaluation and of the other numbers of features; None is five.
     groups : array-like or None
         Group of each row; rows of one group stay together in every split.
     certify : float or bool
@@ -122,13 +125,8 @@ def investigate(
         1 shows progress.
     target : str or None
         Name of the target on the page; None is the name of y, if it has one.
-    sample_weight : array-like or None
-        Weight of each row.
-    task : {"auto", "classification", "regression"}
-    loss : str, Loss or None
-        None is the loss of a Problem, or "squared" for a table.
-    class_weight : "balanced", dict or None
-    constraints : Constraints, dict or None
+    sample_weight, task, loss, class_weight, constraints
+        As in `exactk.TopKSelector`; those of a Problem are kept unless others are given.
 
     Returns
     -------
@@ -168,56 +166,32 @@ def investigate(
     if not (random_state is None or isinstance(random_state, (int, np.integer))):
         # All parts get the same seed.
         random_state = int(generator(random_state).integers(2**31))
+    if not (is_number(cv) or hasattr(cv, "split")) and np.iterable(cv):
+        # Pairs of rows can often be read only once.
+        cv = list(cv)
+    named = named_methods(method, compare_with)
+    del named[next(iter(named))]
+    size = problem.check_k(k) if not is_auto(k) else k if isinstance(k, AutoK) else AutoK()
     question = _Question(
-        problem, problem.check_k(k) if not is_auto(k) else k if isinstance(k, AutoK) else AutoK(),
-        method, tuple(compare_with), estimator, scoring, cv if is_number(cv) else _pairs(cv),
-        groups, ridge, effort, random_state, verbose,
+        problem, size, method, tuple(named.values()), estimator, scoring, cv, groups, ridge,
+        effort, random_state, verbose,
     )  # fmt: skip
     question.check()
-    report = _answer(question, parts, certify, n_subsamples, n_permutations)
-    call = call_source(_changed({**given, "compare_with": question.compare_with}))
+    call = call_source(changed_parameters(investigate, {**given, "compare_with": compare_with}))
     settings = {
         "made": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "versions": versions(),
-        "target": _name_of(y) if target is None else str(target),
+        "target": name_of_target(y) if target is None else str(target),
         "call": call,
+        "code": python_code(call, None, "problem" if isinstance(X, Problem) else "X, y"),
         "grouped": groups is not None,
-        "k": None if isinstance(question.k, AutoK) else question.k,
+        "k": None if isinstance(size, AutoK) else size,
         "ridge_rule": ridge if isinstance(ridge, str) else None,
         "seed": None if random_state is None else int(random_state),
         "table": None, "command": None, "checksum": None,
+        **table_facts(problem),
     }  # fmt: skip
-    code = python_code(call, None, "problem" if isinstance(X, Problem) else "X, y")
-    return replace(report, settings={**report.settings, **settings, "code": code})
-
-
-def _pairs(cv: Any) -> Any:
-    """Pairs of rows can often be read only once, and several parts need them."""
-    return cv if hasattr(cv, "split") or not np.iterable(cv) else list(cv)
-
-
-def _name_of(y: Any) -> str:
-    """Return the name of a series or of a frame with one column."""
-    columns = list(getattr(y, "columns", ()))
-    name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
-    return "y" if name is None else str(name)
-
-
-def _changed(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that differ from their defaults."""
-    parameters = inspect.signature(investigate).parameters
-    defaults = {name: parameters[name].default for name in parameters}
-    for name in ("X", "y", "verbose"):
-        del given[name]
-    return {name: value for name, value in given.items() if not _is_same(value, defaults[name])}
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    if isinstance(value, (list, tuple)) and isinstance(default, tuple):
-        return list(value) == list(default)
-    # Only plain values: an array has no single truth value.
-    plain_value = isinstance(value, (str, int, float, type(None)))
-    return plain_value and bool(value == default)
+    return _answer(question, parts, settings, certify, n_subsamples, n_permutations)
 
 
 @dataclass(frozen=True)
@@ -239,7 +213,6 @@ class _Question:
 
     def check(self) -> None:
         """Raise for parameters that cannot be used, before the first search."""
-        named_methods(self.method, self.compare_with)
         configured_method(self.method, self.effort, self.seed)
         problem = self.problem
         if problem.rows is not None and (self.cv is not None or self.groups is not None):
@@ -343,12 +316,13 @@ class _Parts:
 
 
 def _answer(
-    asked: _Question, parts: _Parts, certify: bool | float, n_subsamples: int, n_permutations: int
-) -> SelectionReport:
+    asked: _Question, parts: _Parts, settings: dict[str, Any], certify: bool | float,
+    n_subsamples: int, n_permutations: int,
+) -> SelectionReport:  # fmt: skip
     """Compute all parts."""
     choice, found = _select(asked, parts)
     problem = asked.problem.with_ridge(found.ridge)
-    parts.interrupted = found.status == Status.INTERRUPTED
+    parts.interrupted = Status.INTERRUPTED in (found.status, choice and choice.status)
     result, certificate, stable, evaluation = found, None, None, None
     if certify:
         limit = 60.0 if certify is True else float(certify)
@@ -391,7 +365,7 @@ def _answer(
         explanation=explanation, evaluation=evaluation,
         warnings=RecordsTable(columns, [[getattr(w, name) for name in columns] for w in warnings]),
         missing_parts=parts.missing, interrupted=parts.interrupted,
-        settings=table_facts(problem), figures=figures,
+        settings=settings, figures=figures,
     )  # fmt: skip
 
 

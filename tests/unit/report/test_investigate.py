@@ -361,6 +361,11 @@ def test_name_of_the_target(table):
     assert repr(one) == "SelectionReport(2 of 6 features for 'sold': a, b)"
 
 
+def test_one_method_to_compare_with_needs_no_list(table):
+    report = investigate(*table, k=2, **{**NONE, "compare_with": "fisher"})
+    assert report.evaluation.table["method"] == ["exchange", "fisher"]
+
+
 def test_method_objects(table):
     report = checked(investigate(*table, k=2, method=create("gsrfs", lam=0.5), **QUICK))
     expected = TopKSelector(2, method=create("gsrfs", lam=0.5)).fit(*table)
@@ -430,6 +435,12 @@ def test_ctrl_c_in_the_first_search(table, monkeypatch):
             patched.setattr(investigate_module, name, stop)
             with pytest.raises(KeyboardInterrupt):
                 investigate(*table, k=k, **QUICK)
+    partial = replace(exactk.choose_k(*table), status=Status.INTERRUPTED)
+    with monkeypatch.context() as patched:
+        patched.setattr(investigate_module, "choose_k", lambda *args, **options: partial)
+        report = checked(investigate(*table, **QUICK))
+    assert report.interrupted
+    assert report.result is partial.result
     stopped = replace(solve(Problem.from_arrays(*table), 2), status=Status.INTERRUPTED)
     monkeypatch.setattr(investigate_module, "solve", lambda *args, **options: stopped)
     report = checked(investigate(*table, k=2, **QUICK))

@@ -92,9 +92,9 @@ def _permutations(record: Record, score: Record) -> Markup:
     few = f" At least {LEAST_SHUFFLES} are needed for p = 0.05." if n < LEAST_SHUFFLES else ""
     return tag(
         "p",
-        f"Permutation test: {score['n_as_good']} of {plural(n, 'shuffled target')} did as well: "
-        f"the same search explained at least as much of them{fixed} (p = "
-        f"{short(score['p_value'], 2)}).{few}",
+        f"Permutation test: {score['n_as_good']} of {plural(n, 'shuffled target')} did as well "
+        f"(p = {short(score['p_value'], 2)}). The target was shuffled over the rows, and the same "
+        f"search was repeated{fixed}.{few}",
     )
 
 
