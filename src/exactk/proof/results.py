@@ -72,7 +72,7 @@ class Certificate(TableResult):
     >>> certificate.proven, certificate.gap
     (True, 0.0)
     >>> print(certificate.summary)
-    Proven: no other 2 columns have a lower objective than 42.8119 (ridge 0; rounding at most ...).
+    Proven: no other 2 columns have a lower objective than 42.8119 (ridge 0; right to ...).
     >>> Certificate.from_json(certificate.to_json()) == certificate
     True
     """
@@ -132,14 +132,14 @@ class Certificate(TableResult):
             have = "has" if self.k == 1 else "have"
             return (
                 f"Proven: no other {these} {have} a lower objective than {self.upper:.6g} "
-                f"({ridge}; rounding at most {slack})."
+                f"({ridge}; right to {slack})."
             )
         if self.lower <= 0:
             return f"Not proven: no bound on the objective of {these} was found ({ridge})."
         return (
             f"Not proven: better {these} could lower the objective of {self.upper:.6g} by at most "
-            f"{round_up(100 * self.gap, 2)} %, to {round_down(self.lower)} ({ridge}; rounding at "
-            f"most {round_up(self.tolerance, 1)})."
+            f"{round_up(100 * self.gap, 2)} %, to {round_down(self.lower)} ({ridge}; right to "
+            f"{round_up(self.tolerance, 1)})."
         )
 
     @property

@@ -53,7 +53,7 @@ def test_an_open_gap_in_words(found: Certificate) -> None:
     # Never more than is known: the gap is rounded up, the bound down.
     assert short.summary == (
         "Not proven: better 2 columns could lower the objective of 62 by at most 3.1 %, to 60.1234 "
-        "(ridge 0.1; rounding at most 2e-07). Reason: the reason; 74 nodes explored."
+        "(ridge 0.1; right to 2e-07). Reason: the reason; 74 nodes explored."
     )
     assert "no nodes explored" in replace(short, nodes=0).summary
     assert "1 node explored" in replace(short, nodes=1).summary
