@@ -7,11 +7,13 @@ import shlex
 from pathlib import Path
 
 from exactk.cli.framework import CONFIG, RULES, TABLE, Call, check_place, command, option, param
-from exactk.params import Number
+from exactk.params import AnyOf, Choice, Integer, Number
 
 __all__ = ["report"]
 
 PAGE = "report.html"
+# Half-samples; 0 leaves the stability out.
+LEFT_OUT = AnyOf((Choice((0,)), Integer(2)))
 # A larger table is not read once more for its fingerprint.
 MOST_BYTES = 2**30
 
@@ -26,7 +28,7 @@ MOST_BYTES = 2**30
               help="Shuffled targets for the permutation test; 0 leaves it out."),
         "loss", "time_limit", "random_state",
     ),
-    config=(*CONFIG, "estimator", "n_subsamples", "ridge", "effort"),
+    config=(*CONFIG, "estimator", param("n_subsamples", check=LEFT_OUT), "ridge", "effort"),
     of="investigate",
     table=True,
     formats=("html", "json", "csv"),

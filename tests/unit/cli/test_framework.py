@@ -145,7 +145,7 @@ def test_options_are_those_of_the_parameters(words):
         assert PARAMS[name].option in option.opts
         if isinstance(option.type, ParamType):
             assert option.type.parameter is parameter
-    assert {*command.parameters, *command.config_names} <= set(PARAMS)
+    assert {one.name for one in command.config} <= set(PARAMS)
 
 
 @pytest.mark.parametrize(

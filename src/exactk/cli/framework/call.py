@@ -25,7 +25,7 @@ from exactk.cli.framework.options import (
 from exactk.cli.framework.output import check_place, note, plain, to_json, write_text
 from exactk.cli.framework.settings import CONSTRAINTS, read_config, read_spec
 from exactk.errors import ExactkError, InputError, Setting, Text, render
-from exactk.params import Param
+from exactk.params import PARAMS, Param
 
 if TYPE_CHECKING:
     from exactk.problem.problem import Problem
@@ -92,7 +92,9 @@ class Call:
         from exactk.losses.registry import task_of
         from exactk.problem.read_table import read_table
 
-        self._make_objects()
+        for name in ("method", "loss", "compare_with"):
+            if name in self.values:
+                self.values[name] = _made(name, self.values[name])
         given = self.reading()
         if "loss" in self.values:
             # Moments know their task.
@@ -118,15 +120,6 @@ class Call:
         # A problem that was just read has no ridge yet.
         found.setdefault("ridge", "auto")
         return {**found, "verbose": self.verbose}
-
-    def _make_objects(self) -> None:
-        """Make methods and losses with parameters, so that an error comes before any work."""
-        for name in ("method", "loss", "compare_with"):
-            value = self.values.get(name)
-            if isinstance(value, str):
-                self.values[name] = _made(name, value)
-            elif value is not None and name == "compare_with":
-                self.values[name] = [_made(name, one) for one in value]
 
     def emit(self, result: Any, text: Callable[[], str] | str | None = None, **parts: Any) -> int:
         """Write a result in the format that was asked for, and return the exit code.
@@ -211,125 +204,110 @@ def is_interrupted(result: Any) -> bool:
     )
 
 
-def _made(name: str, text: str) -> Any:
-    """Return a name as it is, and one with parameters as an object."""
-    if ":" not in text:
-        return text
+def _made(name: str, value: Any) -> Any:
+    """Make objects of methods and losses that are given with parameters, before any work."""
+    if isinstance(value, list):
+        return [_made(name, one) for one in value]
+    if ":" not in value:
+        return value
     from exactk.losses.registry import create as create_loss
     from exactk.methods.registry import create
 
     try:
-        kind, values = read_spec(text, "l2r:r=0.7" if name == "loss" else "gsrfs:lam=0.1")
+        kind, values = read_spec(value, "l2r:r=0.7" if name == "loss" else "gsrfs:lam=0.1")
         made = (create_loss if name == "loss" else create)(kind, **values)
         made.check()
-        return made
     except ExactkError as error:
         # Parameters of a method are written as in Python; none of them is an option.
-        raise InputError((Setting(name, text), f": {error}"), parameter=name) from error
+        raise InputError((Setting(name, value), f": {error}"), parameter=name) from error
+    return made
 
 
 def command(
     name: str,
     *,
     parameters: Sequence[str | Param] = (),
-    config: Sequence[str] = (),
+    config: Sequence[str | Param] = (),
     of: str = "",
     auto: Sequence[str] = (),
     table: bool = False,
     formats: Sequence[str] = FORMATS,
-    **settings: Any,
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Make a command of a function ``f(call, **own)``; see `exactk.cli.framework`.
-
-    Parameters
-    ----------
-    name : str
-        With the name of its group, such as "papers run".
-    parameters : sequence of str or Param
-        Parameters that have an option, in the order of the help under each heading.
-    config : sequence of str
-        Parameters that only ``--config FILE`` has.
-    of : str
-        Function whose defaults the help shows, if they differ from `PARAMS`.
-    auto : sequence of str
-        Those of `parameters` that belong to `AutoK`.
-    table : bool
-        Whether the command reads TABLE TARGET and has ``--config``.
-    formats : sequence of str
-        Formats of the result; empty if the command has no ``--format`` and ``--output``.
-    **settings
-        Of `click.Command`.
-    """
+    """Make a command of a function ``f(call, **own)``; see `exactk.cli.framework`."""
 
     def decorate(function: Callable[..., Any]) -> Command:
         def run(**values: Any) -> Any:
-            call, own = _read_call(name, values)
+            call = _read_call(name, values)
             if call.output is not None:
                 check_place(call.output, call.inputs)
             with call.warnings_as_notes():
-                return function(call, **own)
+                return function(call, **values)
 
         run.__doc__ = function.__doc__
         run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
         wrapped: Any = shared_options(hidden=True)(run)
         if formats:
-            wrapped = option("-o", "--output", type=click.Path(), metavar="FILE",
-                             help="Write to FILE in place of stdout.")(wrapped)  # fmt: skip
-            wrapped = option("--format", "style", type=click.Choice(list(formats)),
-                             default=formats[0], metavar="|".join(formats),
-                             help="Format of the result.")(wrapped)  # fmt: skip
+            wrapped = option(
+                "-o", "--output", type=click.Path(), metavar="FILE",
+                help="Write to FILE in place of stdout.",
+            )(wrapped)  # fmt: skip
+            wrapped = option(
+                "--format", "style", type=click.Choice(list(formats)), default=formats[0],
+                metavar="|".join(formats), help="Format of the result.",
+            )(wrapped)  # fmt: skip
         if table:
-            wrapped = option("--config", "config_file", type=click.Path(), metavar="FILE",
-                             section="Input",
-                             help=_config_help(config, parameters))(wrapped)  # fmt: skip
+            wrapped = option(
+                "--config", "config_file", type=click.Path(), metavar="FILE", section="Input",
+                help=_config_help(config, parameters),
+            )(wrapped)  # fmt: skip
             wrapped = argument("target", required=False)(wrapped)
             wrapped = argument("table", type=click.Path())(wrapped)
         made: Command = click.command(
             name.rpartition(" ")[2], cls=Command, parameters=parameters, config=config, of=of,
-            auto=auto, context_settings=HELP, **settings,
+            auto=auto, context_settings=HELP,
         )(wrapped)  # fmt: skip
         return made
 
     return decorate
 
 
-def _config_help(config: Sequence[str], parameters: Sequence[str | Param]) -> str:
-    names = {one if isinstance(one, str) else one.name for one in parameters}
+def _config_help(config: Sequence[str | Param], parameters: Sequence[str | Param]) -> str:
+    names = [one if isinstance(one, str) else one.name for one in (*config, *parameters)]
     tables = ["[k]"] * ("k" in names) + ["[constraints]"] * ("include" in names)
-    return f"TOML file with further parameters: {', '.join([*config, *tables])}."
+    return f"TOML file with further parameters: {', '.join([*names[: len(config)], *tables])}."
 
 
-def _read_call(name: str, values: dict[str, Any]) -> tuple[Call, dict[str, Any]]:
-    """Split the values of click into the call and the command's own options."""
+def _read_call(name: str, values: dict[str, Any]) -> Call:
+    """Take what every command has out of the values of click."""
     context = click.get_current_context()
     spec: Any = context.command
     options = {one: values.pop(one) for one in spec.parameters}
     known = {one: values.pop(one, None) for one in ("table", "target", "config_file", "output")}
-    style = values.pop("style", "text")
     found: dict[str, Any] = {}
     if known["config_file"] is not None:
         # What stands in the tables [k] and [constraints] does not stand beside them.
-        own = [one for one in (*spec.parameters, *spec.config_names) if one not in CONSTRAINTS]
-        names = [one for one in own if one not in spec.auto_names]
-        rules = ["constraints"] if "include" in spec.parameters else []
-        found = read_config(known["config_file"], [*names, *rules], f"exactk {name}")
+        inside = {*CONSTRAINTS, *spec.auto_names}
+        allowed = {one.name: one for one in (*spec.parameters.values(), *spec.config)
+                   if one.name not in inside}  # fmt: skip
+        if "include" in spec.parameters:
+            allowed["constraints"] = PARAMS["constraints"]
+        found = read_config(known["config_file"], allowed, f"exactk {name}")
         if isinstance(found.get("memory_limit"), str):
             found["memory_limit"] = parse_bytes(found["memory_limit"])
-    given = {one: value for one, value in options.items() if value is not None}
-    _merge(found, given, spec.auto_names)
-    call = Call(name, found, style=style, session=context.ensure_object(Session), **known)
-    return call, values
+    _merge(found, {one: value for one, value in options.items() if value is not None}, spec)
+    style, session = values.pop("style", "text"), context.ensure_object(Session)
+    return Call(name, found, style=style, session=session, **known)
 
 
-def _merge(found: dict[str, Any], given: dict[str, Any], auto_names: Sequence[str]) -> None:
+def _merge(found: dict[str, Any], given: dict[str, Any], spec: Command) -> None:
     """Put options over the values of the configuration file."""
     rules = {one: given.pop(one) for one in CONSTRAINTS if one in given}
     if rules:
         found["constraints"] = {**found.get("constraints", {}), **rules}
-    auto = {one: given.pop(one) for one in auto_names if one in given}
-    if "k" in given and not (given["k"] == "auto" and isinstance(found.get("k"), dict)):
-        found["k"] = given["k"]
-    given.pop("k", None)
+    auto = {one: given.pop(one) for one in spec.auto_names if one in given}
+    if given.get("k") == "auto" and isinstance(found.get("k"), dict):
+        del given["k"]
+    found.update(given)
     if auto:
         base = found.get("k", "auto")
         if isinstance(base, int):
@@ -339,4 +317,3 @@ def _merge(found: dict[str, Any], given: dict[str, Any], auto_names: Sequence[st
                 parameter=name, hint=("use ", Setting("k", "auto")),
             )  # fmt: skip
         found["k"] = {**(base if isinstance(base, dict) else {}), **auto}
-    found.update(given)

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from exactk.cli import start_work
-from exactk.cli.framework.settings import Show, textual
+from exactk.cli.framework.settings import Show, is_list, textual
 from exactk.errors import InputError, Setting, suggest
 from exactk.params import DEFAULTS, PARAMS, SECTIONS, AnyOf, Choice, Param
 
@@ -59,7 +59,11 @@ def param(name: str, **changes: Any) -> Param:
     return replace(PARAMS[name], **changes)
 
 
-class ParamType(click.ParamType):
+def _param_of(parameter: str | Param) -> Param:
+    return PARAMS[parameter] if isinstance(parameter, str) else parameter
+
+
+class ParamType(click.ParamType):  # type: ignore[type-arg]
     """Reads the text of an option by the check of its parameter."""
 
     def __init__(self, parameter: Param) -> None:
@@ -81,6 +85,15 @@ class ParamType(click.ParamType):
                 parameter=self.name, value=value, expected=str(self.check), hint=hint
             ) from None
 
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[Any]:
+        """Return the words that begin with what was typed."""
+        from click.shell_completion import CompletionItem
+
+        words = [str(word) for word in _words(self.parameter)]
+        return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
 
 class Option(click.Option):
     """An option that stands under a heading of the help."""
@@ -99,34 +112,22 @@ argument = click.argument
 
 
 def _option_of(parameter: Param, default: Any) -> Option:
-    is_list = parameter.metavar.endswith(",...") and ":" not in parameter.metavar
-    choice = _choice(parameter)
-    text = parameter.help
+    listed, text = is_list(parameter), parameter.help
+    words = "|".join(map(str, _words(parameter)))
     if default is not None and default != () and default is not False:
-        text = f"{text}  [default: {_shown(default)}]"
+        shown = ",".join(default) if isinstance(default, tuple) else default
+        text += f"  [default: {f'{shown:g}' if isinstance(shown, float) else shown}]"
     return Option(
         [parameter.option, parameter.name], section=parameter.section, help=text,
-        type=str if is_list else ParamType(parameter), multiple=is_list,
-        metavar=parameter.metavar or (choice and "|".join(map(str, choice.options))) or None,
-        callback=_split if is_list else None,
-        shell_complete=_completer(choice) if choice else None,
+        type=str if listed else ParamType(parameter), multiple=listed,
+        metavar=parameter.metavar or words or None, callback=_split if listed else None,
     )  # fmt: skip
 
 
-def _choice(parameter: Param) -> Choice | None:
+def _words(parameter: Param) -> tuple[Any, ...]:
+    """Return the words that a parameter may be."""
     checks = parameter.check.checks if isinstance(parameter.check, AnyOf) else (parameter.check,)
-    return next((check for check in checks if isinstance(check, Choice)), None)
-
-
-def _completer(choice: Choice) -> Callable[..., list[str]]:
-    words = [str(word) for word in choice.options]
-    return lambda context, parameter, start: [word for word in words if word.startswith(start)]
-
-
-def _shown(default: Any) -> str:
-    if isinstance(default, tuple):
-        return ",".join(default)
-    return f"{default:g}" if isinstance(default, float) else str(default)
+    return next((check.options for check in checks if isinstance(check, Choice)), ())
 
 
 def _split(
@@ -203,23 +204,19 @@ class Command(click.Command):
         self,
         *args: Any,
         parameters: Sequence[str | Param] = (),
-        config: Sequence[str] = (),
+        config: Sequence[str | Param] = (),
         of: str = "",
         auto: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        given = [PARAMS[one] if isinstance(one, str) else one for one in parameters]
-        defaults = DEFAULTS.get(of, {})
+        given = [_param_of(one) for one in parameters]
         self.parameters = {one.name: one for one in given}
-        self.config_names = tuple(config)
+        self.config = [_param_of(one) for one in config]
         self.auto_names = tuple(auto)
         # A table that was just read has no ridge and no loss of its own.
-        kept = [one for one in defaults if one not in ("ridge", "loss")]
-        own = [
-            _option_of(one, defaults[one.name] if one.name in kept else one.default)
-            for one in given
-        ]
+        other = {**DEFAULTS.get(of, {}), **{n: PARAMS[n].default for n in ("ridge", "loss")}}
+        own = [_option_of(one, other.get(one.name, one.default)) for one in given]
         self.params = [*own, *self.params]
 
     @property

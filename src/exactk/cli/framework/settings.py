@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from exactk.params import (
     Param,
 )
 
-__all__ = ["AUTO_K", "CONSTRAINTS", "Show", "read_config", "read_spec", "textual"]
+__all__ = ["AUTO_K", "CONSTRAINTS", "Show", "is_list", "read_config", "read_spec", "textual"]
 
 # Keys of the tables [k] and [constraints] of a configuration file.
 AUTO_K = ("k_max", "criterion", "cv", "rule", "scoring", "estimator")
@@ -99,13 +99,13 @@ def _toml(value: Any) -> str:
         return repr(value)
 
 
-def read_config(path: str, known: Sequence[str], command: str) -> dict[str, Any]:
+def read_config(path: str, allowed: Mapping[str, Param], command: str) -> dict[str, Any]:
     """Read the parameters of a command from a TOML file.
 
     Parameters
     ----------
     path : str
-    known : sequence of str
+    allowed : mapping of str to Param
         Parameters that the command has; "k" and "constraints" may be tables.
     command : str
         Its name, for errors.
@@ -123,43 +123,45 @@ def read_config(path: str, known: Sequence[str], command: str) -> dict[str, Any]
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"--config {path!r} is no TOML file: {error}") from error
     for name, value in values.items():
-        _check_key(name, known, path, command)
-        table = TABLES.get(name)
-        if table is not None and isinstance(value, dict):
+        _check_key(name, allowed, path, command)
+        if name in TABLES and isinstance(value, dict):
+            inside = {key: PARAMS[key] for key in TABLES[name]}
             for key, item in value.items():
-                _check_key(key, table, path, f"[{name}]")
-                _check_value(key, item, path)
+                _check_key(key, inside, path, f"[{name}]")
+                _check_value(inside[key], item, path)
         else:
-            _check_value(name, value, path)
+            _check_value(allowed[name], value, path)
     if values.get("k") == {}:
         values["k"] = "auto"
     return values
 
 
-def _check_key(name: str, known: Sequence[str], path: str, owner: str) -> None:
-    if name in known:
+def _check_key(name: str, allowed: Mapping[str, Param], path: str, owner: str) -> None:
+    if name in allowed:
         return
-    table = next((f"[{table}]" for table, names in TABLES.items()
-                  if table in known and name in names), "")  # fmt: skip
-    hint = f"write it under {table}" if table else suggest(name, known)
+    table = next((one for one in TABLES if one in allowed and name in TABLES[one]), None)
+    hint = f"write it under [{table}]" if table else suggest(name, list(allowed))
     raise InputError(
         f"--config {path!r}: {owner} has no parameter {name!r}",
-        parameter=name, hint=hint or f"it has {', '.join(known)}",
+        parameter=name, hint=hint or f"it has {', '.join(allowed)}",
     )  # fmt: skip
 
 
-def _check_value(name: str, value: Any, path: str) -> None:
-    check = textual(PARAMS[name])
-    listed = PARAMS[name].metavar.endswith(",...") and name not in ("method", "loss")
-    if listed and not isinstance(value, list):
-        expected = "a list"
-    elif isinstance(check, Anything) or check.allows(value):
-        return
-    else:
+def _check_value(parameter: Param, value: Any, path: str) -> None:
+    check, expected = textual(parameter), "a list"
+    if not (is_list(parameter) and not isinstance(value, list)):
+        if isinstance(check, Anything) or check.allows(value):
+            return
         expected = str(check)
     raise InputError(
-        f"--config {path!r}: {name} must be {expected}, not {value!r}", parameter=name, value=value
-    )
+        f"--config {path!r}: {parameter.name} must be {expected}, not {value!r}",
+        parameter=parameter.name, value=value,
+    )  # fmt: skip
+
+
+def is_list(parameter: Param) -> bool:
+    """Return whether a parameter is a list, which an option splits at its commas."""
+    return parameter.metavar.endswith(",...") or parameter.name == "classes"
 
 
 def read_spec(text: str, example: str = "gsrfs:lam=0.1") -> tuple[str, dict[str, Any]]:
