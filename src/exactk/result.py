@@ -253,7 +253,10 @@ class Result(TableResult):
     def __repr__(self) -> str:
         """Return one line."""
         said = "".join(f"; {one}" for one in (str(self.status), self.message) if one)
-        names = join_items(self.selected, 10, quoted=False)
+        ranked = [name for name in self.selected if name not in self.included]
+        names = join_items(ranked, 10, quoted=False)
+        if self.included:
+            names += f"; included: {join_items(self.included, 10, quoted=False)}"
         return (
             f"Result({names}; {self.method}, k={self.k}, objective {self.objective:.6g}, "
             f"{self.explained:.2%} explained{said})"

@@ -150,6 +150,7 @@ def test_included_columns_have_no_rank(method: str) -> None:
     assert sorted(table["feature"][2:]) == worst
     ranked = [name for name in result.selected if name not in worst]
     assert table["feature"][:2] == ranked
+    assert f"{', '.join(ranked)}; included: {', '.join(result.included)};" in repr(result)
     assert Result.from_json(result.to_json()).table == table
 
 
