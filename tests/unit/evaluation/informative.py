@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def make_classes(n=90, d=30, seed=0):
+def make_classes(n=90, d=16, seed=0):
     rng = np.random.default_rng(seed)
     y = np.array(["no", "yes", "maybe"])[np.arange(n) % 3]
     X = rng.normal(size=(n, d))
@@ -14,7 +14,7 @@ def make_classes(n=90, d=30, seed=0):
     return X, y
 
 
-def make_numbers(n=80, d=25, seed=0):
+def make_numbers(n=80, d=16, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     return X, X[:, 3] - 2 * X[:, 11] + rng.normal(size=n)

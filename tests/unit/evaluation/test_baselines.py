@@ -94,7 +94,7 @@ def test_no_answer_after_the_time_limit(name):
 @pytest.mark.parametrize("name", BASELINES)
 def test_units_and_signs_do_not_matter(name):
     X, y = make_numbers()
-    scale = 10.0 ** (np.arange(25) % 9 - 4) * (-1.0) ** np.arange(25)
+    scale = 10.0 ** (np.arange(16) % 9 - 4) * (-1.0) ** np.arange(16)
     expected = BASELINES[name](_training(X, y[:, None]), 4)
     np.testing.assert_array_equal(
         BASELINES[name](_training(X * scale + 3, y[:, None]), 4), expected
