@@ -254,9 +254,8 @@ class Result(TableResult):
         """Return one line."""
         said = "".join(f"; {one}" for one in (str(self.status), self.message) if one)
         ranked = [name for name in self.selected if name not in self.included]
-        names = join_items(ranked, 10, quoted=False)
-        if self.included:
-            names += f"; included: {join_items(self.included, 10, quoted=False)}"
+        forced = f"included: {join_items(self.included, 10, quoted=False)}" * bool(self.included)
+        names = "; ".join(filter(None, (join_items(ranked, 10, quoted=False), forced)))
         return (
             f"Result({names}; {self.method}, k={self.k}, objective {self.objective:.6g}, "
             f"{self.explained:.2%} explained{said})"
