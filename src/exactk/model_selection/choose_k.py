@@ -318,16 +318,7 @@ def choose_k(
 class _Search:
     """The searches of one choice: a method, its effort and seed, and the time that is left.
 
-    Attributes
-    ----------
-    kind : type
-        Class of the method.
-    rng : Generator
-        Of the folds.
-    seed : int or None
-        Of every search.
-    status : Status or None
-        ``interrupted`` or ``time_limit`` if that ended a search.
+    `status` is ``interrupted`` or ``time_limit`` if that ended a search, else None.
     """
 
     def __init__(
@@ -404,20 +395,10 @@ class _Search:
 
 @dataclass(frozen=True, eq=False)
 class _Scores:
-    """The scores of the sizes.
+    """The values of the sizes, also with the best as the smallest, and their standard errors.
 
-    Attributes
-    ----------
-    sizes : list of int
-    values : ndarray
-        What the choice is made by.
-    signed : ndarray
-        The values, the smaller the better.
-    standard_errors : ndarray
-        Of the values over folds; nan without folds.
-    se_difference : ndarray
-        Standard error, over folds, of the difference to the best size.
-    n_folds : int
+    Standard errors are over folds, of the values and of their differences to the best; nan without
+    folds.
     """
 
     sizes: list[int]
@@ -426,11 +407,6 @@ class _Scores:
     standard_errors: Floats
     se_difference: Floats
     n_folds: int = 0
-
-    @property
-    def best(self) -> int:
-        """The size with the best value."""
-        return self.sizes[int(np.argmin(self.signed))]
 
     def pick(self, rule: str) -> int:
         """Return the size that a rule chooses."""
@@ -570,7 +546,7 @@ def _message(
     problem: Problem, scores: _Scores | None, splits: Splits | None, search: _Search
 ) -> str:
     if not search.interrupted:
-        if scores is None or not scores.best == scores.sizes[-1] < len(problem.candidates):
+        if scores is None or not scores.pick("best") == scores.sizes[-1] < len(problem.candidates):
             return ""
         return "Best size is the largest tried; raise k_max."
     if splits is None or (scores is not None and scores.n_folds == splits.n_folds):

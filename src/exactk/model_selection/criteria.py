@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf, lgamma, log
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,35 +26,20 @@ __all__ = [
 PERFECT = 1e-12
 
 
-@dataclass(frozen=True)
-class _Size:
-    """What a criterion knows of one fit.
-
-    Attributes
-    ----------
-    n, values : float
-        Rows, and numbers that the fit explains: rows times free outputs.
-    error : float
-        Loss for each of those numbers.
-    coefficients : float
-        Intercepts and effective coefficients of all outputs.
-    log_models : float
-        Logarithm of the number of models of this size.
-    likelihood : bool
-        Whether the error is a deviance already.
-    """
+class _Size(NamedTuple):
+    """What a criterion knows of one fit; values are rows times free outputs."""
 
     n: float
     values: float
     error: float
     coefficients: float
     log_models: float
-    likelihood: bool = False
+    likelihood: bool
 
     @property
     def parameters(self) -> float:
         """The coefficients, and for squared loss the variance of the errors."""
-        return self.coefficients + (0.0 if self.likelihood else 1.0)
+        return self.coefficients + (not self.likelihood)
 
     @property
     def deviance(self) -> float:
@@ -72,9 +57,8 @@ def _ebic(size: _Size) -> float:
 
 def _aicc(size: _Size) -> float:
     spare = size.values - size.parameters - 1.0
-    if spare <= 0:
-        return inf
-    return size.deviance + 2.0 * size.parameters * size.values / spare
+    added = 2.0 * size.parameters * size.values / spare if spare > 0 else inf
+    return size.deviance + added
 
 
 _OF_LIKELIHOOD: dict[str, Callable[[_Size], float]] = {"bic": _bic, "ebic": _ebic, "aicc": _aicc}
@@ -193,23 +177,18 @@ def is_likelihood(problem: Problem) -> bool:
 
 
 def _size(problem: Problem, support: Indices, residual: float) -> _Size:
-    n = counted_rows(problem)
+    n, likelihood = counted_rows(problem), is_likelihood(problem)
     outputs = problem.n_outputs - (problem.classes is not None)
     error = max(residual, PERFECT * problem.objective([])) / (problem.weight * outputs)
     # The ridge is relative to the curvature of a loss: its share is that of squared loss.
     coefficients = outputs * (degrees_of_freedom(problem.with_squared_loss, support) + 1.0)
-    log_models = _log_models(problem, support)
-    return _Size(n, n * outputs, error, coefficients, log_models, is_likelihood(problem))
-
-
-def _log_models(problem: Problem, support: Indices) -> float:
-    """Return log C(d, k) of the features that can be chosen; included ones are not counted."""
     rules = problem.rules or Rules()
     fixed = rules.size_of(rules.include)
-    available = rules.size_of(problem.candidates) - fixed
+    d = rules.size_of(problem.candidates) - fixed
     # There are fewer sets of nearly all columns than of half of them, which is no merit.
-    chosen = min(rules.size_of(support) - fixed, available // 2)
-    return lgamma(available + 1) - lgamma(chosen + 1) - lgamma(available - chosen + 1)
+    k = min(rules.size_of(support) - fixed, d // 2)
+    log_models = lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)
+    return _Size(n, n * outputs, error, coefficients, log_models, likelihood)
 
 
 def check_criterion(problem: Problem, criterion: str) -> None:
