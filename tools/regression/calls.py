@@ -21,6 +21,7 @@ from exactk import Moments, Problem, losses
 from exactk.cli.app import run as run_command
 from exactk.methods import registry
 from exactk.papers import datasets
+from exactk.report.page.record import page_record
 
 # Fields of answers and of JSON that are not recorded: wording, time, effort, what was asked, and
 # what follows from other fields.
@@ -159,7 +160,30 @@ def stability(problem: Problem, k: int, n: int = 20, **options: Any) -> Any:
 def investigate(X: Any, y: Any, k: Any, n: int, k_max: int | None = None, **options: Any) -> Any:
     """Answer every question about a table, or about a problem."""
     k = exactk.AutoK(k_max=k_max) if k_max else k
-    return exactk.investigate(X, y, k=k, n_subsamples=n, n_permutations=n, **options)
+    report = exactk.investigate(X, y, k=k, n_subsamples=n, n_permutations=n, **options)
+    return _report(report.to_dict())
+
+
+def _report(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of a report as its page arranges them."""
+    page = page_record(found)
+    parts = ("selection", "features", "coefficients", "near", "correlations", "means")
+    answer = {name: page[name] for name in parts if page[name] is not None}
+    answer["result"] = found["result"]
+    for name, left in (("certificate", {"result"}), ("frequencies", set()), ("sizes", set())):
+        if page[name] is not None:
+            answer[name] = {one: page[name][one] for one in page[name] if one not in left}
+    stable = ("index", "interval", "n_subsamples", "core", "unstable")
+    if found["stability"] is not None:
+        rows = [row for row in found["stability"]["table"] if row["frequency_group"] != "rare"]
+        answer["stability"] = {name: found["stability"][name] for name in stable}
+        answer["stability"]["frequencies"] = rows
+    if found["evaluation"] is not None:
+        first = found["evaluation"]["methods"][0]["method"]
+        rows = [row for row in found["evaluation"]["folds"] if row["method"] == first]
+        answer["score"] = _score({**found["evaluation"], "folds": rows})
+        answer["comparison"] = _comparison(found["evaluation"])
+    return answer
 
 
 def _evaluate(X: Any, y: Any, options: dict[str, Any]) -> Any:
