@@ -104,10 +104,11 @@ class SelectionReport(TableResult):
         )
 
     def _repr_html_(self) -> str:
-        known = [name for name in SHOWN if any(row[name] is not None for row in self.table)]
-        table = notebook_html(self.table[known], repr(self))
+        table = self.table
+        known = [name for name in SHOWN if any(value is not None for value in table[name])]
+        shown = notebook_html(table[known], repr(self))
         warnings = "".join(f"<p>{escape(text)}</p>" for text in self.warnings["text"])
-        return f"{table}{warnings}<p>The whole page: <code>.save('report.html')</code></p>"
+        return f"{shown}{warnings}<p>The whole page: <code>.save('report.html')</code></p>"
 
     @property
     def table(self) -> RecordsTable:  # type: ignore[override]  # computed

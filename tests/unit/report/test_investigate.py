@@ -9,8 +9,10 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
 
 import exactk
 from exactk import AutoK, InputError, Problem, Status, TopKSelector, investigate, solve
@@ -202,6 +204,13 @@ def test_an_estimator_that_fails_costs_only_its_part(table):
     assert "not today" in report.to_html()
 
 
+def test_an_estimator_that_needs_two_features_has_no_score_for_one(table):
+    pair = make_pipeline(PCA(2), LogisticRegression())
+    report = checked(investigate(*table, k=2, estimator=pair, **NONE))
+    assert np.isfinite(report.evaluation.test_score)
+    assert list(report.missing_parts) == ["scores"]
+
+
 def test_our_own_bugs_are_not_hidden(table, monkeypatch):
     monkeypatch.setattr(investigate_module, "explain", lambda *args, **options: 1 // 0)
     with pytest.raises(ZeroDivisionError):
@@ -351,6 +360,15 @@ def test_pairs_of_rows_serve_every_part(table):
     report = investigate(*table, k=2, cv=KFold(3).split(table[0]), **QUICK)
     assert report.missing_parts == {}
     assert report.choice.n_folds == report.evaluation.n_folds == 3
+
+
+def test_a_notebook_shows_features_and_warnings(table):
+    X, y = table
+    shown = investigate(X.assign(f=3.0), y, k=2, **NONE)._repr_html_()
+    assert "<th>substitute</th>" in shown
+    assert "<th>frequency</th>" not in shown
+    assert "the same value in every row" in shown
+    assert "SelectionReport(2 of 6 features" in shown
 
 
 def test_name_of_the_target(table):
