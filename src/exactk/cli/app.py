@@ -49,7 +49,10 @@ start file of your shell:
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
-    """Select exactly k features of a table: exactk COMMAND TABLE TARGET."""
+    """Select exactly k features of a table: exactk COMMAND TABLE TARGET.
+
+    The options below may also follow the command.
+    """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

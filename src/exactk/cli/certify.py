@@ -35,16 +35,14 @@ def certify(call: Call, path: bool) -> int:
     from exactk.proof.certify import certify as prove
 
     listed = "n_best" in call.values or "within" in call.values
-    if path and listed:
-        raise InputError(
-            ("--path and ", Setting("n_best"), " are two questions"), hint="give one of them"
-        )
-    for name in ("features", "gap"):
-        if name in call.values and (listed or (path and name == "features")):
+    other: Any = "--path" if path else Setting("n_best") if listed else None
+    for name in ("n_best", "within", "features") if path else ("features", "gap"):
+        if other is not None and name in call.values:
             raise InputError(
-                (Setting(name), " does not go with ", "--path" if path else Setting("n_best")),
-                parameter=name, hint=("use ", Setting("k")),
-            )  # fmt: skip
+                (Setting(name), " does not go with ", other), parameter=name, hint="leave one out"
+            )
+    if path and not isinstance(call.values.get("k", 1), int):
+        raise InputError(("--path needs ", Setting("k"), " with a number"), parameter="k")
     data = call.read()
     asked = call.arguments(data)
     if path:
