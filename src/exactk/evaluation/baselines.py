@@ -94,7 +94,8 @@ def select_k_best(training: TrainingData, k: int) -> Indices:
     F grows with the share of variance that a column has in common with the target, which is also
     defined for weighted rows and several outputs.
     """
-    return _largest(_relevance(training), k)
+    # Of equal columns scikit-learn selects the last ones.
+    return np.sort(np.argsort(_relevance(training), kind="stable")[-k:])
 
 
 def select_rfe(training: TrainingData, k: int) -> Indices:

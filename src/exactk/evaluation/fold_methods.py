@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from exactk.data.gram import GramMode
 from exactk.errors import InputError, UnknownMethodError, suggest
 from exactk.evaluation.baselines import BASELINES, TrainingData
 from exactk.methods import registry
@@ -54,10 +55,13 @@ class FoldMethod(ABC):
         Whether its sets keep the constraints of the problem.
     is_foreign : bool
         Whether it is a class of the user, which may raise any error.
+    gram : {"auto", "columns"}
+        How the Gram matrix of training rows is computed.
     """
 
     keeps_constraints: bool = True
     is_foreign: bool = False
+    gram: GramMode = "auto"
 
     def __init__(self, problem: Problem, ridge: Any = None, groups: Any = None) -> None:
         self.problem, self.ridge, self.groups = problem, ridge, groups
@@ -65,7 +69,8 @@ class FoldMethod(ABC):
     def select(self, rows: Indices, k: int | AutoK) -> Result:
         """Select k features on these rows alone."""
         groups = None if self.groups is None else self.groups[rows]
-        return self.search(training_problem(self.problem, rows), k, self.ridge, groups)
+        part = training_problem(self.problem, rows, gram=self.gram)
+        return self.search(part, k, self.ridge, groups)
 
     @abstractmethod
     def search(
@@ -86,18 +91,7 @@ class FoldMethod(ABC):
 
 
 class SolverMethod(FoldMethod):
-    """A method of exactk, or one of the user that follows its protocol.
-
-    Parameters
-    ----------
-    problem : Problem
-    method : Method
-    ridge, groups
-        As in `FoldMethod`.
-    time_limit : float or None
-    seed : int or None
-        Of the ridge and of the choice of k.
-    """
+    """A method of exactk, or one of the user that follows its protocol."""
 
     def __init__(
         self, problem: Problem, method: Method, *, ridge: Any = None, groups: Any = None,
@@ -142,16 +136,10 @@ class SolverMethod(FoldMethod):
 
 
 class BaselineMethod(FoldMethod):
-    """A method of scikit-learn, which reads columns of numbers and keeps no constraint but exclude.
+    """One of `BASELINES`: it reads columns of numbers and keeps no constraint but exclude."""
 
-    Parameters
-    ----------
-    name : str
-        One of `BASELINES`.
-    problem : Problem
-    time_limit : float or None
-    seed : int or None
-    """
+    # Only the columns that are selected are needed.
+    gram = "columns"
 
     def __init__(
         self, name: str, problem: Problem, *, time_limit: float | None = None,

@@ -28,22 +28,7 @@ class TableColumns:
     """The columns of a table as an estimator gets them.
 
     Of a frame it gets a frame; of a Problem or a table with text columns, an array of the columns
-    of the problem.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix, frame or Problem
-    problem : Problem
-        Made of X, with its rows in memory.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> TableColumns(X, Problem.from_arrays(X, y)).values(np.array([0, 1]), np.array([3]))
-       petal width (cm)
-    0               0.2
-    1               0.2
+    of the problem, which has its rows in memory.
     """
 
     def __init__(self, X: Any, problem: Problem) -> None:
@@ -80,12 +65,11 @@ class FoldScores:
 
     Parameters
     ----------
-    X : array-like, sparse matrix, frame or Problem
+    X, estimator, scoring
+        As in `exactk.evaluate`.
     problem : Problem
         Made of X, with its rows in memory.
     splits : list of (train, test)
-    estimator : estimator, str or None
-    scoring : str, callable or None
 
     Attributes
     ----------

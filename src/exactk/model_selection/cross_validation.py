@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.data.design_matrix import DesignMatrix
+from exactk.data.gram import GramMode
 from exactk.data.moments import Moments, leave_one_out
 from exactk.data.targets import Target, is_missing
 from exactk.errors import ConstantTargetError, InputError, Setting
@@ -429,7 +430,9 @@ def _checked(pair: Any, number: int, n_rows: int) -> Split:
     return train, test
 
 
-def training_problem(problem: Problem, rows: Indices, *, rebalance: bool = True) -> Problem:
+def training_problem(
+    problem: Problem, rows: Indices, *, rebalance: bool = True, gram: GramMode = "auto"
+) -> Problem:
     """Return the problem of some rows alone: everything that is learned, is learned from them.
 
     All steps that train on part of the rows get their problem here.
@@ -442,6 +445,8 @@ def training_problem(problem: Problem, rows: Indices, *, rebalance: bool = True)
     rebalance : bool
         Whether class weights are computed from these rows alone; otherwise rows keep the weight
         that they have in the whole problem.
+    gram : {"auto", "full", "columns"}
+        How the Gram matrix is computed.
 
     Examples
     --------
@@ -456,7 +461,7 @@ def training_problem(problem: Problem, rows: Indices, *, rebalance: bool = True)
         weights = problem.weights_of(rows)
     part = Problem.from_rows(
         table.take(rows), target.subset(rows), weights, ridge=problem.ridge,
-        scale=problem.scaled, memory_limit=problem.memory_limit,
+        scale=problem.scaled, memory_limit=problem.memory_limit, gram=gram,
     )  # fmt: skip
     return part.with_settings_of(problem)
 
