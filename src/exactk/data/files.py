@@ -23,7 +23,7 @@ from exactk.data.arrow import (
     plain_type,
 )
 from exactk.data.h5ad import is_h5ad
-from exactk.errors import InputError, Setting, join_items
+from exactk.errors import InputError, MissingExtraError, Setting, join_items
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -205,7 +205,7 @@ def require_pyarrow() -> None:
     try:
         import pyarrow as pa  # noqa: F401
     except ImportError as error:
-        raise InputError(
+        raise MissingExtraError(
             'reading files needs pyarrow; install it with: pip install "exactk[cli]"'
         ) from error
 

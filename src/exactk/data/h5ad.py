@@ -48,8 +48,8 @@ def read_h5ad(path: str | os.PathLike[str], *, backed: bool = False) -> Any:
         ) from error
     try:
         adata = anndata.read_h5ad(file, backed="r" if backed else None)
-    # Whatever HDF5, pandas and anndata have to say of a file that is damaged or something else.
     except Exception as error:
+        # For a file that is damaged or of another kind, HDF5 and anndata may raise any error.
         words = _other_parts(file) or " ".join(str(error).split()).rstrip(".")
         raise InputError(
             f"table {str(path)!r} cannot be read as {SUFFIX}: {words}", parameter="path"

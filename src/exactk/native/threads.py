@@ -104,6 +104,7 @@ def run_in_threads(tasks: Iterable[Callable[[], None]]) -> None:
         for done in given:
             done.result()
     except BaseException:
+        # After Ctrl-C, too, no thread may go on with arrays that the caller gives back.
         wait([one for one in given if not one.cancel()])
         raise
 

@@ -221,6 +221,39 @@ def test_groups_may_be_whole_numbers_in_any_column_type(tmp_path: Path) -> None:
         assert groups.tolist() == [7, 8, 7, 8]
 
 
+@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "parameter", "words"),
+    [
+        (["1,2,1", "2,3,-1", "4,1,2"], "weights", "line 3"),
+        (["1,2,1", "2,3,1", "4,1,inf"], "weights", "weight|'w'"),
+        (["1,2,1e-310", "2,3,1e-310", "4,1,1e-310"], "weights", "1e-310|3e-310"),
+        (["1,2,1", ",3,1", "4,1,2"], "columns|X", "'x'"),
+        (["1,2,1", "2,3,1", "?,1,2", "5,6,1", "7,7,1"], "columns|X", "'x'"),
+    ],
+)
+def test_bad_values_name_their_line_and_parameter(
+    rows: list[str], parameter: str, words: str, folder: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,w", *rows]) + "\n")
+    with pytest.raises(InputError, match=words) as error:
+        read_table(tmp_path if folder else tmp_path / "t.csv", "y", weights="w")
+    assert error.value.parameter in parameter.split("|")
+    assert "sample_weight" not in str(error.value)
+
+
+def test_a_mark_among_numbers_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n1,2\n3,5\n?,1\n4,2\n5,6\n7,7\n")
+    with pytest.raises(InputError, match=r"'x'.*'\?'.*line 4"):
+        read_table(path, "y")
+    # Far below the rows that the types are inferred from, and in a column of numbers.
+    path.write_text("x,y\n" + "1,2\n3,5\n" * 1_000_000 + "oops,3\n")
+    with pytest.raises(InputError, match=r"'x'.*'oops' in line 2000002") as error:
+        read_table(tmp_path, "y")
+    assert error.value.parameter == "X"
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv.bz2").write_bytes(bz2.compress(b"a,y\n1,2\n"))
     (tmp_path / "t.xlsx").write_bytes(b"table")

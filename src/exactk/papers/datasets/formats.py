@@ -81,8 +81,8 @@ def read_npz(path: Path) -> Arrays:
         raise InputError(
             f"{str(path)!r} does not fit into memory: {error}", parameter="path"
         ) from error
-    # A damaged file ends in whatever the reader trips over: no list of errors is complete.
     except Exception as error:
+        # For a damaged file NumPy and SciPy may raise any error.
         raise InputError(_unreadable(path, "a .npz file", error), parameter="path") from error
 
 
@@ -142,8 +142,8 @@ def _variables(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
             f"{str(path)!r} is a MATLAB 7.3 file (HDF5), which SciPy does not read",
             parameter="path", hint="save it in MATLAB with save(..., '-v7')",
         ) from error  # fmt: skip
-    # A damaged file ends in whatever the reader trips over: no list of errors is complete.
     except Exception as error:
+        # For a damaged file NumPy and SciPy may raise any error.
         raise InputError(_unreadable(path, "a MATLAB file", error), parameter="path") from error
     arrays = {
         name: value

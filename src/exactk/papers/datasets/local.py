@@ -68,8 +68,8 @@ def _outline(name: str, path: Path) -> LocalDataset:
         if _values(path) > FEW:
             return LocalDataset(name, path)
         data = load_local(name, path)
-    # One bad file must not hide the others; what is wrong with it is said when it is loaded.
     except Exception:
+        # One bad file must not hide the others; what is wrong with it is said when it is loaded.
         return LocalDataset(name, path)
     n, d = data.X.shape
     return LocalDataset(name, path, n, d, data.task, data.n_classes)

@@ -77,6 +77,7 @@ def serve(pipe: Connection, target: str) -> None:
     try:
         function = _function(target)
     except BaseException as error:
+        # Of a worker process: its parent is told of every error, and ends it on Ctrl-C.
         pipe.send(("broken", None, describe(error)))
         return
     pipe.send(("ready", None, ""))
@@ -126,6 +127,7 @@ def _answer(function: Callable[..., Any], message: bytes) -> bytes:
     try:
         return pickle.dumps(("done", function(*pickle.loads(message)), ""))
     except BaseException as error:
+        # As above: the answer of a task that failed, whatever it raised.
         return pickle.dumps(("failed", None, describe(error)))
 
 

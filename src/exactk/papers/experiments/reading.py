@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -167,11 +167,14 @@ def _make(kind: type[T], values: Any, where: str) -> T:
     for name, check in _CHECKS[kind].items():
         if name in values:
             check(f"{where}: {name}", values[name])
-    try:
-        return kind(**values)
-    except TypeError as error:
-        missing = re.findall(r"'(\w+)'", str(error))
-        raise InputError(f"{where} lacks {join_items(missing)}", parameter="recipe") from None
+    missing = [
+        part.name
+        for part in fields(kind)  # type: ignore[arg-type]  # a dataclass
+        if part.name not in values and part.default is part.default_factory is MISSING
+    ]
+    if missing:
+        raise InputError(f"{where} lacks {join_items(missing)}", parameter="recipe")
+    return kind(**values)
 
 
 def _sizes(value: Any, where: str) -> list[int]:

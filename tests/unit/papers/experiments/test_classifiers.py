@@ -165,8 +165,8 @@ def test_tiny_training_parts_serve(classifier: str) -> None:
 
 def test_what_cannot_be_scored_is_refused() -> None:
     X, y = np.arange(8.0).reshape(4, 2), [0, 0, 1, 1]
-    with says("'svn'", "did you mean 'svm'", "1nn, svm, svm-tuned, linear"):
-        accuracy("svn", X, y, X, y)
+    with says("'linea'", "did you mean 'linear'", "1nn, svm, svm-tuned, linear"):
+        accuracy("linea", X, y, X, y)
     with says("X_train", "no columns", "support"):
         accuracy("1nn", X[:, []], y, X[:, []], y)
     with says("y_train", "one class, '3'"):
