@@ -20,7 +20,7 @@ from exactk.evaluation.evaluate import Evaluation, measure_evaluation
 from exactk.evaluation.fold_methods import configured_method, named_methods
 from exactk.methods import registry
 from exactk.methods.base import Method, generator
-from exactk.model_selection.choose_k import AutoK, AutoKResult, choose_k, largest_size
+from exactk.model_selection.choose_k import AutoK, AutoKResult, choose_k
 from exactk.model_selection.cross_validation import is_number, make_splits
 from exactk.model_selection.explain import explain
 from exactk.model_selection.scoring import read_estimator, read_scoring
@@ -28,7 +28,7 @@ from exactk.model_selection.stability import Stability, measure_stability
 from exactk.params import validate
 from exactk.problem.problem import Problem
 from exactk.proof.certify import certify as prove
-from exactk.question import Question, is_auto, read_problem
+from exactk.question import Question, is_auto, largest_size, read_problem
 from exactk.report import figure_data
 from exactk.report.data_warnings import find_warnings
 from exactk.report.facts import (
@@ -53,8 +53,6 @@ LEAST_SIZES = 10
 NEAR_SETS, NEAR_SECONDS = 20, 20.0
 # Features in the map of frequencies over sizes.
 MAPPED = 30
-# Pieces of work among which a time limit is shared.
-PIECES = 7
 
 Found = TypeVar("Found")
 
@@ -152,7 +150,7 @@ def investigate(
     given = dict(locals())
     # Zero leaves a part out; only here.
     validate({**given, "certify": certify or False, "n_subsamples": n_subsamples or None})
-    parts = _Parts(time_limit)
+    parts = _Parts(time_limit, 5 + bool(certify) + bool(n_subsamples))
     problem = read_problem(
         X, y, sample_weight=sample_weight, task=task, loss=loss, class_weight=class_weight,
         constraints=constraints,
@@ -254,22 +252,24 @@ class _Parts:
 
     Attributes
     ----------
+    left : int
+        Number of parts to compute, among which the time is shared.
     missing : dict of str to str
         Why a part is missing.
     interrupted : bool
     """
 
-    def __init__(self, time_limit: float | None) -> None:
+    def __init__(self, time_limit: float | None, left: int) -> None:
+        self.left = left
         self.missing: dict[str, str] = {}
         self.interrupted = False
         self._end = None if time_limit is None else time.monotonic() + time_limit
-        self._left = PIECES
 
     def seconds(self, pieces: int = 1, most: float | None = None) -> float | None:
         """Return the time of the next part, or of each of its pieces."""
         if self._end is None:
             return most
-        share = max((self._end - time.monotonic()) / max(self._left, 1) / pieces, 1e-9)
+        share = max((self._end - time.monotonic()) / max(self.left, 1) / pieces, 1e-9)
         return share if most is None else min(share, most)
 
     def run(
@@ -303,7 +303,7 @@ class _Parts:
                 if not is_foreign:
                     raise
                 self.missing[name] = f"{type(error).__name__}: {error}"
-        self._left -= 1
+        self.left -= 1
         return found
 
     def finish(self, call: Callable[[], Found]) -> Found:
@@ -321,6 +321,7 @@ def _answer(
 ) -> SelectionReport:  # fmt: skip
     """Compute all parts."""
     choice, found = _select(asked, parts)
+    parts.left -= 1 if choice is None else 2
     problem = asked.problem.with_ridge(found.ridge)
     parts.interrupted = Status.INTERRUPTED in (found.status, choice and choice.status)
     result, certificate, stable, evaluation = found, None, None, None
@@ -407,7 +408,7 @@ def _shown_sizes(asked: _Question, choice: AutoKResult | None, result: Result) -
     """Return the largest number of features in figures: more than were requested."""
     if choice is not None:
         return choice.k_max
-    usual = largest_size(asked.problem, None)
+    usual = largest_size(asked.problem)
     return max(min(usual, max(2 * result.k, LEAST_SIZES)), result.k)
 
 
