@@ -22,8 +22,17 @@ from exactk.types import Indices
 if TYPE_CHECKING:
     from exactk.model_selection.choose_k import AutoKResult
 
-__all__ = ["Question", "columns_of", "is_auto", "read_problem", "read_question"]
+__all__ = [
+    "Question",
+    "columns_of",
+    "is_auto",
+    "largest_size",
+    "read_problem",
+    "read_question",
+]
 
+# Sizes that are tried at most if no `k_max` is given.
+MOST_SIZES = 50
 # Name of the method of a result that is made of a list of columns.
 GIVEN = "given"
 # Parameters of a fitted selector that belong to its problem.
@@ -245,6 +254,31 @@ def read_question(
 def is_auto(k: Any) -> bool:
     """Return whether k is to be chosen: "auto" or an AutoK object, checked before."""
     return not isinstance(k, (int, np.integer))
+
+
+def largest_size(problem: Problem, k_max: int | None = None, n_rows: int | None = None) -> int:
+    """Return the largest number of features to try: what was given, or the default.
+
+    Parameters
+    ----------
+    problem : Problem
+    k_max : int or None
+    n_rows : int or None
+        Rows that each search has, if these are fewer than those of the problem.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> largest_size(Problem.from_arrays(*load_iris(return_X_y=True)))
+    4
+    """
+    problem.check_k(1)
+    if k_max is not None:
+        return min(int(k_max), problem.n_usable)
+    rules = problem.rules or Rules()
+    rows = problem.n_rows if n_rows is None else n_rows
+    available, needed = rules.size_of(problem.candidates), rules.size_of(rules.include)
+    return max(min(available, MOST_SIZES, (rows - 1) // 2), needed, 1)
 
 
 def _result_of(features: Any) -> Result | None:

@@ -105,8 +105,7 @@ def check_roles(
         raise InputError(parameter="drop", value=drop, expected="a list of column names")
     roles = [("target", "target", name) for name in targets]
     roles += [("drop", "dropped", name) for name in drop]
-    given = (("weights", weights), ("groups", groups))
-    single = {role: name for role, name in given if name is not None}
+    single = {r: n for r, n in (("weights", weights), ("groups", groups)) if n is not None}
     roles += [(role, role, name) for role, name in single.items()]
     for parameter, role, name in roles:
         if name not in known:

@@ -22,14 +22,14 @@ from exactk.losses.base import Loss
 from exactk.losses.registry import read_loss
 from exactk.methods import registry
 from exactk.methods.base import Method
-from exactk.model_selection.choose_k import AutoK, AutoKResult, choose_k, largest_size
+from exactk.model_selection.choose_k import AutoK, AutoKResult, choose_k
 from exactk.model_selection.cross_validation import row_groups
 from exactk.params import PARAMS, validate
 from exactk.problem.constraints import Constraints
 from exactk.problem.problem import Problem
 from exactk.proof.certify import certify
 from exactk.proof.results import Certificate
-from exactk.question import is_auto, read_problem
+from exactk.question import is_auto, largest_size, read_problem
 from exactk.result import Path, Result, Status
 from exactk.solver import solve, solve_path
 

@@ -22,17 +22,15 @@ from exactk.model_selection.scoring import FoldScorer
 from exactk.params import validated
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
-from exactk.question import read_problem
+from exactk.question import largest_size, read_problem
 from exactk.result import Path, Result, Status
 from exactk.search.feasibility import InfeasibleError
 from exactk.solver import solve, solve_path
 from exactk.types import Criterion, Floats, Rule
 from exactk.utils.records_table import RecordsTable, TableResult
 
-__all__ = ["FOLD_EFFORT", "AutoK", "AutoKResult", "choose_k", "largest_size", "pick_size"]
+__all__ = ["FOLD_EFFORT", "AutoK", "AutoKResult", "choose_k", "pick_size"]
 
-# Largest size that is tried unless the user gives one.
-MOST_SIZES = 50
 # Folds are searched by greedy steps and swaps alone: each of them would pay for more.
 FOLD_EFFORT = 0.0
 # What is worth a warning at the size that is chosen.
@@ -292,7 +290,7 @@ def choose_k(
     splits = Splits(problem, cv, groups) if criterion == "cv" else None
     scored = scoring is not None or estimator is not None
     scorer = FoldScorer(problem, scoring, estimator) if scored else None
-    k_max = largest_size(problem, k_max, splits)
+    k_max = largest_size(problem, k_max, None if splits is None else splits.smallest_training)
     if ridge is not None:
         problem = problem.with_ridge(find_ridge(ridge, problem, k_max, random_state=search.seed))
     path = search.path(problem, k_max, 2 if splits is None else splits.n_folds + 2)
@@ -522,24 +520,6 @@ def pick_size(
         return int(sizes[best])
     allowed = spread if rule == "paired" else spread[best]
     return int(sizes[int(np.argmax(values <= values[best] + allowed))])
-
-
-def largest_size(problem: Problem, k_max: int | None, splits: Splits | None = None) -> int:
-    """Return the largest size to try: what was given, or the default of `choose_k`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> largest_size(Problem.from_arrays(*load_iris(return_X_y=True)), None)
-    4
-    """
-    problem.check_k(1)
-    if k_max is not None:
-        return min(int(k_max), problem.n_usable)
-    rules = problem.rules or Rules()
-    rows = problem.n_rows if splits is None else splits.smallest_training
-    available, needed = rules.size_of(problem.candidates), rules.size_of(rules.include)
-    return max(min(available, MOST_SIZES, (rows - 1) // 2), needed, 1)
 
 
 def _message(

@@ -11,7 +11,7 @@ from exactk.params import validated
 from exactk.problem.problem import Problem
 from exactk.proof.results import CertifiedPath
 from exactk.proof.run import Proof, ProofLimits, known_result
-from exactk.question import read_problem, read_question
+from exactk.question import largest_size, read_problem, read_question
 from exactk.result import Path, Result, Status
 from exactk.search.native_state import has_only_column_rules, make_state
 from exactk.search.path import make_monotone
@@ -104,10 +104,7 @@ def certify_path(
     )  # fmt: skip
     limits = ProofLimits.checked(problem, time_limit, gap, n_jobs, verbose)
     if path is None:
-        # Choosing a size rests on proofs in other places: imported when it is needed.
-        from exactk.model_selection.choose_k import largest_size
-
-        k_max = largest_size(problem, None) if k_max is None else problem.check_k(k_max)
+        k_max = largest_size(problem) if k_max is None else problem.check_k(k_max)
     if ridge is None and not isinstance(X, Problem):
         ridge = "auto"
     if ridge is not None:

@@ -23,10 +23,11 @@ from exactk import AutoK, Moments, Problem, Result, Status, choose_k, solve, sol
 from exactk.errors import InputError, UnknownOptionError
 from exactk.methods.base import Method
 from exactk.methods.exchange import Exchange
-from exactk.model_selection.choose_k import FOLD_EFFORT, largest_size, pick_size
+from exactk.model_selection.choose_k import FOLD_EFFORT, pick_size
 from exactk.model_selection.criteria import CRITERIA, criterion_values
 from exactk.model_selection.cross_validation import Splits, deal_rows
 from exactk.problem.constraints import Rules
+from exactk.question import largest_size
 from exactk.result import Answer
 from tests.arrays import ArrayStream
 
@@ -298,7 +299,7 @@ def test_the_default_largest_size() -> None:
     def largest(n: int, d: int, cv: Any = None) -> int:
         rng = np.random.default_rng(0)
         problem = Problem.from_arrays(rng.normal(size=(n, d)), rng.normal(size=n))
-        return largest_size(problem, None, Splits(problem, cv))
+        return largest_size(problem, None, Splits(problem, cv).smallest_training)
 
     assert largest(500, 200) == 50
     assert largest(500, 20) == 20
@@ -310,7 +311,7 @@ def test_the_default_largest_size() -> None:
     X[:, 3] = 2 * X[:, 2]
     assert choose_k(Problem.from_arrays(X, y)).k_max == 11
     kept = Problem.from_arrays(X[:6], y[:6]).with_rules(Rules(include=(0, 1, 2, 5), exclude=(6,)))
-    assert largest_size(kept, None) == 4
+    assert largest_size(kept) == 4
     few, many = (choose_k(Problem.from_arrays(X, y), k_max=k_max) for k_max in (12, 50))
     assert many.k_max == 12
     assert many.table == few.table
