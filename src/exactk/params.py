@@ -113,7 +113,8 @@ class Number(Check):
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             return False
         # Linear algebra has no long double; other types of numbers have no dtype.
-        if not isinstance(value, (int, float)) and getattr(value, "itemsize", 16) > 8:
+        kind: Any = type(value)
+        if kind not in (int, float) and getattr(value, "itemsize", 16) > 8:
             return False
         low, high = (float(part) for part in self.range[1:-1].split(","))
         try:
