@@ -67,18 +67,20 @@ def select(call: Call, with_table: bool, export: str | None) -> int:
     from exactk.question import read_problem
 
     if export is not None:
-        _check_export(call, export)
-    k, seconds = call.values.get("k"), call.values.pop("certify", None)
-    if k is None:
+        check_place(export, call.inputs, "--export")
+        if call.output is not None and os.path.realpath(export) == os.path.realpath(call.output):
+            raise InputError(f"--export {export!r} and --output are the same file")
+    if "k" not in call.values:
         raise InputError((Setting("k"), " is missing"), parameter="k", hint=(
             "give the number of features, or ", Setting("k", "auto")))  # fmt: skip
-    if with_table and isinstance(k, int):
+    if with_table and isinstance(call.values["k"], int):
         raise InputError("--table shows the sizes that are tried", hint="use it with -k auto")
     data = call.read()
     asked = call.arguments(data)
+    seconds = asked.pop("certify", None)
     table = {name: asked.pop(name) for name in OF_TABLE if name in asked}
     problem, choice, certificate = read_problem(data.problem, **table), None, None
-    if isinstance(k, int):
+    if isinstance(asked["k"], int):
         result = _solve(problem, **asked)
     else:
         choice = _choose(problem, **asked)
@@ -90,20 +92,20 @@ def select(call: Call, with_table: bool, export: str | None) -> int:
         certificate = certify(problem, features=result, time_limit=seconds, verbose=call.verbose)
         result = certificate.result
     if export is not None:
-        _export(problem, result, certificate, data.target, export)
+        from exactk.export.saved_selection import SavedSelection
+
+        saved = SavedSelection.from_problem(problem, result, certificate, target=data.target)
+        write_text(saved.to_json(indent=2, ensure_ascii=False) + "\n", export, "--export")
+
+    def text() -> str:
+        lines = [heading(len(result.selected), problem, data.target), "",
+                 *_listed(problem, result), ""]  # fmt: skip
+        if choice is not None and with_table:
+            lines += [_sizes(choice), ""]
+        return "\n".join([*lines, *_facts(problem, result, choice, certificate, asked["ridge"])])
+
     found = choice if choice is not None and with_table and call.style == "csv" else result
-    rule = asked["ridge"] if isinstance(asked["ridge"], str) else None
-    return call.emit(
-        found, lambda: _text(problem, result, choice, certificate, data.target, rule, with_table),
-        choice=choice, certificate=certificate,
-    )  # fmt: skip
-
-
-def _check_export(call: Call, export: str) -> None:
-    """Raise for a place that cannot be written, or is that of the result, before any work."""
-    check_place(export, call.inputs, "--export")
-    if call.output is not None and os.path.realpath(export) == os.path.realpath(call.output):
-        raise InputError(f"--export {export!r} and --output are the same file")
+    return call.emit(found, text, choice=choice, certificate=certificate)
 
 
 def _solve(
@@ -127,34 +129,26 @@ def _choose(problem: Problem, *, k: Any, **asked: Any) -> AutoKResult:
     return choose_k(problem, **auto, **asked)
 
 
-def _export(
-    problem: Problem, result: Result, certificate: Certificate | None, target: str, place: str
-) -> None:
-    from exactk.export.saved_selection import SavedSelection
-
-    saved = SavedSelection.from_problem(problem, result, certificate, target=target)
-    write_text(saved.to_json(indent=2, ensure_ascii=False) + "\n", place, "--export")
-
-
-def _text(
-    problem: Problem, result: Result, choice: AutoKResult | None,
-    certificate: Certificate | None, target: str, rule: str | None, with_table: bool,
-) -> str:  # fmt: skip
-    lines = [heading(len(result.selected), problem, target), "", *_listed(problem, result), ""]
-    if choice is not None and with_table:
-        lines += [_sizes(choice), ""]
+def _facts(
+    problem: Problem, result: Result, choice: AutoKResult | None, certificate: Certificate | None,
+    ridge: str | float,
+) -> list[str]:  # fmt: skip
+    """Return what is said about a selection, one line for each fact."""
+    chosen = None
+    if choice is not None:
+        how = f"{choice.rule}, {choice.n_folds} folds" if choice.n_folds else "the lowest value"
+        chosen = f"k = {choice.k} of 1 to {choice.k_max} by {choice.criterion} ({how})"
     ridge_term = ", ridge term included" if result.ridge else ""
-    lines += aligned({
-        "chosen": choice and _chosen(choice),
+    return aligned({
+        "chosen": chosen,
         "objective": f"{result.objective:.6g} of {result.total:.6g}{ridge_term}",
         "explained": f"{result.explained:.1%} of the {MEASURES.get(result.loss, 'loss')}",
         "loss": None if result.loss == "squared" else repr(problem.loss),
-        "ridge": f"{result.ridge:.3g}{f' ({rule})' if rule else ''}",
+        "ridge": f"{result.ridge:.3g}{f' ({ridge})' if isinstance(ridge, str) else ''}",
         "status": f"{result.status}{f': {result.message}' if result.message else ''}",
         "method": f"{result.method}, {result.seconds:.3g} s",
-        "proof": certificate and str(certificate),
+        "proof": None if certificate is None else str(certificate),
     })  # fmt: skip
-    return "\n".join(lines)
 
 
 def _listed(problem: Problem, result: Result) -> list[str]:
@@ -178,11 +172,6 @@ def _listed(problem: Problem, result: Result) -> list[str]:
         shown = "" if score is None else f"  {score:.4g}"
         lines.append(f"{place:>8}  {names[j]:{width}}{shown}".rstrip())
     return lines
-
-
-def _chosen(choice: AutoKResult) -> str:
-    how = f"{choice.rule}, {choice.n_folds} folds" if choice.n_folds else "the lowest value"
-    return f"k = {choice.k} of 1 to {choice.k_max} by {choice.criterion} ({how})"
 
 
 def _sizes(choice: AutoKResult) -> str:

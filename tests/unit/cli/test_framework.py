@@ -36,7 +36,9 @@ def leaves(
 
 
 LEAVES = dict(leaves())
-TABLE_COMMANDS = [words for words, one in LEAVES.items() if getattr(one, "has_config", False)]
+TABLE_COMMANDS = [
+    words for words, one in LEAVES.items() if "config_file" in {p.name for p in one.params}
+]
 
 
 def python(*args: object, **environment: str) -> subprocess.CompletedProcess[str]:

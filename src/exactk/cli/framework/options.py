@@ -50,17 +50,12 @@ class Session:
 
     def show(self, setting: Setting) -> str:
         """Write a parameter as the option of the command, or as a key of its configuration file."""
-        options = {} if self.command is None else self.command.option_names
-        return Show(options, self.command is not None and self.command.has_config)(setting)
+        return Show({} if self.command is None else self.command.option_names)(setting)
 
 
-def param(name: str, **changes: Any) -> Param:
+def param(name: str | Param, **changes: Any) -> Param:
     """Return a parameter of `PARAMS` with changes, such as another help text."""
-    return replace(PARAMS[name], **changes)
-
-
-def _param_of(parameter: str | Param) -> Param:
-    return PARAMS[parameter] if isinstance(parameter, str) else parameter
+    return replace(PARAMS[name] if isinstance(name, str) else name, **changes)
 
 
 class ParamType(click.ParamType):  # type: ignore[type-arg]
@@ -210,19 +205,14 @@ class Command(click.Command):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        given = [_param_of(one) for one in parameters]
+        given = [param(one) for one in parameters]
         self.parameters = {one.name: one for one in given}
-        self.config = [_param_of(one) for one in config]
+        self.config = [param(one) for one in config]
         self.auto_names = tuple(auto)
         # A table that was just read has no ridge and no loss of its own.
         other = {**DEFAULTS.get(of, {}), **{n: PARAMS[n].default for n in ("ridge", "loss")}}
         own = [_option_of(one, other.get(one.name, one.default)) for one in given]
         self.params = [*own, *self.params]
-
-    @property
-    def has_config(self) -> bool:
-        """Whether the command reads a configuration file."""
-        return "config_file" in {one.name for one in self.params}
 
     @property
     def option_names(self) -> dict[str, str]:
@@ -275,23 +265,21 @@ class LazyGroup(click.Group):
         Place of each command, such as "exactk.cli.select:select", and its short help.
     """
 
-    def __init__(
-        self, *args: Any, lazy: Mapping[str, tuple[str, str]] | None = None, **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, lazy: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.lazy = dict(lazy or {})
+        self.lazy = dict(lazy)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names, in the order in which they were given."""
-        return [*self.lazy, *self.commands]
+        return list(self.lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a command."""
-        if cmd_name in self.lazy:
-            module, _, name = self.lazy[cmd_name][0].partition(":")
-            command: click.Command = getattr(import_module(module), name)
-            return command
-        return super().get_command(ctx, cmd_name)
+        if cmd_name not in self.lazy:
+            return None
+        module, _, name = self.lazy[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find a command; an unknown name is an error with a suggestion."""
@@ -303,7 +291,5 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the names with their short help."""
-        short = {name: text for name, (_, text) in self.lazy.items()}
-        short.update((name, one.get_short_help_str(60)) for name, one in self.commands.items())
         with formatter.section("Commands"):
-            formatter.write_dl(list(short.items()))
+            formatter.write_dl([(name, text) for name, (_, text) in self.lazy.items()])

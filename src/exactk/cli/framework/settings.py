@@ -60,16 +60,15 @@ class Show:
 
     Examples
     --------
-    >>> show = Show({"criterion": "--criterion"})
+    >>> show = Show({"criterion": "--criterion", "config_file": "--config"})
     >>> show(Setting("criterion", "ebic")), show(Setting("gap", 0.1))
     ('--criterion ebic', 'gap = 0.1 in --config FILE')
     >>> show(Setting("budget", 3))
     'budget = 3 under [constraints] in --config FILE'
     """
 
-    def __init__(self, options: Mapping[str, str], has_config: bool = True) -> None:
+    def __init__(self, options: Mapping[str, str]) -> None:
         self.options = options
-        self.has_config = has_config
 
     def __call__(self, setting: Setting) -> str:  # noqa: D102
         name, value = NAMES.get(setting.name, setting.name), setting.value
@@ -79,41 +78,19 @@ class Show:
                 return option
             if value is None or value is False:
                 return f"no {option}"
-            return f"{option} {_word(value)}"
-        if name not in PARAMS or not self.has_config:
+            items = value if isinstance(value, (list, tuple)) else [value]
+            return f"{option} {shlex.quote(','.join(map(str, items)))}"
+        if name not in PARAMS or "config_file" not in self.options:
             return str(setting)
-        key = name if value is NO_VALUE else f"{name} = {_toml(value)}"
+        given = json.dumps(value, ensure_ascii=False, default=repr) if value is not NO_VALUE else ""
         under = next((f" under [{table}]" for table, names in TABLES.items() if name in names), "")
-        return f"{key}{under} in --config FILE"
-
-
-def _word(value: Any) -> str:
-    items = value if isinstance(value, (list, tuple)) else [value]
-    return shlex.quote(",".join(str(item) for item in items))
-
-
-def _toml(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except TypeError:
-        return repr(value)
+        return f"{name}{' = ' if given else ''}{given}{under} in --config FILE"
 
 
 def read_config(path: str, allowed: Mapping[str, Param], command: str) -> dict[str, Any]:
-    """Read the parameters of a command from a TOML file.
+    """Read and check the parameters of a command in a TOML file.
 
-    Parameters
-    ----------
-    path : str
-    allowed : mapping of str to Param
-        Parameters that the command has; "k" and "constraints" may be tables.
-    command : str
-        Its name, for errors.
-
-    Returns
-    -------
-    dict
-        Checked values by name; `k` and `constraints` are dicts if they are tables.
+    "k" and "constraints" may be tables, which are returned as dicts.
     """
     import tomllib
 
