@@ -227,15 +227,15 @@ def test_the_command_line_offers_them_all(
         with pytest.raises(SystemExit) as stop:
             main([*words, "--format", "json"])
         assert not stop.value.code
-        return json.loads(capsys.readouterr().out)
+        return json.loads(capsys.readouterr().out)["result"]
 
-    assert [line["name"] for line in run("methods")] == registry.names()
+    assert [line["name"] for line in run("list", "methods")["methods"]] == registry.names()
     X, y = TABLES["classes"]
     names = [f"c{j}" for j in range(X.shape[1])]
     table = tmp_path / "table.csv"
     np.savetxt(table, np.column_stack([X, y]), delimiter=",", fmt="%.17g",
                header=",".join([*names, "y"]), comments="")  # fmt: skip
-    words = ("--target", "y", "-k", "3", "--ridge", "0", "--task", "classification")
+    words = ("y", "-k", "3", "--ridge", "0", "--task", "classification")
     # One that uses the Gram matrix, one that reads rows, and one that needs classes.
     for name in ("exchange", "rfs", "relieff"):
         expected = solve(Problem.from_arrays(X, y), 3, name)
