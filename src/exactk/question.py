@@ -193,8 +193,8 @@ def read_question(
     k : int, "auto", AutoK or None
         Number of features; "auto" chooses it.
     features : list of str or int, Result, fitted selector or None
-        An existing selection, in place of k. A result or a selector also gives its ridge and
-        loss, a selector its class weights and constraints, if these are not given and X is a
+        An existing selection, in place of k. A result or a selector also gives its ridge, loss
+        and task, a selector its class weights and constraints, if these are not given and X is a
         table.
     ridge : "auto", "cv", float or None
         None is the ridge of a Problem, or "auto" for a table.
@@ -224,7 +224,7 @@ def read_question(
     given = _result_of(features)
     if not isinstance(X, Problem):
         for name, value in _settings_of(features, given).items():
-            if table.get(name) is None:
+            if table.get(name) is None or (name == "task" and table[name] == "auto"):
                 table[name] = value
         if ridge is None:
             ridge = "auto" if given is None else given.ridge
@@ -293,8 +293,12 @@ def _settings_of(features: Any, result: Result | None) -> dict[str, Any]:
     if result is None:
         return {}
     if hasattr(features, "result_"):
-        return {name: getattr(features, name, None) for name in OF_PROBLEM}
-    return {"loss": result.loss}
+        settings = {name: getattr(features, name, None) for name in OF_PROBLEM}
+        return {**settings, "task": features._task}
+    if result.classes is None and len(result.intercept) > 1:
+        return {"loss": result.loss}
+    task = "regression" if result.classes is None else "classification"
+    return {"loss": result.loss, "task": task}
 
 
 def _with_features(

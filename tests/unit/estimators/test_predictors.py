@@ -18,6 +18,7 @@ from exactk import (
     TopKClassifier,
     TopKRegressor,
     TopKSelector,
+    certify,
     explain,
     losses,
     solve,
@@ -172,6 +173,14 @@ def test_functions_of_a_table_scale_outputs_as_estimators_do() -> None:
     found = explain(X, Y * UNITS, features=model)
     assert found.support.tolist() == [1, 4, 7]
     assert model.problem(X, Y * UNITS).objective([1, 4, 7]) == pytest.approx(model.objective_)
+
+
+def test_an_existing_selection_has_its_task() -> None:
+    X, Y = three_outputs()
+    grades = np.clip(Y[:, 0].round(), -2, 2).astype(int)
+    model = TopKRegressor(k=2).fit(X, grades)
+    for features in (model, model.result_):
+        assert certify(X, grades, features=features).upper == pytest.approx(model.objective_)
 
 
 @pytest.mark.dask
