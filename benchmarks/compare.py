@@ -85,8 +85,8 @@ def cells(options: Options) -> Iterator[Row]:
 def long(options: Options) -> Iterator[Row]:
     """One run with a time limit for each data set that has a best known value."""
     contestant = peers.Contestant(
-        "exactk long", "exactk", f"time_limit={LONG_SECONDS:g}",
-        peers.exactk(time_limit=LONG_SECONDS),
+        "exactk long", "exactk", f"effort=inf, time_limit={LONG_SECONDS:g}",
+        peers.exactk(time_limit=LONG_SECONDS, effort=float("inf")),
     )  # fmt: skip
     names = {name for name, known in best_known().items() if str(LONG_SIZE) in known}
     for dataset in data.sets(options, [name for name in options.data if name in names]):

@@ -147,8 +147,8 @@ def read_table(
 
 
 def run_exactk(X: Any, codes: Any, effort: float | None) -> Row:
-    """Read the margins and pick K columns; the effort of the method where none is given."""
-    options = {} if effort is None else {"effort": effort}
+    """Read the margins and select K columns; without an effort, until the time is up."""
+    options = {"effort": float("inf") if effort is None else effort}
     limit = QUICK_SECONDS if X.shape == QUICK_SHAPE else SEARCH_SECONDS
     start = time.perf_counter()
     problem = exactk.Problem.from_arrays(X, codes)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -282,19 +282,19 @@ def match_labels(
 def _convert(classes: Sequence[Any], kind: str) -> list[Any] | None:
     """Return labels of text as the target has them: numbers are read."""
     truths = {"true": True, "false": False}
+    read: dict[str, tuple[Callable[[Any], Any], str]] = {
+        "bool": (lambda label: truths[str(label).lower()], "true and false"),
+        "int": (int, "whole numbers"),
+        "float": (float, "numbers"),
+    }
+    convert, expected = read.get(kind, (lambda label: label, ""))
     try:
-        if kind == "bool":
-            return [truths[str(label).lower()] for label in classes] or None
-        if kind in ("int", "float"):
-            number = int if kind == "int" else float
-            return [number(label) for label in classes] or None
+        return [convert(label) for label in classes] or None
     except (KeyError, ValueError) as error:
-        expected = {"bool": "true and false", "int": "whole numbers"}.get(kind, "numbers")
         raise InputError(
             f"classes are {join_items(classes)}, and the target has {expected}",
             parameter="classes", value=classes,
         ) from error  # fmt: skip
-    return list(classes) or None
 
 
 def _bytes_in_memory(path: str, size: int) -> float:
@@ -329,16 +329,13 @@ def _refuse(given: dict[str, Any], why: str) -> None:
 def _open_cells(path: str, roles: TableRoles, *, backed: bool) -> Any:
     """Open an .h5ad file with the genes that are features; its layers are always read."""
     from exactk.data.anndata import gene_names, keep_genes
+    from exactk.data.arrow import check_roles
 
-    for role, column in (("weights", roles.weights), ("groups", roles.groups)):
-        if column == roles.target:
-            raise InputError(
-                f"column {column!r} cannot be both target and {role}", parameter=role, value=column
-            )
+    given = [name for name in (roles.target, roles.weights, roles.groups) if name is not None]
+    check_roles(given, [roles.target], roles.weights, (), roles.groups)
     adata = read_h5ad(path, backed=backed)
-    columns = () if roles.columns is None else roles.columns
     names = gene_names(adata.var, roles.gene_names, "gene_names")
-    return keep_genes(adata, names, columns, roles.drop)
+    return keep_genes(adata, names, roles.columns or (), roles.drop)
 
 
 def _cell_groups(
@@ -431,13 +428,10 @@ def _check_groups(name: str | None, values: npt.NDArray[Any] | None) -> npt.NDAr
 
 def _is_moments(path: str) -> bool:
     # A pipe must not be opened: that waits for its writer.
-    if not os.path.isfile(path):
-        return False
-    try:
-        with open(path, "rb") as file:
+    if os.path.isfile(path):
+        with suppress(OSError), open(path, "rb") as file:
             return file.read(len(ZIP)) == ZIP
-    except OSError:
-        return False
+    return False
 
 
 def _read_moments(
@@ -454,13 +448,13 @@ def _read_moments(
         )  # fmt: skip
     if columns or drop:
         names = moments.feature_names or ()
-        for parameter, asked in (("columns", columns or ()), ("drop", drop)):
-            for name in asked:
-                if name not in names:
-                    raise InputError(
-                        f"column {name!r} is not in {path!r}", parameter=parameter, value=name,
-                        hint=suggest(name, names),
-                    )  # fmt: skip
+        asked = [("columns", name) for name in columns or ()] + [("drop", name) for name in drop]
+        for parameter, name in asked:
+            if name not in names:
+                raise InputError(
+                    f"column {name!r} is not in {path!r}", parameter=parameter, value=name,
+                    hint=suggest(name, names),
+                )  # fmt: skip
         kept = tuple(name for name in (columns or names) if name not in drop)
         if not kept:
             raise InputError(f"{path!r} has no columns that are not dropped", parameter="drop")

@@ -220,6 +220,11 @@ def test_weights_that_cannot_be() -> None:
     for name in OF_CLASSES:
         with says("sample_weight is zero for every row"):
             Problem.from_arrays(X, y, loss=name, sample_weight=np.zeros(40))
+    for tiny in (np.full(40, 1e-310), np.r_[1.0, np.full(39, 1e-310)]):
+        for target in (y, X[:, 0]):
+            with pytest.raises(InputError) as error:
+                Problem.from_arrays(X, target, sample_weight=tiny)
+            assert error.value.parameter == "sample_weight"
     with says("class_weight must be None, 'balanced' or a dict", "'even'"):
         Problem.from_arrays(X, y, class_weight="even")
     with says("class_weight must be None, 'balanced' or a dict", "[1, 2, 3]"):
