@@ -289,7 +289,7 @@ def call_of(run, *args):
 
 def test_parameters_of_a_file(run, wine_csv, config):
     path = config(
-        'drop = ["id", "copies"]\nk = 3\nridge = 0.5\nmemory_limit = "1G"\nmethod = "gsrfs:lam=2"\n'
+        'drop = ["id", "copies"]\nk = 3\nridge = 0.5\nmemory-limit = "1G"\nmethod = "gsrfs:lam=2"\n'
         '[constraints]\nexclude = ["proline"]\n'
     )
     found = call_of(run, "select", wine_csv, "cultivar", "--config", path)
@@ -313,7 +313,7 @@ def test_an_option_goes_before_the_file(run, wine_csv, config):
 
 
 def test_how_k_is_chosen_in_a_file(run, wine_csv, config):
-    path = config('drop = ["id", "copies"]\n[k]\ncriterion = "ebic"\nk_max = 4\n')
+    path = config('drop = ["id", "copies"]\n[k]\ncriterion = "ebic"\nk-max = 4\n')
     found = call_of(run, "select", wine_csv, "cultivar", "--config", path, "--k-max", 3)
     assert (found["choice"]["criterion"], found["choice"]["k_max"]) == ("ebic", 3)
     assert "choice" not in call_of(run, "select", wine_csv, "cultivar", "--config", path, "-k", 2)

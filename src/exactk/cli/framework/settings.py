@@ -99,11 +99,12 @@ def read_config(path: str, allowed: Mapping[str, Param], command: str) -> dict[s
             values = tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"--config {path!r} is no TOML file: {error}") from error
+    values = _underscored(values)
     for name, value in values.items():
         _check_key(name, allowed, path, command)
         if name in TABLES and isinstance(value, dict):
-            inside = {key: PARAMS[key] for key in TABLES[name]}
-            for key, item in value.items():
+            inside, values[name] = {key: PARAMS[key] for key in TABLES[name]}, _underscored(value)
+            for key, item in values[name].items():
                 _check_key(key, inside, path, f"[{name}]")
                 _check_value(inside[key], item, path)
         else:
@@ -111,6 +112,10 @@ def read_config(path: str, allowed: Mapping[str, Param], command: str) -> dict[s
     if values.get("k") == {}:
         values["k"] = "auto"
     return values
+
+
+def _underscored(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.replace("-", "_"): value for name, value in values.items()}
 
 
 def _check_key(name: str, allowed: Mapping[str, Param], path: str, owner: str) -> None:
