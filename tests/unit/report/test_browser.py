@@ -129,7 +129,7 @@ def test_dark_by_choice_and_paper_is_white(visit):
 
 def test_sections_are_reached_from_the_side(visit):
     view = visit("wine")
-    view.get_by_role("link", name="Proof of optimality").click()
+    view.get_by_role("link", name="Proof", exact=True).click()
     top = view.locator("#proof").evaluate("e => e.getBoundingClientRect().top")
     assert 0 <= top < 900
     assert view.evaluate("location.hash") == "#proof"
