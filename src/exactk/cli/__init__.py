@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-from collections.abc import Sequence
 from importlib.util import find_spec
-from types import FrameType
-from typing import Any, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import Any, NoReturn
 
 __all__ = ["interrupted", "main", "start_work"]
 
@@ -73,12 +75,18 @@ class _Handlers:
     def __enter__(self) -> None:
         _Ctrl.pressed = _Ctrl.working = False
         self.before: Any = None
-        if threading.current_thread() is threading.main_thread():
-            self.hook = sys.unraisablehook
-            sys.unraisablehook = self._unraisable
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # A script runs this in the background: its Ctrl-C is for others.
+            return
+        try:
             self.before = signal.signal(signal.SIGINT, _on_interrupt)
-            if hasattr(signal, "setitimer"):
-                self.alarm = signal.signal(signal.SIGALRM, _on_interrupt)
+        except ValueError:
+            # Only the main thread has signals.
+            return
+        self.hook = sys.unraisablehook
+        sys.unraisablehook = self._unraisable
+        if hasattr(signal, "setitimer"):
+            self.alarm = signal.signal(signal.SIGALRM, _on_interrupt)
 
     def __exit__(self, *error: object) -> None:
         if self.before is None:

@@ -109,6 +109,22 @@ def test_handlers_are_restored(run):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_a_job_in_the_background_ignores_it(wine_csv):
+    ignore = (
+        "import exactk.cli.framework.call as call, os, signal\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "whole = call.Call.read\n"
+        "def read(self):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return whole(self)\n"
+        "call.Call.read = read"
+    )
+    process = start(["select", str(wine_csv), *WINE, "-k", "2"], ignore)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert "2 of 13 features" in out
+
+
 @pytest.mark.parametrize(
     "args",
     [
