@@ -89,7 +89,7 @@ def test_help_of_a_command(run, words):
 
 
 @pytest.mark.parametrize("words", LEAVES, ids=" ".join)
-def test_the_short_help_of_a_group_is_that_of_its_commands(words):
+def test_every_command_is_one_of_the_framework_and_says_what_it_does(words):
     assert isinstance(LEAVES[words], Command)
     assert (LEAVES[words].help or "").strip()
 
@@ -132,7 +132,6 @@ def test_completion_in_bash(line, expected):
         "-m", "exactk", _EXACTK_COMPLETE="bash_complete", COMP_WORDS=line,
         COMP_CWORD=str(len(words) - 1),
     )  # fmt: skip
-    # A module is called "python -m exactk" by click: the variable is that of the program.
     assert [one.partition(",")[2] for one in done.stdout.splitlines()] == expected
 
 
