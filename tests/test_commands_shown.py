@@ -25,9 +25,7 @@ PAGES = (
 )
 # What differs from run to run: seconds at the end of a line, and how many nodes of a tree a proof
 # explored.
-PASSING = re.compile(
-    r", [\d.e-]+ s$|\d+ nodes explored|right to [\d.e-]+"
-)
+PASSING = re.compile(r", [\d.e-]+ s$|\d+ nodes explored|right to [\d.e-]+")
 CHECKED = (click.Choice, click.IntRange, click.FloatRange)
 
 

@@ -262,12 +262,13 @@ SCRIPT = """
 import json, sys
 import numpy as np
 import exactk
+from exactk.search import native_state
 from sklearn.datasets import load_breast_cancer, load_digits
 rng = np.random.default_rng(0)
 wide = rng.normal(size=(60, 300)).astype(np.float32)
 tables = [load_digits(return_X_y=True), load_breast_cancer(return_X_y=True),
           (wide, np.argmax(wide[:, :3] + wide[:, 3:6], axis=1))]
-out = [exactk.search.native_state.library() is not None]
+out = [native_state.library() is not None]
 for X, y in tables:
     problem = exactk.Problem.from_arrays(X, y, ridge=0.1)
     for k, effort in ((8, 0), (5, 0.1)):

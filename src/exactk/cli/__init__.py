@@ -38,25 +38,29 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     args : sequence of str, optional
         Words of the command line; those of the process by default.
     """
-    with _Handlers():
-        missing = [name for name in NEEDED if find_spec(name) is None]
-        if missing:
-            sys.stderr.write(
-                f"Error: the command line needs {', '.join(missing)}; "
-                'install with: pip install "exactk[cli]"\n'
-            )
-            sys.exit(BAD_INPUT)
-        try:
-            from exactk.cli.app import run
+    try:
+        with _Handlers():
+            code = _run(args)
+    except KeyboardInterrupt:
+        sys.stderr.write(NOTHING)
+        code = INTERRUPTED
+    if args is None:
+        # The command is done: Ctrl-C has nothing left to stop while the process ends.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
 
-            code = run(args)
-        except KeyboardInterrupt:
-            sys.stderr.write(NOTHING)
-            code = INTERRUPTED
-        if args is None:
-            # The command is done: Ctrl-C has nothing left to stop while the process ends.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        sys.exit(code)
+
+def _run(args: Sequence[str] | None) -> int:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        sys.stderr.write(
+            f"Error: the command line needs {', '.join(missing)}; "
+            'install with: pip install "exactk[cli]"\n'
+        )
+        return BAD_INPUT
+    from exactk.cli.app import run
+
+    return run(args)
 
 
 def start_work() -> None:

@@ -72,6 +72,7 @@ def run(args: Sequence[str] | None = None) -> int:
             args=list(session.words), prog_name="exactk", standalone_mode=False, obj=session
         )
     except (Exception, KeyboardInterrupt) as error:
+        # Any error becomes a sentence and an exit code; one of our own mistakes is raised again.
         message, code = _explain(error, session)
         if session.debug:
             traceback.print_exception(error)

@@ -69,12 +69,16 @@ def select(call: Call, with_table: bool, export: str | None) -> int:
     if export is not None:
         check_place(export, call.inputs, "--export")
         if call.output is not None and os.path.realpath(export) == os.path.realpath(call.output):
-            raise InputError(f"--export {export!r} and --output are the same file")
+            raise InputError(
+                f"--export {export!r} and --output are the same file", parameter="export"
+            )
     if "k" not in call.values:
         raise InputError((Setting("k"), " is missing"), parameter="k", hint=(
             "give the number of features, or ", Setting("k", "auto")))  # fmt: skip
     if with_table and isinstance(call.values["k"], int):
-        raise InputError("--table shows the sizes that are tried", hint="use it with -k auto")
+        raise InputError(
+            "--table shows the sizes that are tried", parameter="table", hint="use it with -k auto"
+        )
     data = call.read()
     asked = call.arguments(data)
     seconds = asked.pop("certify", None)

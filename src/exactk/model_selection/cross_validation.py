@@ -218,7 +218,9 @@ def is_number(cv: Any) -> bool:
 
 def _number_of_folds(cv: int | None, n_rows: int) -> int:
     if n_rows < 2:
-        raise InputError(f"cross-validation needs at least two rows, and there are {n_rows}")
+        raise InputError(
+            f"cross-validation needs at least two rows, and there are {n_rows}", parameter="cv"
+        )
     Integer(2, n_rows, none="five folds")("cv", cv)
     return min(N_FOLDS, n_rows) if cv is None else int(cv)
 

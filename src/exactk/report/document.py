@@ -43,8 +43,9 @@ def write_document(text: str, path: Path) -> Path:
         replace_text(path, text)
     except OSError as error:
         raise InputError(
-            f"the report {str(path)!r} cannot be written: {error.strerror}; give another place"
-        ) from error
+            f"the report {str(path)!r} cannot be written: {error.strerror}",
+            parameter="path", hint="give another place",
+        ) from error  # fmt: skip
     return path
 
 

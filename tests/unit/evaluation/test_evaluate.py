@@ -413,7 +413,9 @@ def test_an_estimator_gets_its_columns_without_a_copy_of_the_others(kind: Any) -
 
 def test_constraints_are_kept_by_methods_of_exactk_alone() -> None:
     X, y = make_classes()
-    found = evaluate(X, y, k=2, constraints={"include": [0], "exclude": [5]}, compare_with=SCIKIT, cv=2)
+    found = evaluate(
+        X, y, k=2, constraints={"include": [0], "exclude": [5]}, compare_with=SCIKIT, cv=2
+    )
     for name, features in _chosen(found):
         assert "x5" not in features
         assert "x0" in features or name != "exchange"

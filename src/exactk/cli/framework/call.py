@@ -214,7 +214,7 @@ def _made(name: str, value: Any) -> Any:
     from exactk.methods.registry import create
 
     try:
-        kind, values = read_spec(value, "l2r:r=0.7" if name == "loss" else "gsrfs:lam=0.1")
+        kind, values = read_spec(value, name)
         made = (create_loss if name == "loss" else create)(kind, **values)
         made.check()
     except ExactkError as error:

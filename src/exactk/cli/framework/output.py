@@ -79,28 +79,31 @@ def check_place(path: str, inputs: Sequence[str], option: str = "--output") -> N
     option : str
         The option that gave the path.
     """
-    place = Path(path)
+    place, name = Path(path), option.lstrip("-")
     if place.is_dir():
-        raise InputError(f"{option} {path!r} is a folder", hint="give a file name")
+        raise InputError(f"{option} {path!r} is a folder", parameter=name, hint="name a file")
     if place.exists():
         if any(place.samefile(file) for file in _files(inputs)):
-            raise InputError(f"{option} {path!r} is also an input", hint="give another name")
+            raise InputError(
+                f"{option} {path!r} is also an input", parameter=name, hint="give another name"
+            )
         if not os.access(place, os.W_OK):
-            raise InputError(f"{option} {path!r} cannot be written: no permission")
+            raise InputError(f"{option} {path!r} cannot be written: no permission", parameter=name)
         if not place.is_file():
             # Pipes and devices are written to and not replaced.
             return
     folder = Path(os.path.realpath(place)).parent
-    for name in inputs:
-        if Path(name).is_dir() and Path(os.path.realpath(name)) in (folder, *folder.parents):
+    for table in inputs:
+        if Path(table).is_dir() and Path(os.path.realpath(table)) in (folder, *folder.parents):
             raise InputError(
-                f"{option} {path!r} is in the folder {name!r}, which is read as a table",
-                hint="give another folder",
-            )
-    if not folder.is_dir():
-        raise InputError(f"{option} {path!r} cannot be written: its folder does not exist")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"{option} {path!r} cannot be written: no permission in its folder")
+                f"{option} {path!r} is in the folder {table!r}, which is read as a table",
+                parameter=name, hint="give another folder",
+            )  # fmt: skip
+    wrong = "" if folder.is_dir() else "its folder does not exist"
+    if not wrong and not os.access(folder, os.W_OK | os.X_OK):
+        wrong = "no permission in its folder"
+    if wrong:
+        raise InputError(f"{option} {path!r} cannot be written: {wrong}", parameter=name)
 
 
 def _files(inputs: Sequence[str]) -> list[str]:
@@ -123,7 +126,9 @@ def write_text(text: str, path: str | None = None, option: str = "--output") -> 
     try:
         replace_text(path, text)
     except OSError as error:
-        raise InputError(f"{option} {path!r} cannot be written: {error.strerror}") from error
+        raise InputError(
+            f"{option} {path!r} cannot be written: {error.strerror}", parameter=option.lstrip("-")
+        ) from error
 
 
 def plain(value: Any) -> Any:

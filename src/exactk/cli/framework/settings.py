@@ -98,7 +98,9 @@ def read_config(path: str, allowed: Mapping[str, Param], command: str) -> dict[s
         with open(path, "rb") as file:
             values = tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"--config {path!r} is no TOML file: {error}") from error
+        raise InputError(
+            f"--config {path!r} is no TOML file: {error}", parameter="config"
+        ) from error
     values = _underscored(values)
     for name, value in values.items():
         _check_key(name, allowed, path, command)
@@ -146,7 +148,7 @@ def is_list(parameter: Param) -> bool:
     return parameter.metavar.endswith(",...") or parameter.name == "classes"
 
 
-def read_spec(text: str, example: str = "gsrfs:lam=0.1") -> tuple[str, dict[str, Any]]:
+def read_spec(text: str, parameter: str = "method") -> tuple[str, dict[str, Any]]:
     """Read ``NAME:PARAMETER=VALUE,...``; a value is a number, true, false, none, or a word.
 
     Examples
@@ -159,10 +161,16 @@ def read_spec(text: str, example: str = "gsrfs:lam=0.1") -> tuple[str, dict[str,
     for pair in rest.split(",") if colon else ():
         key, equals, value = (part.strip() for part in pair.partition("="))
         if not (key and equals and value):
-            raise InputError(f"{pair!r} is not PARAMETER=VALUE", hint=f"write it as in {example}")
+            raise InputError(
+                f"{pair!r} is not PARAMETER=VALUE",
+                parameter=parameter,
+                hint=f"write it as in {'l2r:r=0.7' if parameter == 'loss' else 'gsrfs:lam=0.1'}",
+            )  # fmt: skip
         key = key.replace("-", "_")
         if key in values:
-            raise InputError(f"{text!r} has {key!r} twice", hint="give it once")
+            raise InputError(
+                f"{text!r} has {key!r} twice", parameter=parameter, hint="give it once"
+            )
         values[key] = _value(value)
     return name.strip(), values
 

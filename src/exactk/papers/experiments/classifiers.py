@@ -105,11 +105,11 @@ def check_classifier(name: str) -> str:
 
     Examples
     --------
-    >>> check_classifier("smv")
+    >>> check_classifier("svm-tunde")
     Traceback (most recent call last):
     ...
-    exactk.errors.InputError: unknown classifier 'smv'; did you mean 'svm'? (known: 1nn, svm,
-    svm-tuned, linear)
+    exactk.errors.InputError: unknown classifier 'svm-tunde'; did you mean 'svm-tuned'? (known:
+    1nn, svm, svm-tuned, linear)
     """
     if name not in CLASSIFIERS:
         raise InputError(
