@@ -6,7 +6,7 @@ the rows gives the moments of every fold, and those of the training rows are sum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,8 +27,8 @@ from exactk.streaming.split import SplitReducer
 from exactk.types import Floats, Indices
 
 __all__ = [
-    "N_FOLDS", "Fold", "Split", "Splits", "deal_rows", "group_folds", "is_number", "make_folds",
-    "make_splits", "row_groups", "training_problem",
+    "N_FOLDS", "Fold", "Split", "Splits", "deal_rows", "is_number", "make_folds", "make_splits",
+    "row_groups", "training_problem",
 ]  # fmt: skip
 
 N_FOLDS = 5
@@ -82,24 +82,17 @@ class Fold:
         union = np.unique(np.concatenate([r.support for r in results]))
         w = np.ones(len(held)) if source.weights is None else source.weights[held]
         held, w = held[w > 0], w[w > 0]
-        x = rows.columns(union)[held]
-        total = self._loss(replace(target.subset(held), scores=None), w)
-        return np.array(
-            [
-                total(x[:, np.searchsorted(union, r.support)] @ r.coef.T + r.intercept)
-                for r in results
-            ]
-        )
-
-    def _loss(self, target: Target, w: Floats) -> Callable[[Floats], float]:
-        """Return what sums the loss of predictions over some rows."""
+        x, target = rows.columns(union)[held], target.subset(held)
+        predictions = [
+            x[:, np.searchsorted(union, r.support)] @ r.coef.T + r.intercept for r in results
+        ]
         loss, scale = self.train.loss, self.train.output_scale
-        if not loss.by_moments:
-            total = loss.total(replace(target, scores=scale), w)
-            return total if scale is None else lambda P: total(P * scale)
-        Y = target.block(0, target.n_rows) * _scores(self.train)
         unit = 1.0 if scale is None else scale
-        return lambda P: float(w @ ((Y - P * unit) ** 2).sum(axis=1))
+        if loss.by_moments:
+            Y = replace(target, scores=None).block(0, len(held)) * _scores(self.train)
+            return np.array([w @ ((Y - P * unit) ** 2).sum(axis=1) for P in predictions])
+        total = loss.total(replace(target, scores=scale), w)
+        return np.array([total(P * unit) for P in predictions])
 
 
 def _table(problem: Problem) -> tuple[DesignMatrix, Target]:
@@ -149,6 +142,8 @@ class Splits:
     Attributes
     ----------
     n_folds : int
+    smallest_training : int
+        Fewest training rows of a fold, as far as they are known before the split.
 
     Examples
     --------
@@ -165,10 +160,10 @@ class Splits:
                 parameter="criterion", value="cv",
                 hint=("use ", Setting("criterion", "ebic"), ", or make the problem from the table"),
             )  # fmt: skip
-        self._n_rows = problem.n_rows
         self._given: list[Split] | None = None
         if is_number(cv) and groups is None:
             self.n_folds = _number_of_folds(cv, problem.n_rows)
+            self.smallest_training = problem.n_rows - -(-problem.n_rows // self.n_folds)
             return
         if problem.rows is None:
             wrong = "groups" if is_number(cv) else "cv"
@@ -180,17 +175,11 @@ class Splits:
             )  # fmt: skip
         self._given = _splits(problem, cv, groups, problem.weights)
         self.n_folds = len(self._given)
-
-    @property
-    def smallest_training(self) -> int:
-        """Fewest training rows of a fold, as far as they are known before the split."""
-        if self._given is None:
-            return self._n_rows - -(-self._n_rows // self.n_folds)
-        return min(len(train) for train, _ in self._given)
+        self.smallest_training = min(len(train) for train, _ in self._given)
 
     def folds(
         self, problem: Problem, rng: np.random.Generator, *, with_rows: bool = False
-    ) -> Iterable[Fold]:
+    ) -> Iterator[Fold]:
         """Return the folds of the problem, which may have another ridge by now.
 
         Parameters
@@ -203,12 +192,11 @@ class Splits:
         with_rows : bool
             Whether the method reads rows: training problems then have theirs.
         """
-        if self._given is not None:
-            return make_folds(problem, self._given, with_rows=with_rows)
-        if problem.rows is None and problem.loss.by_moments:
+        if self._given is None and problem.rows is None and problem.loss.by_moments:
             return _stream_folds(problem, self.n_folds, rng)
         problem = problem.in_memory()
-        return make_folds(problem, deal_rows(problem, self.n_folds, rng), with_rows=with_rows)
+        splits = self._given or deal_rows(problem, self.n_folds, rng)
+        return make_folds(problem, splits, with_rows=with_rows)
 
 
 def is_number(cv: Any) -> bool:
@@ -262,14 +250,11 @@ def row_groups(groups: Any, n_rows: int) -> npt.NDArray[Any]:
     return values
 
 
-def group_folds(cv: int | None, groups: npt.NDArray[Any]) -> int:
-    """Return the number of folds of whole groups; only the default is reduced if there are fewer.
+def _group_folds(cv: int | None, groups: npt.NDArray[Any]) -> Any:
+    """Return a splitter of whole groups; only the default number is reduced if there are fewer."""
+    # Imported here, as below, because it takes longer than all the rest of exactk.
+    from sklearn.model_selection import GroupKFold
 
-    Examples
-    --------
-    >>> group_folds(None, np.array([1, 1, 2]))
-    2
-    """
     found = len(np.unique(groups))
     if found < 2:
         raise InputError(
@@ -281,7 +266,7 @@ def group_folds(cv: int | None, groups: npt.NDArray[Any]) -> int:
             f"{cv} folds of whole groups need {cv} groups, and there are {found}",
             parameter="cv", value=cv, hint=("use ", Setting("cv", found), " or fewer"),
         )  # fmt: skip
-    return min(N_FOLDS, found) if cv is None else int(cv)
+    return GroupKFold(min(N_FOLDS, found) if cv is None else int(cv))
 
 
 def make_splits(
@@ -315,7 +300,6 @@ def make_splits(
 
 def _stratified(problem: Problem, cv: int | None, random_state: object) -> Any:
     """Return the splitter of scikit-learn for a number of folds."""
-    # Imported here because it takes longer than all the rest of exactk.
     from sklearn.model_selection import KFold, StratifiedKFold
 
     alive, target = _rows_with_weight(problem, problem.row_weights), _table(problem)[1]
@@ -327,45 +311,55 @@ def _stratified(problem: Problem, cv: int | None, random_state: object) -> Any:
         seed = 0 if random_state is None else int(generator(random_state).integers(2**31))
     if target.codes is None:
         return KFold(n_folds, shuffle=True, random_state=seed)
-    _check_classes(problem, n_folds, target.codes[alive])
-    return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-
-
-def _check_classes(problem: Problem, n_folds: int, codes: Indices) -> None:
-    """Raise if a class has fewer rows than there are folds."""
     assert problem.classes is not None
-    counts = np.bincount(codes, minlength=len(problem.classes))
-    counts = np.where(counts == 0, n_folds, counts)
-    rarest = int(counts.argmin())
-    count = int(counts[rarest])
-    if count >= n_folds:
-        return
-    label = problem.classes[rarest]
-    hint: list[Any] = ["join it with another class, or leave its rows out"]
-    if count > 1:
-        hint = ["use ", Setting("cv", count), " or fewer, ", *hint]
-    raise InputError(
-        f"class {str(label)!r} has {count} row{'s' * (count != 1)}, fewer than the {n_folds} folds",
-        parameter="cv", value=n_folds, hint=hint,
-    )  # fmt: skip
+    present, counts = np.unique(target.codes[alive], return_counts=True)
+    count = int(counts.min())
+    if count < n_folds:
+        label = problem.classes[present[counts.argmin()]]
+        fewer = ("use ", Setting("cv", count), " or fewer, ") if count > 1 else ()
+        raise InputError(
+            f"class {str(label)!r} has {count} row{'s' * (count != 1)}, fewer than the {n_folds} "
+            f"folds",
+            parameter="cv", value=n_folds,
+            hint=(*fewer, "join it with another class, or leave its rows out"),
+        )  # fmt: skip
+    return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
 
 
 def _splits(problem: Problem, cv: Any, groups: Any, weights: Floats | None) -> list[Split]:
     """Return the splits of a splitter, of pairs, or of whole groups, without rows of weight 0."""
-    target = _table(problem)[1]
+    from sklearn.model_selection import check_cv
+
+    target, alive = _table(problem)[1], _rows_with_weight(problem, weights)
     y = target.values if target.codes is None else target.codes
     assert y is not None
-    alive = _rows_with_weight(problem, weights)
     if groups is not None:
-        groups = row_groups(groups, len(y))
+        groups = row_groups(groups, len(y))[alive]
     if is_number(cv):
-        from sklearn.model_selection import GroupKFold
-
         Integer(2, len(alive), none="five folds")("cv", cv)
-        cv = GroupKFold(group_folds(cv, groups[alive]))
-    found = _pairs(cv, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y, groups, alive)
-    splits = [(train[np.isin(train, alive)], test[np.isin(test, alive)]) for train, test in found]
-    for number, (train, test) in enumerate(splits, start=1):
+        cv = _group_folds(cv, groups)
+    try:
+        splitter = check_cv(cv)
+    except ValueError as error:
+        expected = str(PARAMS["cv"].check)
+        raise InputError(parameter="cv", value=cv, expected=expected) from error
+    labels = y[alive, 0] if y.ndim == 2 and y.shape[1] == 1 else y[alive]
+    try:
+        pairs = list(splitter.split(np.zeros((len(alive), 1)), labels, groups))
+    except (TypeError, ValueError) as error:
+        # How scikit-learn says that a splitter does not suit these rows.
+        raise InputError(
+            f"{type(cv).__name__} cannot split these {len(alive)} rows: {error}",
+            parameter="cv", hint="use a number of folds, or another splitter",
+        ) from error  # fmt: skip
+    if not pairs:
+        raise InputError("cv has no splits", parameter="cv", hint=("use ", Setting("cv", 5)))
+    # A splitter sees the rows of non-zero weight alone, pairs have numbers of all rows.
+    rows = alive if hasattr(cv, "split") else np.arange(len(y))
+    splits = []
+    for number, pair in enumerate(pairs, start=1):
+        train, test = (rows[part] for part in _checked(pair, number, len(rows)))
+        train, test = train[np.isin(train, alive)], test[np.isin(test, alive)]
         if train.size < 2 or test.size == 0:
             raise InputError(
                 f"fold {number} has {train.size} training rows and {test.size} test rows of "
@@ -377,38 +371,13 @@ def _splits(problem: Problem, cv: Any, groups: Any, weights: Floats | None) -> l
                 f"all training rows of fold {number} are of one class",
                 parameter="cv", hint="use other folds",
             )  # fmt: skip
+        splits.append((train, test))
     return splits
 
 
 def _rows_with_weight(problem: Problem, weights: Floats | None) -> Indices:
     n_rows = _table(problem)[1].n_rows
     return np.arange(n_rows) if weights is None else np.flatnonzero(weights)
-
-
-def _pairs(cv: Any, y: npt.NDArray[Any], groups: Any, alive: Indices) -> list[Split]:
-    """Return pairs of row numbers; a splitter sees the rows of non-zero weight alone."""
-    from sklearn.model_selection import check_cv
-
-    try:
-        splitter = check_cv(cv)
-    except ValueError as error:
-        expected = str(PARAMS["cv"].check)
-        raise InputError(parameter="cv", value=cv, expected=expected) from error
-    own = None if groups is None else groups[alive]
-    try:
-        pairs = list(splitter.split(np.zeros((len(alive), 1)), y[alive], own))
-    except (TypeError, ValueError) as error:
-        # How scikit-learn says that a splitter does not suit these rows.
-        raise InputError(
-            f"{type(cv).__name__} cannot split these {len(alive)} rows: {error}",
-            parameter="cv", hint="use a number of folds, or another splitter",
-        ) from error  # fmt: skip
-    if not pairs:
-        raise InputError("cv has no splits", parameter="cv", hint=("use ", Setting("cv", 5)))
-    is_splitter = hasattr(cv, "split")
-    n_rows = len(alive) if is_splitter else len(y)
-    splits = [_checked(pair, number, n_rows) for number, pair in enumerate(pairs, start=1)]
-    return [(alive[train], alive[test]) for train, test in splits] if is_splitter else splits
 
 
 def _checked(pair: Any, number: int, n_rows: int) -> Split:
@@ -487,8 +456,10 @@ def deal_rows(problem: Problem, n_folds: int, rng: np.random.Generator) -> list[
     return [(np.setdiff1d(alive, part), part) for part in parts]
 
 
-def make_folds(problem: Problem, splits: Sequence[Split], *, with_rows: bool = False) -> list[Fold]:
-    """Make folds of training rows and rows held out.
+def make_folds(
+    problem: Problem, splits: Sequence[Split], *, with_rows: bool = False
+) -> Iterator[Fold]:
+    """Make folds of training rows and rows held out, one after the other.
 
     Splits may overlap, repeat rows or leave rows out. If every row is held out once, as usual, the
     moments of training rows are sums of those of the other folds.
@@ -501,35 +472,23 @@ def make_folds(problem: Problem, splits: Sequence[Split], *, with_rows: bool = F
     with_rows : bool
         Whether training problems have their rows, for methods that read them.
     """
-    if with_rows or not problem.loss.by_moments:
-        with _in_a_fold():
-            # The classes weigh as in the whole table: the losses of all folds are comparable.
-            trains = [training_problem(problem, rows, rebalance=False) for rows, _ in splits]
-        return [Fold(train, None, problem, one) for train, one in zip(trains, splits, strict=True)]
-    partition = _is_partition(problem, splits)
-    if not _affords_moments(problem, (3 if partition else 2) * len(splits)):
-        # The same table, with other weights, is read column by column.
-        return [Fold(_reweighted(problem, one[0]), None, problem, one) for one in splits]
+    alive = _rows_with_weight(problem, problem.weights)
+    tests = np.sort(np.concatenate([test for _, test in splits]))
+    partition = np.array_equal(tests, alive) and all(
+        np.array_equal(np.sort(np.concatenate(pair)), alive) for pair in splits
+    )
+    n_matrices = (3 if partition else 2) * len(splits)
+    if with_rows or not problem.loss.by_moments or not _affords_moments(problem, n_matrices):
+        for pair in splits:
+            with _in_a_fold():
+                # The classes weigh as in the whole table: the losses of folds are comparable.
+                train = training_problem(problem, pair[0], rebalance=False)
+            yield Fold(train, None, problem, pair)
+        return
     held = [_moments(problem, test) for _, test in splits]
     rest = leave_one_out(held) if partition else [_moments(problem, train) for train, _ in splits]
-    return [
-        Fold(_of_moments(problem, moments), own, problem, one)
-        for moments, own, one in zip(rest, held, splits, strict=True)
-    ]
-
-
-def _is_partition(problem: Problem, splits: Sequence[Split]) -> bool:
-    """Return whether every row of non-zero weight is held out once, and else trained on."""
-    alive = _rows_with_weight(problem, problem.weights)
-    held_out = np.sort(np.concatenate([test for _, test in splits]))
-    return (
-        len(splits) > 1
-        and np.array_equal(held_out, alive)
-        and all(
-            len(train) + len(test) == len(alive) and np.array_equal(np.union1d(train, test), alive)
-            for train, test in splits
-        )
-    )
+    for moments, own, pair in zip(rest, held, splits, strict=True):
+        yield Fold(_of_moments(problem, moments), own, problem, pair)
 
 
 def _affords_moments(problem: Problem, n_matrices: int) -> bool:
@@ -555,19 +514,6 @@ def _in_a_fold() -> Iterator[None]:
             hint=("use other folds, or ", Setting("criterion", "ebic"), " and a number as ",
                   Setting("ridge")),
         ) from error  # fmt: skip
-
-
-@_in_a_fold()
-def _reweighted(problem: Problem, rows: Indices) -> Problem:
-    """Return the problem of all rows, each counted as often as it is in a list."""
-    table, target = _table(problem)
-    times = np.bincount(rows, minlength=target.n_rows).astype(np.float64)
-    weights = times if problem.weights is None else times * problem.weights
-    train = Problem.from_rows(
-        table, target, weights, ridge=problem.ridge, scale=problem.scaled,
-        memory_limit=problem.memory_limit,
-    )  # fmt: skip
-    return train.with_settings_of(problem)
 
 
 @_in_a_fold()
