@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from exactk.errors import InputError
 from exactk.methods import registry
@@ -366,45 +365,52 @@ def measure_stability(
         )
     _check_enough(gathered)
     supports = [np.sort(found[0]) for found in gathered.supports]
-    features = Features.of(problem)
+    n, features = len(supports), Features.of(problem)
     member = features.members(supports)
     frequencies = member.mean(axis=0)
     answer = Answer(
-        most_frequent(features, k, frequencies), Status.CONVERGED, len(supports), ordered=True,
+        most_frequent(features, k, frequencies), Status.CONVERGED, n, ordered=True,
         scores=features.scores(frequencies),
     )  # fmt: skip
     result = grade(problem, k, answer, "stability", monitor.seconds)
     # Features that are in every set by a constraint say nothing about the stability.
     free = member[:, ~features.is_included]
+    per_set = float(free.sum(axis=1).mean()) if free.size else 0.0
+    names = [features.name(f) for f in range(len(features))]
+    columns = problem.input_columns[features.first]
     order = np.lexsort((-features.gains, -frequencies))
     kind = np.where(
         frequencies >= threshold, "core", np.where(frequencies <= negligible, "rare", "unstable")
     )
+    groups_by_kind = {
+        one: FrequencyGroup(
+            tuple(names[f] for f in order if kind[f] == one),
+            tuple(int(columns[f]) for f in order if kind[f] == one),
+        )
+        for one in ("core", "unstable", "rare")
+    }
+    errors = np.sqrt(frequencies * (1.0 - frequencies) / n)
+    low, high = wilson(frequencies, n, level)
+    in_full, selected = features.members([full.support, result.support]) > 0
+    rows = [
+        (names[f], columns[f], frequencies[f], errors[f], low[f], high[f], str(kind[f]),
+         in_full[f], selected[f])
+        for f in order
+    ]  # fmt: skip
     return Stability(
-        k=k,
-        frequencies=features.spread(frequencies),
-        supports=supports,
+        k=k, frequencies=features.spread(frequencies), supports=supports,
         index=nogueira_index(free) if free.size else 1.0,
         interval=nogueira_interval(free, level) if free.size else (1.0, 1.0),
         level=float(level),
         jaccard=mean_jaccard([set(np.flatnonzero(row).tolist()) for row in member]),
-        core=_frequency_group(features, order[kind[order] == "core"]),
-        unstable=_frequency_group(features, order[kind[order] == "unstable"]),
-        rare=_frequency_group(features, order[kind[order] == "rare"]),
-        threshold=float(threshold),
-        negligible=float(negligible),
-        expected_false=_expected_false(free, threshold),
-        support=result.support,
-        result=result,
-        full=full,
-        table=_table(features, order, frequencies, kind, len(supports), level, full, result),
-        n_subsamples=len(supports),
-        status=gathered.status,
+        **groups_by_kind, threshold=float(threshold), negligible=float(negligible),
+        expected_false=per_set**2 / ((2.0 * threshold - 1.0) * max(free.shape[1], 1)),
+        support=result.support, result=result, full=full, table=RecordsTable(COLUMNS, rows),
+        n_subsamples=n, status=gathered.status,
         message=_message(gathered, search.n_truncated, n_subsamples),
-        method=search.name,
-        seconds=monitor.seconds,
+        method=search.name, seconds=monitor.seconds,
         by_size=_by_size(features, [s[1:] for s in gathered.supports if len(s) > 1]),
-    )
+    )  # fmt: skip
 
 
 class _Search:
@@ -442,38 +448,29 @@ class _Search:
         with warnings.catch_warnings():
             # The message counts what would be one warning for each half-sample.
             warnings.simplefilter("ignore")
-            supports = [self._at(half, k)]
-            if k_max is not None and self._path_seconds <= PATH_SECONDS:
-                clock = Monitor()
-                path = self._path(half, k_max)
-                if k <= k_max:
-                    path[k - 1] = supports[0]
-                supports += path
-                self._path_seconds += clock.seconds
-        return supports
-
-    def _at(self, half: Problem, k: int) -> Indices:
-        size = size_in(half, k)
-        if size == 0:
-            self.n_truncated += 1
-            return np.zeros(0, dtype=np.intp)
-        result = solve(half, size, self.method, **self.options)
-        support = _independent(half, result)
-        self.n_truncated += len(support) < len(result.support) or size < k
-        return support
-
-    def _path(self, half: Problem, k_max: int) -> list[Indices]:
-        """Return the columns of each size; none of a size that is impossible in this half."""
-        found = [np.zeros(0, dtype=np.intp) for _ in range(k_max)]
-        most = size_in(half, k_max)
-        with suppress(InfeasibleError):
-            for result in solve_path(half, most, self.method, **self._path_options) if most else ():
-                found[result.k - 1] = _independent(half, result)
-        return found
+            size = size_in(half, k)
+            result = solve(half, size, self.method, **self.options) if size else None
+            support = _independent(half, result)
+            self.n_truncated += size < k or len(support) < size
+            if k_max is None or self._path_seconds > PATH_SECONDS:
+                return [support]
+            clock = Monitor()
+            # None of a size that is impossible in this half.
+            path = [_independent(half, None)] * k_max
+            if most := size_in(half, k_max):
+                with suppress(InfeasibleError):
+                    for found in solve_path(half, most, self.method, **self._path_options):
+                        path[found.k - 1] = _independent(half, found)
+            if k <= k_max:
+                path[k - 1] = support
+            self._path_seconds += clock.seconds
+        return [support, *path]
 
 
-def _independent(half: Problem, result: Result) -> Indices:
+def _independent(half: Problem, result: Result | None) -> Indices:
     """Return the selected columns without those at the end that only complete the number."""
+    if result is None:
+        return np.zeros(0, dtype=np.intp)
     if result.status == Status.INTERRUPTED:
         raise KeyboardInterrupt
     rules = half.rules or Rules()
@@ -533,42 +530,6 @@ def _message(gathered: HalfSampleSupports, n_truncated: int, n_subsamples: int) 
             f"rows do not suffice for k independent columns"
         )
     return "; ".join(said)
-
-
-def _frequency_group(features: Features, which: Indices) -> FrequencyGroup:
-    indices = tuple(int(features.problem.input_columns[features.first[f]]) for f in which)
-    return FrequencyGroup(tuple(features.name(int(f)) for f in which), indices)
-
-
-def _expected_false(free: Floats, threshold: float) -> float:
-    if free.size == 0:
-        return 0.0
-    selected = float(free.sum(axis=1).mean())
-    return selected**2 / ((2.0 * threshold - 1.0) * free.shape[1])
-
-
-def _table(
-    features: Features,
-    order: Indices,
-    frequencies: Floats,
-    kind: npt.NDArray[np.str_],
-    n: int,
-    level: float,
-    full: Result,
-    result: Result,
-) -> RecordsTable:
-    errors = np.sqrt(frequencies * (1.0 - frequencies) / n)
-    low, high = wilson(frequencies, n, level)
-    in_full, selected = features.members([full.support, result.support]) > 0
-    origins = features.problem.input_columns
-    rows = [
-        (
-            features.name(int(f)), origins[features.first[f]], frequencies[f], errors[f],
-            low[f], high[f], str(kind[f]), in_full[f], selected[f],
-        )
-        for f in order
-    ]  # fmt: skip
-    return RecordsTable(COLUMNS, rows)
 
 
 def _by_size(features: Features, paths: Sequence[Sequence[Indices]]) -> SizeFrequencies | None:
