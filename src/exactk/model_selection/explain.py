@@ -256,39 +256,18 @@ def explain(
     check_squared(question.problem, "explain")
     if why_not is None or isinstance(why_not, (str, int, np.integer)):
         why_not = [] if why_not is None else [why_not]
-    candidates = [_candidate(question.problem, column) for column in why_not]
+    asked = [_unit_of(question.problem, column) for column in why_not]
     options = {"effort": effort, "random_state": random_state, "verbose": verbose}
-    return _Explainer(question, monitor, options).explanation(candidates, tolerance, max_sets)
+    return _Explainer(question, monitor, options).explanation(asked, tolerance, max_sets)
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A feature of `why_not`: its columns, and what keeps it from being selected, if known."""
-
-    name: str
-    columns: tuple[int, ...]
-    note: str = ""
-    is_constant: bool = False
-    is_excluded: bool = False
-
-
-def _candidate(problem: Problem, column: Any) -> _Candidate:
-    """Return a feature by its name in the user's table: a group, a column or a category."""
-    rules = problem.rules or Rules()
+def _unit_of(problem: Problem, column: Any) -> tuple[str, tuple[int, ...]]:
+    """Return the name and the columns of a group, a column or a category of `why_not`."""
     columns = problem.find_columns([column], "why_not")
-    name = problem.original_names[problem.input_columns[columns[0]]]
-    if (group := rules.group_of.get(columns[0])) is not None:
-        name, columns = group.name, group.columns
-    if not np.isin(columns, problem.usable).any():
-        return _Candidate(name, columns, "constant: it cannot be selected", is_constant=True)
-    if set(columns) & set(rules.exclude):
-        note = "excluded by a constraint; this answer ignores that constraint"
-        return _Candidate(name, columns, note, is_excluded=True)
-    duplicate = np.flatnonzero(np.isin(problem.duplicates, columns))
-    if len(columns) == 1 and duplicate.size:
-        original = problem.name(problem.originals[duplicate[0]])
-        return _Candidate(name, columns, f"a duplicate of {original!r}")
-    return _Candidate(name, columns)
+    group = (problem.rules or Rules()).group_of.get(columns[0])
+    if group is not None:
+        return group.name, group.columns
+    return problem.original_names[problem.input_columns[columns[0]]], columns
 
 
 class _Explainer:
@@ -300,6 +279,8 @@ class _Explainer:
         Sets of units within the tolerance, with their objectives.
     is_complete : bool
         Whether these are all such sets.
+    has_better_answer : bool
+        Whether a set with a feature of `why_not` is better than the one that is explained.
     """
 
     def __init__(self, question: Question, monitor: Monitor, options: dict[str, Any]) -> None:
@@ -323,7 +304,7 @@ class _Explainer:
         self.objective = max(self.pricing.objective, 0.0)
         self.slack = self.pricing.tie_tolerance
         self.near = {tuple(sorted(self.members)): self.pricing.objective}
-        self.is_complete = False
+        self.is_complete, self.has_better_answer = False, False
 
     @property
     def _left(self) -> float | None:
@@ -332,37 +313,41 @@ class _Explainer:
         return None if limit is None else max(limit - self.monitor.seconds, 1e-9)
 
     def explanation(
-        self, candidates: Sequence[_Candidate], tolerance: float, max_sets: int
+        self, asked: Sequence[tuple[str, tuple[int, ...]]], tolerance: float, max_sets: int
     ) -> Explanation:
         """Return all tables; after Ctrl-C those that need a search are incomplete."""
         selected_features, runners_up = self._swaps()
-        pairs, asked, is_better = self._pairs(), list[tuple[Any, ...]](), False
+        pairs, answers = self._pairs(), list[tuple[Any, ...]]()
         status = Status.CONVERGED
         try:
-            for one in candidates:
-                asked.append(self._why_not(one))
-                is_better |= asked[-1][2] < -self.slack and not one.is_excluded
+            for name, columns in asked:
+                answers.append(self._why_not(name, columns))
             self._find_near(self.objective * (1.0 + tolerance) + self.slack, max_sets)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         if status == Status.CONVERGED and self.monitor.expired and not self.is_complete:
             status = Status.TIME_LIMIT
         best = sorted(self.near.items(), key=lambda item: (item[1], item[0]))[:max_sets]
+        said = []
+        if best[0][1] < self.objective - self.slack:
+            said.append("a better set was found: it is the first of the alternatives")
+        elif self.has_better_answer:
+            said.append("a better set was found with a feature of why_not: see the table why_not")
+        if status == Status.INTERRUPTED:
+            said.append("stopped by the user: why_not and the alternatives are incomplete")
+        elif status == Status.TIME_LIMIT:
+            said.append("the time limit ended the search for alternatives")
+        elif not self.is_complete and len(best) == max_sets:
+            said.append(f"{max_sets} alternatives are listed, there may be more: raise max_sets")
         return Explanation(
             selected=tuple(self.units.names[u] for u in self.members),
             support=np.array(self._table_columns(self.members), dtype=np.intp),
-            objective=self.objective,
-            total=self.problem.total,
-            selected_features=selected_features,
-            runners_up=runners_up,
-            why_not=RecordsTable(WHY_NOT, asked),
-            alternatives=self._alternatives(best),
-            is_complete=self.is_complete,
-            tolerance=float(tolerance),
-            pairs=pairs,
-            message=self._message(best, is_better, status, max_sets),
-            status=status,
-        )
+            objective=self.objective, total=self.problem.total,
+            selected_features=selected_features, runners_up=runners_up,
+            why_not=RecordsTable(WHY_NOT, answers), alternatives=self._alternatives(best),
+            is_complete=self.is_complete, tolerance=float(tolerance), pairs=pairs,
+            message="; ".join(said), status=status,
+        )  # fmt: skip
 
     def _table_columns(self, members: Sequence[int]) -> list[int]:
         return list(self.problem.table_columns(self.units.columns_of(list(members))))
@@ -416,22 +401,29 @@ class _Explainer:
         across = (block / np.outer(size, size))[: len(one), len(one) :].ravel()
         return float(across[np.argmax(np.abs(across))])
 
-    def _why_not(self, one: _Candidate) -> tuple[Any, ...]:
+    def _why_not(self, name: str, columns: tuple[int, ...]) -> tuple[Any, ...]:
         """Return the row of a feature of `why_not`."""
-        head = (one.name, self.problem.table_columns(list(one.columns)))
-        if one.is_constant:
-            return (*head, np.nan, np.nan, [], [], [], one.note)
-        if set(one.columns) <= set(self.units.columns_of(self.members)):
+        problem, rules, note = self.problem, self.problem.rules or Rules(), ""
+        head = (name, problem.table_columns(list(columns)))
+        if not np.isin(columns, problem.usable).any():
+            note = "constant: it cannot be selected"
+            return (*head, np.nan, np.nan, [], [], [], note)
+        if set(columns) <= set(self.units.columns_of(self.members)):
             return (*head, 0.0, 0.0, [], [], [], "it is selected")
-        rules = self.problem.rules or Rules()
+        is_excluded = not set(columns).isdisjoint(rules.exclude)
+        if is_excluded:
+            note = "excluded by a constraint; this answer ignores that constraint"
+        elif len(columns) == 1 and columns[0] in problem.duplicates:
+            original = problem.originals[problem.duplicates.tolist().index(columns[0])]
+            note = f"a duplicate of {problem.name(original)!r}"
         with_it = replace(
             rules,
-            include=tuple(sorted({*rules.include, *one.columns})),
-            exclude=tuple(p for p in rules.exclude if p not in one.columns),
+            include=tuple(sorted({*rules.include, *columns})),
+            exclude=tuple(p for p in rules.exclude if p not in columns),
         )
         try:
             found = solve(
-                self.problem.with_rules(with_it), self.feasible.k, time_limit=self._left,
+                problem.with_rules(with_it), self.feasible.k, time_limit=self._left,
                 **self.options,
             )  # fmt: skip
         except InfeasibleError as error:
@@ -440,11 +432,12 @@ class _Explainer:
             raise KeyboardInterrupt
         before = [self.units.names[u] for u in self.members]
         regret = found.objective - self.objective
+        self.has_better_answer |= regret < -self.slack and not is_excluded
         return (
-            *head, regret, regret / self.problem.total,
-            [name for name in found.selected if name not in before],
-            [name for name in before if name not in found.selected],
-            list(found.selected), one.note,
+            *head, regret, regret / problem.total,
+            [other for other in found.selected if other not in before],
+            [other for other in before if other not in found.selected],
+            list(found.selected), note,
         )  # fmt: skip
 
     def _find_near(self, bound: float, most: int) -> None:
@@ -459,18 +452,18 @@ class _Explainer:
         if not self.is_complete:
             self._swap(bound, most)
 
-    def _tree(self, bound: float) -> Tree:
+    def _enumerate(self, bound: float, most: int) -> None:
+        problem, slack = self.problem, SLACK * self.problem.total
+        tree: Tree
         if self.units.rules.is_simple and not self.units.has_duplicates:
             # Sets at the bound are to be found, whatever rounding makes of it.
-            return make_tree(self.problem, self.feasible.k, bound + SLACK * self.problem.total)
-        # Whether duplicates may be in one set depends on the set that is explained.
-        return UnitTree(self.problem, self.feasible.k, self.feasible)
-
-    def _enumerate(self, bound: float, most: int) -> None:
-        tree = self._tree(bound)
-        ceiling = bound + min(2.0 * tree.tolerance, SLACK * self.problem.total)
+            tree = make_tree(problem, self.feasible.k, bound + slack)
+        else:
+            # Whether duplicates may be in one set depends on the set that is explained.
+            tree = UnitTree(problem, self.feasible.k, self.feasible)
+        ceiling = bound + min(2.0 * tree.tolerance, slack)
         own = tuple(sorted(self.units.columns_of(self.members)))
-        search = BestFirstSearch(self.problem, tree, [own], ceiling=ceiling, n_best=most + 1)
+        search = BestFirstSearch(problem, tree, [own], ceiling=ceiling, n_best=most + 1)
         left = MOST_SECONDS if self._left is None else min(MOST_SECONDS, self._left)
         # One thread: whether the list is complete must not depend on the number of threads.
         ended = search.run(_NodeLimit(left), 1)
@@ -483,16 +476,12 @@ class _Explainer:
         self.is_complete = search.is_closed and len(self.near) <= most
 
     def _swap(self, bound: float, most: int) -> None:
-        """Add the sets that swaps reach; the best are looked at first."""
-        first = tuple(sorted(self.members))
-        self.pricing.load(self.members)
-        enumerated, reached = dict(self.near), {first}
-        queue = [(self.pricing.objective, first)]
-        # The best objectives, negated: a set that is not among so many is of no interest.
-        kept, edge = [-self.pricing.objective], bound
+        """Add the sets that swaps reach from those that are known, the best of these first."""
+        near, queue = self.near, [(value, key) for key, value in self.near.items()]
+        heapq.heapify(queue)
         for _ in range(most):
             if not queue or self.monitor.expired:
-                break
+                return
             _, key = heapq.heappop(queue)
             self.pricing.load(key)
             at = self.feasible.totals(key)
@@ -501,18 +490,16 @@ class _Explainer:
                     continue
                 gains = self.pricing.swap_gains(i, self.feasible.swaps(key, at, unit))
                 values = self.pricing.objective - gains
-                for other in np.flatnonzero(values <= edge).tolist():
-                    new, value = tuple(sorted({*key, other} - {unit})), float(values[other])
-                    if value > edge or new in reached:
-                        continue
-                    reached.add(new)
-                    # The enumeration has the objectives of the problem itself.
-                    self.near[new] = enumerated.get(new, value)
-                    heapq.heappush(queue, (value, new))
-                    heapq.heappush(kept, -value)
-                    if len(kept) > most:
-                        heapq.heappop(kept)
-                        edge = -kept[0]
+                for other in np.flatnonzero(values <= bound).tolist():
+                    new = tuple(sorted({*key, other} - {unit}))
+                    if new not in near:
+                        near[new] = float(values[other])
+                        heapq.heappush(queue, (near[new], new))
+            if len(near) > 2 * most:
+                # A set that is not among so many is of no interest.
+                for value, new in sorted((value, new) for new, value in near.items())[most:]:
+                    del near[new]
+                    bound = min(bound, value)
 
     def _alternatives(self, sets: Sequence[tuple[tuple[int, ...], float]]) -> RecordsTable:
         names, own, rows = self.units.names, set(self.members), []
@@ -526,26 +513,6 @@ class _Explainer:
                 [names[u] for u in key], self._table_columns(key),
             ))  # fmt: skip
         return RecordsTable(ALTERNATIVES, rows)
-
-    def _message(
-        self,
-        sets: Sequence[tuple[tuple[int, ...], float]],
-        is_better: bool,
-        status: Status,
-        most: int,
-    ) -> str:
-        said = []
-        if sets[0][1] < self.objective - self.slack:
-            said.append("a better set was found: it is the first of the alternatives")
-        elif is_better:
-            said.append("a better set was found with a feature of why_not: see the table why_not")
-        if status == Status.INTERRUPTED:
-            said.append("stopped by the user: why_not and the alternatives are incomplete")
-        elif status == Status.TIME_LIMIT:
-            said.append("the time limit ended the search for alternatives")
-        elif not self.is_complete and len(sets) == most:
-            said.append(f"{most} alternatives are listed, there may be more: raise max_sets")
-        return "; ".join(said)
 
 
 class _NodeLimit(Monitor):
