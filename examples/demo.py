@@ -25,7 +25,7 @@ if __name__ == "__main__":
     n_rows, n_features = data.data.shape
     print(f"breast cancer: {n_rows} rows, {n_features} features, 2 classes; select {K} features\n")
     print(f"  {'feature':24}{'selected in':25}best substitute")
-    for row in report.features:
+    for row in report.table:
         share = f"{row['frequency']:.0%} of half-samples"
         print(f"  {row['feature']:24}{share:25}{row['substitute']}")
     print(f"\n  {report.certificate.summary}")

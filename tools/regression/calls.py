@@ -63,6 +63,8 @@ with_loss, balanced = Problem.with_loss, partial(Problem.with_class_weight, clas
 
 def fields(answer: Any, only: set[str] | None = None) -> Any:
     """Return the recorded fields of an answer or its JSON; a list of rows becomes columns."""
+    if isinstance(answer, exactk.Path):
+        answer = list(answer)
     if type(answer).__module__.startswith("exactk") and hasattr(answer, "to_dict"):
         answer = answer.to_dict()
     if isinstance(answer, Mapping):
@@ -72,7 +74,7 @@ def fields(answer: Any, only: set[str] | None = None) -> Any:
         kept = [n for n in answer if n not in dropped and (only is None or n in only)]
         brief = {n: BRIEF if n in ("result", "full") else None for n in kept}
         return {FIELDS.get(n, n): fields(answer[n], brief[n]) for n in kept}
-    if isinstance(answer, list | tuple | exactk.Path):
+    if isinstance(answer, list | tuple):
         # The JSON of a benchmark has seconds in a row of their own.
         measures = [one.get("measure") if isinstance(one, Mapping) else None for one in answer]
         rows = [fields(a, only) for a, m in zip(answer, measures, strict=True) if m not in DROPPED]
