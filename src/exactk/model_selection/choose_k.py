@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,22 +50,8 @@ class AutoK(BaseEstimator):
 
     Parameters
     ----------
-    k_max : int or None
-        Largest number of features to try. None is 50, or fewer for a small table: at most all
-        candidate columns, and half of the degrees of freedom of the smallest training set.
-    criterion : {"cv", "bic", "ebic", "aicc", "cp"}
-        Cross-validation, or an information criterion of the fits to all rows.
-    cv : int, scikit-learn splitter, iterable of (train, test), or None
-        Folds of criterion "cv"; None is five, or fewer if there are fewer rows or groups.
-    rule : {"one_se", "paired", "best"}
-        "one_se" chooses the smallest number of features whose mean is within one standard error
-        of the best mean. "paired" uses the standard error of the difference between the two, fold
-        by fold. "best" chooses the number with the best mean.
-    scoring : str, callable or None
-        With criterion "cv", a score of scikit-learn in place of the squared error.
-    estimator : estimator, str or None
-        Estimator that is trained on the selected features and scored. None is logistic
-        regression for classes, ridge regression for numbers.
+    k_max, criterion, cv, rule, scoring, estimator
+        As in `choose_k`.
 
     Examples
     --------
@@ -300,9 +287,8 @@ def choose_k(
         scores = _by_folds(problem, path, k_max, splits, scorer, search)
     k = path[-1].k if scores is None else scores.pick(rule)
     result = search.refine(problem, path, k)
-    improved = result.objective < path.at(k).objective
     path = Path([result if other.k == k else other for other in path])
-    if splits is None and improved:
+    if splits is None:
         scores = _by_criterion(problem, path, criterion)
     return AutoKResult(
         k=k, k_max=k_max, criterion=criterion, rule="best" if splits is None else rule,
@@ -333,8 +319,6 @@ class _Search:
         options: dict[str, Any] = {} if effort is None else {"effort": effort}
         if self.seed is not None and "random_state" in known:
             options["random_state"] = self.seed
-        name = method if isinstance(method, str) else self.kind.__name__.lower()
-        registry.check_options(name, known, options)
         self._method, self._verbose, self._options = method, verbose, options
         self._in_folds = {**options, "effort": FOLD_EFFORT} if "effort" in known else options
         self.status: Status | None = None
@@ -428,14 +412,19 @@ def _by_folds(
     Sizes that are not feasible in some fold are left out.
     """
     done: list[tuple[dict[int, float], float]] = []
+    folds = splits.folds(problem, search.rng, with_rows=search.kind.needs_rows)
     try:
-        if not search.interrupted:
-            for fold in splits.folds(problem, search.rng, with_rows=search.kind.needs_rows):
+        for fold in () if search.interrupted else folds:
+            own: Sequence[Result] = ()
+            if most := min(k_max, fold.train.n_usable):
                 parts = max(splits.n_folds - len(done), 1) + 1
-                own = _fold_path(fold.train, k_max, search, parts)
-                values = (scorer or _mean_errors)(fold, own).tolist() if len(own) else []
-                found = dict(zip([result.k for result in own], values, strict=True))
-                done.append((found, fold.weight))
+                # Columns that the constraints need may be constant or correlated in these rows.
+                with suppress(InfeasibleError):
+                    own = search.path(fold.train, most, parts, in_fold=True)
+            values = (scorer or _mean_errors)(fold, own).tolist() if own else []
+            found = dict(zip([result.k for result in own], values, strict=True))
+            # The squared error is a mean over rows, a score a mean over folds.
+            done.append((found, fold.weight if scorer is None else 1.0))
     except KeyboardInterrupt:
         search.status = Status.INTERRUPTED
     if not done:
@@ -450,8 +439,7 @@ def _by_folds(
                   Setting("criterion", "ebic")),
         )  # fmt: skip
     table = np.array([[found[k] for k in sizes] for found, _ in done])
-    # The squared error is a mean over rows, a score a mean over folds.
-    shares = np.array([weight if scorer is None else 1.0 for _, weight in done])
+    shares = np.array([share for _, share in done])
     means, spread = _weighted_mean(table, shares)
     signed = -means
     if scorer is None:
@@ -461,16 +449,6 @@ def _by_folds(
     # Hard rows of a fold are hard for every size, and cancel.
     _, difference = _weighted_mean(table - table[:, best : best + 1], shares)
     return _Scores(sizes, means, signed, spread, difference, len(done))
-
-
-def _fold_path(train: Problem, k_max: int, search: _Search, parts: int) -> Sequence[Result]:
-    """Return the path of a fold; it is empty if no size up to k_max is feasible there."""
-    most = min(k_max, train.n_usable)
-    try:
-        return search.path(train, most, parts, in_fold=True) if most else ()
-    except InfeasibleError:
-        # Columns that the constraints need may be constant or correlated in these rows.
-        return ()
 
 
 def _mean_errors(fold: Fold, results: Sequence[Result]) -> Floats:
@@ -503,10 +481,6 @@ def pick_size(
     --------
     >>> pick_size([1, 2, 3], [5.0, 2.1, 2.0], [0.3, 0.3, 0.3], "one_se")
     2
-    >>> pick_size([1, 2, 3], [5.0, 2.1, 2.0], [0.3, 0.05, 0.0], "paired")
-    3
-    >>> pick_size([1, 2, 3], [5.0, 2.1, 2.0], [0.3, 0.3, 0.3], "best")
-    3
     """
     values = np.asarray(losses, dtype=np.float64)
     best = int(np.argmin(values))

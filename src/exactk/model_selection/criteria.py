@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import inf, lgamma, log
-from typing import NamedTuple
+from collections.abc import Sequence
+from math import lgamma, log
 
 import numpy as np
 
@@ -22,47 +21,9 @@ __all__ = [
     "degrees_of_freedom", "is_likelihood",
 ]  # fmt: skip
 
+CRITERIA = ("bic", "ebic", "aicc", "cp")
 # A residual below this share of ‖HY‖² is rounding: fits that reach it are equally perfect.
 PERFECT = 1e-12
-
-
-class _Size(NamedTuple):
-    """What a criterion knows of one fit; values are rows times free outputs."""
-
-    n: float
-    values: float
-    error: float
-    coefficients: float
-    log_models: float
-    likelihood: bool
-
-    @property
-    def parameters(self) -> float:
-        """The coefficients, and for squared loss the variance of the errors."""
-        return self.coefficients + (not self.likelihood)
-
-    @property
-    def deviance(self) -> float:
-        """Minus twice the logarithm of the likelihood, up to a constant."""
-        return self.values * (self.error if self.likelihood else log(self.error))
-
-
-def _bic(size: _Size) -> float:
-    return size.deviance + size.parameters * log(size.n)
-
-
-def _ebic(size: _Size) -> float:
-    return _bic(size) + 2.0 * size.log_models
-
-
-def _aicc(size: _Size) -> float:
-    spare = size.values - size.parameters - 1.0
-    added = 2.0 * size.parameters * size.values / spare if spare > 0 else inf
-    return size.deviance + added
-
-
-_OF_LIKELIHOOD: dict[str, Callable[[_Size], float]] = {"bic": _bic, "ebic": _ebic, "aicc": _aicc}
-CRITERIA = (*_OF_LIKELIHOOD, "cp")
 
 
 def criterion_values(problem: Problem, results: Sequence[Result], criterion: str) -> Floats:
@@ -112,14 +73,34 @@ def criterion_values(problem: Problem, results: Sequence[Result], criterion: str
     5
     """
     check_criterion(problem, criterion)
-    sizes = [_size(problem, result.support, result.residual) for result in results]
-    if criterion != "cp":
-        return np.array([_OF_LIKELIHOOD[criterion](size) for size in sizes])
-    # The variance of the errors, from least squares on all candidates.
-    free, columns = problem.with_ridge(0.0), problem.candidates
-    full = _size(free, columns, free.refit(columns).residual)
-    variance = full.error * full.values / (full.values - full.coefficients)
-    return np.array([s.values * (s.error / variance - 1.0) + 2.0 * s.coefficients for s in sizes])
+    n, outputs = counted_rows(problem), problem.n_outputs - (problem.classes is not None)
+    N, likelihood = n * outputs, is_likelihood(problem)
+    floor, unit = PERFECT * problem.objective([]), problem.weight * outputs
+    errors = np.array([max(result.residual, floor) / unit for result in results])
+    # The ridge is relative to the curvature of a loss: its share is that of squared loss.
+    squared = problem.with_squared_loss
+    coefficients = np.array(
+        [outputs * (degrees_of_freedom(squared, result.support) + 1.0) for result in results]
+    )
+    if criterion == "cp":
+        # The variance of the errors, from least squares on all candidates.
+        free, columns = problem.with_ridge(0.0), problem.candidates
+        full = max(free.refit(columns).residual, floor) / unit
+        used = outputs * (degrees_of_freedom(free.with_squared_loss, columns) + 1.0)
+        variance = full * N / (N - used)
+        return N * (errors / variance - 1.0) + 2.0 * coefficients
+    # The variance of the errors is a parameter of squared loss.
+    parameters = coefficients + (not likelihood)
+    deviance = N * (errors if likelihood else np.log(errors))
+    if criterion == "aicc":
+        spare = N - parameters - 1.0
+        added = np.full(len(spare), np.inf)
+        np.divide(2.0 * parameters * N, spare, out=added, where=spare > 0)
+        return deviance + added
+    bic = deviance + parameters * log(n)
+    if criterion == "bic":
+        return bic
+    return bic + 2.0 * np.array([_log_models(problem, result.support) for result in results])
 
 
 def counted_rows(problem: Problem) -> float:
@@ -176,19 +157,14 @@ def is_likelihood(problem: Problem) -> bool:
     return isinstance(problem.loss, (Logistic, Poisson))
 
 
-def _size(problem: Problem, support: Indices, residual: float) -> _Size:
-    n, likelihood = counted_rows(problem), is_likelihood(problem)
-    outputs = problem.n_outputs - (problem.classes is not None)
-    error = max(residual, PERFECT * problem.objective([])) / (problem.weight * outputs)
-    # The ridge is relative to the curvature of a loss: its share is that of squared loss.
-    coefficients = outputs * (degrees_of_freedom(problem.with_squared_loss, support) + 1.0)
+def _log_models(problem: Problem, support: Indices) -> float:
+    """Return the logarithm of the number of sets of this size."""
     rules = problem.rules or Rules()
     fixed = rules.size_of(rules.include)
     d = rules.size_of(problem.candidates) - fixed
     # There are fewer sets of nearly all columns than of half of them, which is no merit.
     k = min(rules.size_of(support) - fixed, d // 2)
-    log_models = lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)
-    return _Size(n, n * outputs, error, coefficients, log_models, likelihood)
+    return lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)
 
 
 def check_criterion(problem: Problem, criterion: str) -> None:

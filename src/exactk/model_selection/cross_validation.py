@@ -27,8 +27,8 @@ from exactk.streaming.split import SplitReducer
 from exactk.types import Floats, Indices
 
 __all__ = [
-    "N_FOLDS", "Fold", "Split", "Splits", "deal_rows", "is_number", "make_folds", "make_splits",
-    "row_groups", "training_problem",
+    "Fold", "Split", "Splits", "deal_rows", "is_number", "make_folds", "make_splits", "row_groups",
+    "training_problem",
 ]  # fmt: skip
 
 N_FOLDS = 5

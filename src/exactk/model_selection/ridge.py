@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from exactk.errors import InputError, Setting
 from exactk.methods.base import generator
 from exactk.model_selection.criteria import counted_rows, is_likelihood
-from exactk.model_selection.cross_validation import N_FOLDS, Splits
+from exactk.model_selection.cross_validation import Splits
 from exactk.problem.problem import Problem
 from exactk.problem.validation import check_ridge
 from exactk.result import Status
@@ -42,15 +41,8 @@ def auto_ridge(problem: Problem) -> float:
     return ridge * (LIKELIHOOD_SHARE if is_likelihood(problem) else 1.0)
 
 
-def cv_ridge(
-    problem: Problem,
-    k: int,
-    *,
-    grid: Sequence[float] = GRID,
-    n_folds: int = N_FOLDS,
-    random_state: object = None,
-) -> float:
-    """Return the ridge of a grid with the smallest cross-validated loss at k features.
+def cv_ridge(problem: Problem, k: int, *, random_state: object = None) -> float:
+    """Return the ridge of `GRID` with the smallest cross-validated loss at k features.
 
     Parameters
     ----------
@@ -59,9 +51,6 @@ def cv_ridge(
         are split by the values of their rows, so their ridge may differ from that of the same
         rows in memory, which are shuffled.
     k : int
-    grid : sequence of float
-    n_folds : int
-        Fewer if there are fewer rows.
     random_state : int, Generator or None
         Seed of the split.
 
@@ -72,24 +61,21 @@ def cv_ridge(
     >>> cv_ridge(problem, 5) in GRID
     True
     """
-    ridges = sorted(check_ridge(ridge) for ridge in grid)
     if problem.rows is None and problem.stream is None:
         raise InputError(
             ("the problem was made of moments and has no rows for ", Setting("ridge", "cv")),
             parameter="ridge", value="cv", hint="give the ridge as a number",
         )  # fmt: skip
-    rng = generator(random_state)
-    splits = Splits(problem, min(n_folds, problem.n_rows))
-    errors = np.zeros(len(ridges))
-    for fold in splits.folds(problem, rng):
-        size = min(problem.check_k(k), fold.train.n_usable)
-        for i, ridge in enumerate(ridges):
+    k, errors = problem.check_k(k), np.zeros(len(GRID))
+    for fold in Splits(problem, None).folds(problem, generator(random_state)):
+        size = min(k, fold.train.n_usable)
+        for i, ridge in enumerate(GRID):
             result = solve(fold.train.with_ridge(ridge), size, effort=0)
             if result.status == Status.INTERRUPTED:
                 # Not every ridge was tried, so none can be chosen.
                 raise KeyboardInterrupt(result.message)
             errors[i] += float(fold.errors([result])[0])
-    return ridges[int(np.argmin(errors))]
+    return GRID[int(np.argmin(errors))]
 
 
 def find_ridge(
@@ -116,4 +102,4 @@ def find_ridge(
             (Setting("ridge", "cv"), " needs k, the number of features"),
             parameter="k", hint="use with_ridge('cv', k)",
         )  # fmt: skip
-    return cv_ridge(problem, problem.check_k(k), random_state=random_state)
+    return cv_ridge(problem, k, random_state=random_state)

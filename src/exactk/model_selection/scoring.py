@@ -62,10 +62,27 @@ def read_estimator(
     >>> read_estimator(None, "regression").steps[-1][0]
     'ridge'
     """
+    fitting = [name for name, tasks in ESTIMATORS.items() if task in tasks]
     if estimator is None:
-        estimator = next(name for name, tasks in ESTIMATORS.items() if task in tasks)
+        estimator = fitting[0]
+    expected = str(PARAMS["estimator"].check)
     if isinstance(estimator, str):
-        _check_name(estimator, task, several_labels)
+        if estimator not in ESTIMATORS:
+            raise InputError(
+                parameter="estimator", value=estimator, expected=expected,
+                hint=suggest(estimator, list(ESTIMATORS)),
+            )  # fmt: skip
+        if estimator not in fitting:
+            raise InputError(
+                f"estimator {estimator!r} is not for {task}", parameter="estimator",
+                value=estimator, hint=f"use one of {', '.join(fitting)}",
+            )  # fmt: skip
+        if several_labels and estimator in ONE_LABEL:
+            raise InputError(
+                f"y has several labels per row, which estimator {estimator!r} cannot predict",
+                parameter="estimator", value=estimator,
+                hint="use 'knn', 'forest' or an estimator that can",
+            )  # fmt: skip
         # Imported here because it takes longer than all the rest of exactk.
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
@@ -73,7 +90,7 @@ def read_estimator(
         return make_pipeline(StandardScaler(with_mean=not sparse), _model(estimator, task))
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise InputError(
-            parameter="estimator", value=estimator, expected=str(PARAMS["estimator"].check),
+            parameter="estimator", value=estimator, expected=expected,
             hint="give an object, such as LogisticRegression()",
         )  # fmt: skip
     try:
@@ -82,25 +99,6 @@ def read_estimator(
         raise InputError(
             f"estimator cannot be cloned for each fold: {error}", parameter="estimator"
         ) from error
-
-
-def _check_name(name: str, task: str, several_labels: bool) -> None:
-    fitting = [other for other, tasks in ESTIMATORS.items() if task in tasks]
-    if name not in ESTIMATORS:
-        raise InputError(
-            parameter="estimator", value=name, expected=str(PARAMS["estimator"].check),
-            hint=suggest(name, list(ESTIMATORS)),
-        )  # fmt: skip
-    if task not in ESTIMATORS[name]:
-        raise InputError(
-            f"estimator {name!r} is not for {task}", parameter="estimator", value=name,
-            hint=f"use one of {', '.join(fitting)}",
-        )  # fmt: skip
-    if several_labels and name in ONE_LABEL:
-        raise InputError(
-            f"y has several labels per row, which estimator {name!r} cannot predict",
-            parameter="estimator", value=name, hint="use 'knn', 'forest' or an estimator that can",
-        )  # fmt: skip
 
 
 def _model(name: str, task: str) -> Any:
@@ -209,14 +207,14 @@ class HoldoutScorer:
     ) -> float:
         """Train on x and y, and score on z and t; weights are those of both."""
         fitted = clone(self.estimator)
+        fit_options, score_options = dict[str, Any](), dict[str, Any]()
+        if weights is not None:
+            fit_options = dict.fromkeys(_weight_options(fitted), weights[0])
+            score_options = {"sample_weight": weights[1]}
         try:
             with limit_threads(int(np.prod(x.shape))):
-                if weights is None:
-                    fitted.fit(x, y)
-                    value = self.scorer(fitted, z, t)
-                else:
-                    _fit_weighted(fitted, x, y, weights[0])
-                    value = self.scorer(fitted, z, t, sample_weight=weights[1])
+                fitted.fit(x, y, **fit_options)
+                value = self.scorer(fitted, z, t, **score_options)
         except (AttributeError, TypeError, ValueError) as error:
             # How scikit-learn says that a target, an estimator and a score do not go together.
             raise InputError(
@@ -317,14 +315,12 @@ def _check_takes_weights(estimator: Any, score: Callable[..., Any]) -> None:
         )  # fmt: skip
 
 
-def _fit_weighted(estimator: Any, x: Any, y: npt.NDArray[Any], weights: Floats) -> None:
-    """Fit with weights; the steps of a pipeline one by one, as a pipeline would need routing."""
+def _weight_options(estimator: Any) -> list[str]:
+    """Return the options of `fit` for weights: of each step that takes them in a pipeline."""
     if not hasattr(estimator, "steps"):
-        estimator.fit(x, y, sample_weight=weights)
-        return
-    for _, step in estimator.steps[:-1]:
-        if step is None or step == "passthrough":
-            continue
-        taken = {"sample_weight": weights} if has_fit_parameter(step, "sample_weight") else {}
-        x = step.fit(x, y, **taken).transform(x)
-    _fit_weighted(estimator.steps[-1][1], x, y, weights)
+        return ["sample_weight"]
+    return [
+        f"{name}__sample_weight"
+        for name, step in estimator.steps
+        if hasattr(step, "fit") and has_fit_parameter(step, "sample_weight")
+    ]
