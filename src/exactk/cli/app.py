@@ -10,7 +10,8 @@ import click
 
 from exactk._version import __version__
 from exactk.cli import BAD_INPUT, INTERRUPTED, interrupted
-from exactk.cli.framework.options import LazyGroup, Session, shared_options
+from exactk.cli.framework.call import Session, shared_options
+from exactk.cli.framework.options import LazyGroup
 from exactk.cli.framework.output import to_sentence
 from exactk.errors import ExactkError
 
@@ -18,10 +19,10 @@ __all__ = ["app", "run"]
 
 COMMANDS = {
     "select": ("exactk.cli.select:select", "Select the best K features of a table."),
-    "certify": ("exactk.cli.certify:certify", "Prove that no other K features are better."),
-    "explain": ("exactk.cli.explain:explain", "Explain a selection and list alternatives."),
-    "stability": ("exactk.cli.stability:stability", "Select on many half-samples of the rows."),
-    "evaluate": ("exactk.cli.evaluate:evaluate", "Score selections on held-out rows."),
+    "certify": ("exactk.cli.questions:certify", "Prove that no other K features are better."),
+    "explain": ("exactk.cli.questions:explain", "Explain a selection and list alternatives."),
+    "stability": ("exactk.cli.questions:stability", "Select on many half-samples of the rows."),
+    "evaluate": ("exactk.cli.questions:evaluate", "Score selections on held-out rows."),
     "report": ("exactk.cli.report:report", "Write an HTML report on the best K features."),
     "apply": ("exactk.cli.apply:apply", "Apply an exported selection to a table."),
     "moments": ("exactk.cli.moments:moments", "Build, merge and show moments of tables."),
@@ -38,23 +39,17 @@ start file of your shell:
 """
 
 
-@click.group(
-    cls=LazyGroup,
-    lazy=COMMANDS,
-    epilog=EPILOG,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-@shared_options(hidden=False)
-@click.version_option(__version__, message="%(prog)s %(version)s")
-@click.pass_context
-def app(context: click.Context) -> None:
+app = LazyGroup(
+    "exactk",
     """Select exactly k features of a table: exactk COMMAND TABLE TARGET.
 
     The options below may also follow the command.
-    """
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+    """,
+    COMMANDS,
+    params=shared_options(hidden=False),
+    epilog=EPILOG,
+)
+click.version_option(__version__, message="%(prog)s %(version)s")(app)
 
 
 def run(args: Sequence[str] | None = None) -> int:

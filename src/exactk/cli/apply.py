@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.framework import Call, argument, check_place, command, option, write_text
-from exactk.cli.framework.options import split_list
+from exactk.cli.framework import Call, argument, check_place, command, name_list, option, write_text
 from exactk.errors import InputError, Setting, join_items, suggest
 
 if TYPE_CHECKING:
@@ -27,14 +26,10 @@ PREDICTION = "prediction"
 Write = Callable[["pa.RecordBatch"], None]
 
 
-def _names(context: click.Context, parameter: click.Parameter, values: Any) -> list[str]:
-    return split_list(values, "keep") if values else []
-
-
 @command("apply", formats=())
 @argument("selection", type=click.Path())
 @argument("table", type=click.Path())
-@option("--keep", multiple=True, callback=_names, section="Input", metavar="COLUMN,...",
+@option("--keep", multiple=True, callback=name_list, section="Input", metavar="COLUMN,...",
         help="Write these columns, too, before the selected ones.")  # fmt: skip
 @option("--predict", is_flag=True, help="Add the predictions of the linear fit as a column.")
 @option("-o", "--output", type=click.Path(), metavar="FILE",

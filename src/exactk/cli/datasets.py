@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.framework import Call, LazyGroup, argument, command, option
-from exactk.cli.framework.options import HELP
-from exactk.cli.list import Listing, show_help
+from exactk.cli.framework import Call, LazyGroup, Listing, argument, command, option
 from exactk.errors import ExactkError, InputError, join_items
 
 if TYPE_CHECKING:
@@ -22,19 +20,16 @@ OWN = "your folder"
 
 datasets = LazyGroup(
     "datasets",
-    help="""List and download the data sets of the papers.
+    """List and download the data sets of the papers.
 
     Data sets are looked for in the folders of the environment variable
     EXACTK_DATA, then in the cache of the user.
     """,
-    lazy={
+    {
         "list": ("exactk.cli.datasets:list_sets", "List the data sets."),
         "fetch": ("exactk.cli.datasets:fetch_sets", "Download data sets and check them."),
         "path": ("exactk.cli.datasets:path_of", "Print the data folders, or the file of a set."),
     },
-    callback=show_help,
-    invoke_without_command=True,
-    context_settings=HELP,
 )
 
 folder_option = option("--folder", type=click.Path(file_okay=False), section="Input",
@@ -84,7 +79,7 @@ def list_sets(call: Call, paper: str | None, folder: str | None) -> int:
             for row in rows
         ],
     )  # fmt: skip
-    return call.emit(Listing("datasets", rows), table.to_text())
+    return call.emit(Listing("datasets", rows), [table.to_text()])
 
 
 @command("papers datasets fetch", formats=())

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.framework import Call, LazyGroup, argument, check_place, command, option
-from exactk.cli.framework.options import HELP
-from exactk.cli.list import show_help
+from exactk.cli.framework import Call, LazyGroup, aligned, argument, check_place, command, option
 from exactk.errors import InputError, Setting, join_items
+from exactk.utils.formatting import escape_controls
 
 if TYPE_CHECKING:
     from exactk.data.archive import Header
@@ -26,20 +25,17 @@ SHOWN = 20
 
 moments = LazyGroup(
     "moments",
-    help="""Build, merge and show moments of tables.
+    """Build, merge and show moments of tables.
 
     Moments are the number of rows, the means and the products of columns. With
     squared loss they replace the table: exactk select FILE -k K. They can be
     added: tables of several days or places give one file, without their rows.
     """,
-    lazy={
+    {
         "build": ("exactk.cli.moments:build", "Make the moments of a table."),
         "merge": ("exactk.cli.moments:merge", "Merge the moments of several tables."),
         "info": ("exactk.cli.moments:info", "Show what a file of moments has."),
     },
-    callback=show_help,
-    invoke_without_command=True,
-    context_settings=HELP,
 )
 
 output_option = option("-o", "--output", type=click.Path(), required=True, metavar="FILE",
@@ -164,25 +160,22 @@ class _Info:
         return {**self.facts, "columns": self.table.to_plain()}
 
     def __repr__(self) -> str:
-        from exactk.utils.formatting import escape_controls
-
         facts, names = self.facts, self.table["column"]
         constant = [row["column"] for row in self.table if row["constant"]]
         weight = "" if facts["weight"] == facts["rows"] else f" (weight {facts['weight']:.6g})"
         target = "unnamed" if facts["target"] is None else repr(facts["target"])
-        lines = [
-            f"rows      {facts['rows']:,}{weight}",
-            f"columns   {len(names):,}: {join_items(names)}",
-            f"constant  {f'{len(constant):,}: {join_items(constant)}' if constant else 'none'}",
-            f"target    {target}, {facts['task']}",
-            f"file      {facts['bytes']:,} bytes, version {facts['version']} of the format, "
-            f"written by exactk {facts['exactk']}",
-            f"checksum  correct, {facts['checksum']}",
-        ]
         classes = facts["classes"]
-        if not classes:
-            return "\n".join([*lines, f"outputs   {facts['outputs']}"])
-        lines += [f"classes   {len(classes):,}", ""]
+        lines = aligned({
+            "rows": f"{facts['rows']:,}{weight}",
+            "columns": f"{len(names):,}: {join_items(names)}",
+            "constant": f"{len(constant):,}: {join_items(constant)}" if constant else "none",
+            "target": f"{target}, {facts['task']}",
+            "file": f"{facts['bytes']:,} bytes, version {facts['version']} of the format, "
+            f"written by exactk {facts['exactk']}",
+            "checksum": f"correct, {facts['checksum']}",
+            "classes" if classes else "outputs": f"{len(classes) or facts['outputs']:,}",
+        })  # fmt: skip
+        lines += [""] if classes else []
         for one in classes[:SHOWN]:
             lines.append(f"{one['share']:8.2%}  {escape_controls(one['label'])}")
         if len(classes) > SHOWN:

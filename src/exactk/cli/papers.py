@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.framework import Call, LazyGroup, argument, check_place, command, option, param
-from exactk.cli.framework.options import HELP, split_list
-from exactk.cli.list import Listing, show_help
+from exactk.cli.framework import (
+    Call,
+    LazyGroup,
+    Listing,
+    argument,
+    check_place,
+    command,
+    name_list,
+    option,
+    param,
+    split_list,
+)
 from exactk.errors import InputError, Setting, join_items
 from exactk.params import Integer
 
@@ -32,27 +41,20 @@ MOST_SIZES = 100_000
 
 papers = LazyGroup(
     "papers",
-    help="""Run the experiments of the papers and compare methods on their terms.
+    """Run the experiments of the papers and compare methods on their terms.
 
     A recipe describes the experiment of a table or figure. exactk papers list
     shows the recipes. Results are stored after each cell: a data set, a method
     and one draw of the rows.
     """,
-    lazy={
+    {
         "list": ("exactk.cli.papers:list_recipes", "List the recipes."),
         "run": ("exactk.cli.papers:run", "Run recipes, or continue them."),
         "show": ("exactk.cli.papers:show", "Show results beside the published values."),
         "report": ("exactk.cli.papers:report", "Write an HTML page of tables and figures."),
         "datasets": ("exactk.cli.datasets:datasets", "List and download the data sets."),
     },
-    callback=show_help,
-    invoke_without_command=True,
-    context_settings=HELP,
 )
-
-
-def _names(context: click.Context, parameter: click.Parameter, values: Any) -> list[str]:
-    return split_list(values, str(parameter.name)) if values else []
 
 
 def _sizes(context: click.Context, parameter: click.Parameter, values: Any) -> list[int]:
@@ -72,7 +74,7 @@ def _sizes(context: click.Context, parameter: click.Parameter, values: Any) -> l
 
 
 def _list_option(
-    name: str, section: str, text: str, callback: Any = _names, metavar: str = "NAME,..."
+    name: str, section: str, text: str, callback: Any = name_list, metavar: str = "NAME,..."
 ) -> Callable[[Any], Any]:
     return option(
         name, multiple=True, callback=callback, section=section, help=text, metavar=metavar
@@ -98,7 +100,7 @@ def list_recipes(call: Call) -> int:
         lines.append(f"{'':{width}}data here: {', '.join(here) or 'none'}")
         if absent:
             lines.append(f"{'':{width}}absent: {', '.join(absent)}")
-    return call.emit(Listing("recipes", rows), "\n".join(lines))
+    return call.emit(Listing("recipes", rows), lines)
 
 
 @command(

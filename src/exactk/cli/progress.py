@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from exactk.cli.framework import note
+from exactk.cli.framework.output import note
 
 if TYPE_CHECKING:
     from exactk.papers.datasets.fetching import Transfer

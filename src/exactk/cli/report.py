@@ -56,7 +56,7 @@ def report(call: Call, overwrite: bool) -> int:
     found = investigate(data.problem, target=data.target, **call.arguments(data))
     found = found.with_source(
         command=shlex.join(["exactk", *call.session.words]), checksum=_checksum(call.table or ""),
-        path=call.table, target=call.target, **call.reading(),
+        path=call.table, target=call.target, **call.reading,
     )  # fmt: skip
     if page is None:
         return call.emit(found)

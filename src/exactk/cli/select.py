@@ -15,7 +15,6 @@ from exactk.cli.framework import (
     aligned,
     check_place,
     command,
-    heading,
     is_interrupted,
     option,
     param,
@@ -101,15 +100,12 @@ def select(call: Call, with_table: bool, export: str | None) -> int:
         saved = SavedSelection.from_problem(problem, result, certificate, target=data.target)
         write_text(saved.to_json(indent=2, ensure_ascii=False) + "\n", export, "--export")
 
-    def text() -> str:
-        lines = [heading(len(result.selected), problem, data.target), "",
-                 *_listed(problem, result), ""]  # fmt: skip
-        if choice is not None and with_table:
-            lines += [_sizes(choice), ""]
-        return "\n".join([*lines, *_facts(problem, result, choice, certificate, asked["ridge"])])
-
+    lines = [call.heading(len(result.selected)), "", *_listed(problem, result), ""]
+    if choice is not None and with_table:
+        lines += [_sizes(choice), ""]
+    lines += _facts(problem, result, choice, certificate, asked["ridge"])
     found = choice if choice is not None and with_table and call.style == "csv" else result
-    return call.emit(found, text, choice=choice, certificate=certificate)
+    return call.emit(found, lines, choice=choice, certificate=certificate)
 
 
 def _solve(

@@ -15,8 +15,9 @@ import pytest
 import exactk
 from exactk.cli import main
 from exactk.cli.app import COMMANDS, app
-from exactk.cli.framework.options import Command, ParamType, parse_bytes
-from exactk.cli.framework.settings import Show, read_spec
+from exactk.cli.framework.call import Command
+from exactk.cli.framework.options import ParamType, parse_bytes
+from exactk.cli.framework.settings import read_spec, show
 from exactk.errors import InputError, Setting
 from exactk.params import PARAMS, SECTIONS
 
@@ -232,8 +233,7 @@ def test_parameters_of_a_method():
     ],
 )
 def test_messages_name_options_or_keys_of_the_file(setting, shown):
-    options = {**LEAVES[("evaluate",)].option_names}
-    assert Show(options)(setting) == shown
+    assert show(setting, LEAVES[("evaluate",)].option_names) == shown
 
 
 def test_a_message_names_the_option_that_changes_an_assumption(run, tmp_path):

@@ -13,9 +13,7 @@ A command is a function of a `Call` and of the options that only it has::
         \"\"\"Select K features of TABLE on many half-samples of its rows.\"\"\"
         from exactk import stability
 
-        data = call.read()
-        result = stability(data.problem, **call.arguments(data))
-        return call.emit(result)
+        return call.emit(call.ask(stability))
 
 * ``parameters`` are names of `PARAMS`, or `param("k", help="...")` for one that differs here.
   The option, its check, its help and its heading come from there. ``config`` are parameters that
@@ -25,39 +23,23 @@ A command is a function of a `Call` and of the options that only it has::
 * Options that are no parameter of the library are added by `option("--export", section="Output",
   ...)` and arguments by `argument("FILE")`, below the decorator; they are passed to the function.
 * `Call.values` has the parameters that were given, and only those: defaults stay in the library.
-  `Call.read` reads the table, `Call.arguments` has the rest for the public function.
-* `Call.emit` writes text, JSON or CSV, says what was assumed, and returns the exit code. A result
-  without a class of its own is a `RecordsTable`-like object with ``table`` and ``to_dict``, or
-  use `Call.envelope` and `write_text`.
+  `Call.ask` reads the table and gives the function of the library the rest.
+* `Call.emit` writes text, JSON or CSV of a result with ``table`` and ``to_dict``, says what was
+  assumed, and returns the exit code. `Listing` is a result of rows.
 * An error is an `InputError` with `Setting` parts, which become options. Exit code 2.
 * Imports of numpy, scikit-learn and the library stand inside the function: ``exactk --help``
-  loads none of them. A group is a `LazyGroup` with the place and short help of its commands.
+  loads none of them. A `LazyGroup` has the place and the short help of its commands.
 * ``--quiet`` and ``--debug`` work in every command; read `Call.verbose`.
 """
 
 from __future__ import annotations
 
 from exactk.cli.framework.call import CONFIG, RULES, TABLE, Call, command, is_interrupted
-from exactk.cli.framework.options import Command, LazyGroup, argument, option, param, parse_bytes
-from exactk.cli.framework.output import aligned, check_place, heading, note, to_json, write_text
+from exactk.cli.framework.options import LazyGroup, argument, name_list, option, param, split_list
+from exactk.cli.framework.output import Listing, aligned, check_place, write_text
 
 __all__ = [
-    "CONFIG",
-    "RULES",
-    "TABLE",
-    "Call",
-    "Command",
-    "LazyGroup",
-    "aligned",
-    "argument",
-    "check_place",
-    "command",
-    "heading",
-    "is_interrupted",
-    "note",
-    "option",
-    "param",
-    "parse_bytes",
-    "to_json",
+    "CONFIG", "RULES", "TABLE", "Call", "LazyGroup", "Listing", "aligned", "argument",
+    "check_place", "command", "is_interrupted", "name_list", "option", "param", "split_list",
     "write_text",
-]
+]  # fmt: skip

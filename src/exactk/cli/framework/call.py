@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,37 +12,42 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactk._version import __version__
-from exactk.cli import INTERRUPTED
-from exactk.cli.framework.options import (
-    FORMATS,
-    HELP,
-    Command,
-    Session,
-    argument,
-    option,
-    parse_bytes,
-    shared_options,
-)
-from exactk.cli.framework.output import check_place, note, plain, to_json, write_text
-from exactk.cli.framework.settings import CONSTRAINTS, read_config, read_spec
+from exactk.cli import INTERRUPTED, start_work
+from exactk.cli.framework.options import HELP, Option, option_of, param, parse_bytes
+from exactk.cli.framework.output import check_place, note, to_json, write_text
+from exactk.cli.framework.settings import CONSTRAINTS, read_config, read_spec, show
 from exactk.errors import ExactkError, InputError, Setting, Text, render
-from exactk.params import PARAMS, Param
+from exactk.params import DEFAULTS, PARAMS, SECTIONS, Param
 
 if TYPE_CHECKING:
-    from exactk.problem.problem import Problem
     from exactk.problem.read_table import TableData
 
-__all__ = ["CONFIG", "RULES", "TABLE", "Call", "command", "is_interrupted"]
+__all__ = [
+    "CONFIG", "RULES", "TABLE", "Call", "Command", "Session", "command", "is_interrupted",
+    "shared_options",
+]  # fmt: skip
 
+FORMATS = ("text", "json", "csv")
 # Parameters of most commands that read a table: those with an option, and those without.
 TABLE = ("drop", "weights", "task")
 CONFIG = ("columns", "classes", "layer", "gene_names", "memory_limit", "class_weight")
 RULES = ("include", "exclude", "max_correlation")
 # Parameters of `read_table`; the others go to the function that answers.
-READ = (
-    "columns", "drop", "weights", "groups", "task", "classes", "layer", "gene_names",
-    "memory_limit",
-)  # fmt: skip
+READ = (*TABLE, "groups", *CONFIG[:-1])
+
+
+@dataclass
+class Session:
+    """One run of the program: what is known when an error ends it."""
+
+    words: Sequence[str] = ()
+    debug: bool = False
+    quiet: bool = False
+    command: Command | None = None
+
+    def show(self, setting: Setting) -> str:
+        """Write a parameter as the option of the command, or as a key of its configuration file."""
+        return show(setting, {} if self.command is None else self.command.option_names)
 
 
 @dataclass
@@ -59,7 +65,7 @@ class Call:
     style : {"text", "json", "csv"}
     output : str or None
     session : Session
-    problem : Problem or None
+    data : TableData or None
         What was read, as soon as it is.
     """
 
@@ -71,7 +77,8 @@ class Call:
     style: str = "text"
     output: str | None = None
     session: Session = field(default_factory=Session)
-    problem: Problem | None = None
+    data: TableData | None = None
+    _said: set[str] = field(default_factory=set)
 
     @property
     def verbose(self) -> int:
@@ -83,8 +90,9 @@ class Call:
         """Files that no output may replace."""
         return [one for one in (self.table, self.config_file) if one is not None]
 
+    @property
     def reading(self) -> dict[str, Any]:
-        """Return the parameters of `exactk.read_table` that were given."""
+        """The parameters of `exactk.read_table` that were given."""
         return {name: self.values[name] for name in READ if name in self.values}
 
     def read(self) -> TableData:
@@ -95,15 +103,12 @@ class Call:
         for name in ("method", "loss", "compare_with"):
             if name in self.values:
                 self.values[name] = _made(name, self.values[name])
-        given = self.reading()
-        if "loss" in self.values:
+        given = self.reading
+        if "loss" in self.values and self.target is not None:
             # Moments know their task.
-            task = task_of(self.values["loss"], given.get("task", "auto"))
-            given |= {"task": task} if self.target is not None else {}
-        assert self.table is not None
-        data = read_table(self.table, self.target, **given, verbose=self.verbose)
-        self.problem = data.problem
-        return data
+            given["task"] = task_of(self.values["loss"], given.get("task", "auto"))
+        self.data = read_table(str(self.table), self.target, **given, verbose=self.verbose)
+        return self.data
 
     def arguments(self, data: TableData) -> dict[str, Any]:
         """Return the other parameters that were given, for the function that answers."""
@@ -121,30 +126,53 @@ class Call:
         found.setdefault("ridge", "auto")
         return {**found, "verbose": self.verbose}
 
-    def emit(self, result: Any, text: Callable[[], str] | str | None = None, **parts: Any) -> int:
+    def ask(self, function: Callable[..., Any], **more: Any) -> Any:
+        """Read the table, and give a function of the library what was asked about it."""
+        data = self.read()
+        return function(data.problem, **self.arguments(data), **more)
+
+    def heading(self, count: int, what: str = "") -> str:
+        """Return the first line of a text: how many features, or others, of which table."""
+        assert self.data is not None
+        problem = self.data.problem
+        return (
+            f"{count} {what or f'of {len(problem.original_names)} features'} for "
+            f"{self.data.target!r} ({problem.task}, {problem.n_rows} rows)"
+        )
+
+    def emit(self, result: Any, lines: Sequence[str] = (), **parts: Any) -> int:
         """Write a result in the format that was asked for, and return the exit code.
 
         Parameters
         ----------
         result : object
-            With `to_dict` for JSON and `table` for CSV; its `message`, `assumptions` and `status`
-            are said if it has them.
-        text : str, callable or None
-            What ``--format text`` shows; None is the repr of the result.
+            With `to_dict` for JSON and `table` for CSV; its `message` and `status` are said if it
+            has them.
+        lines : sequence of str
+            What ``--format text`` shows in place of the repr of the result.
         **parts
             Further results, which the JSON has beside "result".
         """
+        found = {name: one for name, one in parts.items() if one is not None}
         if self.style == "json":
-            found = {name: one.to_dict() for name, one in parts.items() if one is not None}
-            shown = to_json({**self.envelope(result.to_dict()), **plain(found)})
+            given = {"table": self.table, "target": self.target, **self.values}
+            shown = to_json({
+                "format": "exactk-result",
+                "version": 1,
+                "command": self.name,
+                "exactk": __version__,
+                "call": {name: value for name, value in given.items() if value is not None},
+                "assumptions": self.assumptions(),
+                "result": result.to_dict(),
+                **{name: one.to_dict() for name, one in found.items()},
+            })  # fmt: skip
         elif self.style == "csv":
             shown = result.table.to_csv()
         else:
-            shown = (text() if callable(text) else text) or repr(result)
-            shown = "\n".join([shown, *(f"assumed    {one}" for one in self.assumptions())])
+            assumed = [f"assumed    {one}" for one in self.assumptions()]
+            shown = "\n".join([*(lines or [repr(result)]), *assumed])
         write_text(shown if shown.endswith("\n") else f"{shown}\n", self.output)
-        results = [result, *(one for one in parts.values() if one is not None)]
-        return self.finish(*results, shown=shown if self.style == "text" else "")
+        return self.finish(result, *found.values(), shown=shown if self.style == "text" else "")
 
     def finish(self, *results: Any, shown: str = "") -> int:
         """Say what the results assume and what happened, and return the exit code."""
@@ -155,36 +183,18 @@ class Call:
             return INTERRUPTED
         return 0
 
-    def envelope(self, result: Any) -> dict[str, Any]:
-        """Return what ``--format json`` writes, with any plain value as the result."""
-        given = {"table": self.table, "target": self.target, **self.values}
-        return {
-            "format": "exactk-result",
-            "version": 1,
-            "command": self.name,
-            "exactk": __version__,
-            "call": plain({name: value for name, value in given.items() if value is not None}),
-            "assumptions": self.assumptions(),
-            "result": plain(result),
-        }
-
     def assumptions(self) -> list[str]:
         """Return what was assumed about the table, with options in place of parameters."""
-        return [self.text_of(one) for one in getattr(self.problem, "assumptions", ())]
-
-    def text_of(self, message: Text) -> str:
-        """Return a message with options in place of parameters."""
-        return render(message, self.session.show)
+        assumed = () if self.data is None else self.data.problem.assumptions
+        return [render(one, self.session.show) for one in assumed]
 
     def say(self, *messages: Text, kind: str = "Note", shown: str = "") -> None:
         """Write notes to stderr, each once, unless ``--quiet`` was given or they were shown."""
         for message in messages:
-            text = self.text_of(message)
+            text = render(message, self.session.show)
             if text and not self.session.quiet and text not in self._said and text not in shown:
                 self._said.add(text)
                 note(text, kind)
-
-    _said: set[str] = field(default_factory=set)
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
@@ -223,97 +233,153 @@ def _made(name: str, value: Any) -> Any:
     return made
 
 
-def command(
-    name: str,
-    *,
-    parameters: Sequence[str | Param] = (),
-    config: Sequence[str | Param] = (),
-    of: str = "",
-    auto: Sequence[str] = (),
-    table: bool = False,
-    formats: Sequence[str] = FORMATS,
-) -> Callable[[Callable[..., Any]], Command]:
+def command(name: str, **options: Any) -> Callable[[Callable[..., Any]], Command]:
     """Make a command of a function ``f(call, **own)``; see `exactk.cli.framework`."""
+    return lambda function: Command(name, function, **options)
 
-    def decorate(function: Callable[..., Any]) -> Command:
-        def run(**values: Any) -> Any:
-            call = _read_call(name, values)
-            if call.output is not None:
-                check_place(call.output, call.inputs)
-            with call.warnings_as_notes():
-                return function(call, **values)
 
-        run.__doc__ = function.__doc__
-        run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
-        wrapped: Any = shared_options(hidden=True)(run)
-        if formats:
-            wrapped = option(
-                "-o", "--output", type=click.Path(), metavar="FILE",
-                help="Write to FILE in place of stdout.",
-            )(wrapped)  # fmt: skip
-            wrapped = option(
-                "--format", "style", type=click.Choice(list(formats)), default=formats[0],
-                metavar="|".join(formats), help="Format of the result.",
-            )(wrapped)  # fmt: skip
+class Command(click.Command):
+    """A command with options of `exactk.params`; its help has them under headings."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        parameters: Sequence[str | Param] = (),
+        config: Sequence[str | Param] = (),
+        of: str = "",
+        auto: Sequence[str] = (),
+        table: bool = False,
+        formats: Sequence[str] = FORMATS,
+    ) -> None:
+        self.words, self.function, self.auto = name, function, auto
+        self.parameters = {one.name: one for one in map(param, parameters)}
+        self.config = [param(one) for one in config]
+        # A table that was just read has no ridge and no loss of its own.
+        other = {**DEFAULTS.get(of, {}), **{n: PARAMS[n].default for n in ("ridge", "loss")}}
+        params: list[click.Parameter] = [
+            option_of(one, other.get(one.name, one.default)) for one in self.parameters.values()
+        ]
         if table:
-            wrapped = option(
-                "--config", "config_file", type=click.Path(), metavar="FILE", section="Input",
-                help=_config_help(config, parameters),
-            )(wrapped)  # fmt: skip
-            wrapped = argument("target", required=False)(wrapped)
-            wrapped = argument("table", type=click.Path())(wrapped)
-        made: Command = click.command(
-            name.rpartition(" ")[2], cls=Command, parameters=parameters, config=config, of=of,
-            auto=auto, context_settings=HELP,
-        )(wrapped)  # fmt: skip
-        return made
+            further = [*(one.name for one in self.config), *["[k]"] * ("k" in self.parameters)]
+            further += ["[constraints]"] * ("include" in self.parameters)
+            params += [
+                click.Argument(["table"], type=click.Path()),
+                click.Argument(["target"], required=False),
+                Option(["--config", "config_file"], type=click.Path(), metavar="FILE",
+                       section="Input",
+                       help=f"TOML file with further parameters: {', '.join(further)}."),
+            ]  # fmt: skip
+        if formats:
+            params += [
+                Option(["--format", "style"], type=click.Choice(formats), default=formats[0],
+                       metavar="|".join(formats), help="Format of the result."),
+                Option(["-o", "--output"], type=click.Path(), metavar="FILE",
+                       help="Write to FILE in place of stdout."),
+            ]  # fmt: skip
+        own = reversed(getattr(function, "__click_params__", []))
+        super().__init__(
+            name.rpartition(" ")[2], params=[*params, *shared_options(), *own],
+            help=inspect.getdoc(function), context_settings=HELP,
+        )  # fmt: skip
 
-    return decorate
+    @property
+    def option_names(self) -> dict[str, str]:
+        """Option or argument of each parameter."""
+        return {
+            str(one.name): one.human_readable_name
+            if isinstance(one, click.Argument)
+            else max(one.opts, key=len)
+            for one in self.params
+        }
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of the command line."""
+        ctx.ensure_object(Session).command = self
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        if ctx.args and not ctx.resilient_parsing:
+            # A shell makes many words of a pattern that is not in quotes.
+            raise click.UsageError(
+                f"unexpected {' '.join(ctx.args)!r}. Several files? Put the pattern in quotes, or "
+                f"give their folder.", ctx,
+            )  # fmt: skip
+        return rest
 
-def _config_help(config: Sequence[str | Param], parameters: Sequence[str | Param]) -> str:
-    names = [one if isinstance(one, str) else one.name for one in (*config, *parameters)]
-    tables = ["[k]"] * ("k" in names) + ["[constraints]"] * ("include" in names)
-    return f"TOML file with further parameters: {', '.join([*names[: len(config)], *tables])}."
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; from here on Ctrl-C returns what was found."""
+        start_work()
+        own = dict(ctx.params)
+        given = {name: own.pop(name) for name in self.parameters}
+        taken = {name: own.pop(name, None) for name in ("table", "target", "config_file", "output")}
+        call = Call(
+            self.words, self._values(given, taken["config_file"]), **taken,
+            style=own.pop("style", "text"), session=ctx.ensure_object(Session),
+        )  # fmt: skip
+        if call.output is not None:
+            check_place(call.output, call.inputs)
+        with call.warnings_as_notes():
+            return self.function(call, **own)
 
-
-def _read_call(name: str, values: dict[str, Any]) -> Call:
-    """Take what every command has out of the values of click."""
-    context = click.get_current_context()
-    spec: Any = context.command
-    options = {one: values.pop(one) for one in spec.parameters}
-    known = {one: values.pop(one, None) for one in ("table", "target", "config_file", "output")}
-    found: dict[str, Any] = {}
-    if known["config_file"] is not None:
-        # What stands in the tables [k] and [constraints] does not stand beside them.
-        inside = {*CONSTRAINTS, *spec.auto_names}
-        allowed = {one.name: one for one in (*spec.parameters.values(), *spec.config)
-                   if one.name not in inside}  # fmt: skip
-        if "include" in spec.parameters:
-            allowed["constraints"] = PARAMS["constraints"]
-        found = read_config(known["config_file"], allowed, f"exactk {name}")
-        if isinstance(found.get("memory_limit"), str):
-            found["memory_limit"] = parse_bytes(found["memory_limit"])
-    _merge(found, {one: value for one, value in options.items() if value is not None}, spec)
-    style, session = values.pop("style", "text"), context.ensure_object(Session)
-    return Call(name, found, style=style, session=session, **known)
-
-
-def _merge(found: dict[str, Any], given: dict[str, Any], spec: Command) -> None:
-    """Put options over the values of the configuration file."""
-    rules = {one: given.pop(one) for one in CONSTRAINTS if one in given}
-    if rules:
-        found["constraints"] = {**found.get("constraints", {}), **rules}
-    auto = {one: given.pop(one) for one in spec.auto_names if one in given}
-    if given.get("k") == "auto" and isinstance(found.get("k"), dict):
-        del given["k"]
-    found.update(given)
-    if auto:
+    def _values(self, options: dict[str, Any], config_file: str | None) -> dict[str, Any]:
+        """Put the options that were given over the values of the configuration file."""
+        found: dict[str, Any] = {}
+        if config_file is not None:
+            # What stands in the tables [k] and [constraints] does not stand beside them.
+            known = {one.name: one for one in (*self.parameters.values(), *self.config)}
+            allowed = {n: one for n, one in known.items() if n not in (*CONSTRAINTS, *self.auto)}
+            if "include" in known:
+                allowed["constraints"] = PARAMS["constraints"]
+            found = read_config(config_file, allowed, f"exactk {self.words}")
+            if isinstance(found.get("memory_limit"), str):
+                found["memory_limit"] = parse_bytes(found["memory_limit"])
+        given = {name: value for name, value in options.items() if value is not None}
+        rules = {name: given.pop(name) for name in CONSTRAINTS if name in given}
+        if rules:
+            found["constraints"] = {**found.get("constraints", {}), **rules}
+        auto = {name: given.pop(name) for name in self.auto if name in given}
+        if given.get("k") == "auto" and isinstance(found.get("k"), dict):
+            del given["k"]
+        found.update(given)
         base = found.get("k", "auto")
-        if isinstance(base, int):
+        if auto and isinstance(base, int):
             name = next(iter(auto))
             raise InputError(
                 (Setting(name), f" chooses the number of features, and k is {base}"),
                 parameter=name, hint=("use ", Setting("k", "auto")),
             )  # fmt: skip
-        found["k"] = {**(base if isinstance(base, dict) else {}), **auto}
+        if auto:
+            found["k"] = {**(base if isinstance(base, dict) else {}), **auto}
+        return found
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under the headings of `exactk.params.SECTIONS`."""
+        for section in SECTIONS:
+            records = [
+                one.get_help_record(ctx)
+                for one in self.get_params(ctx)
+                if isinstance(one, click.Option) and getattr(one, "section", "Output") == section
+            ]
+            rows = [record for record in records if record]
+            if rows:
+                with formatter.section(section):
+                    formatter.write_dl(rows, col_max=26)
+
+
+def shared_options(*, hidden: bool = True) -> list[click.Parameter]:
+    """Return ``--quiet`` and ``--debug``, which stand in the help of ``exactk`` only."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value:
+            setattr(context.ensure_object(Session), str(parameter.name), True)
+
+    texts = {
+        "--quiet": "Show no progress, warnings or notes.",
+        "--debug": "Show where an error comes from.",
+    }
+    return [
+        Option([name], is_flag=True, hidden=hidden, expose_value=False, is_eager=True,
+               callback=keep, help=text)
+        for name, text in texts.items()
+    ]  # fmt: skip

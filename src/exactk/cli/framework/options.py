@@ -1,4 +1,4 @@
-"""Commands whose options come from `exactk.params`, and groups that load them when they are used.
+"""Options of commands, and groups that import their commands when they are used.
 
 See `exactk.cli.framework` for how to write a command.
 """
@@ -7,50 +7,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
 import click
 
-from exactk.cli import start_work
-from exactk.cli.framework.settings import Show, is_list, textual
+from exactk.cli.framework.settings import is_list, textual
 from exactk.errors import InputError, Setting, suggest
-from exactk.params import DEFAULTS, PARAMS, SECTIONS, AnyOf, Choice, Param
+from exactk.params import PARAMS, AnyOf, Choice, Param
 
 __all__ = [
-    "FORMATS",
-    "Command",
+    "HELP",
     "LazyGroup",
     "Option",
     "ParamType",
-    "Session",
     "argument",
+    "name_list",
     "option",
+    "option_of",
     "param",
     "parse_bytes",
-    "shared_options",
     "split_list",
 ]
 
-FORMATS = ("text", "json", "csv")
 HELP = {"help_option_names": ["-h", "--help"]}
 UNITS = {unit: 2 ** (10 * power) for power, unit in enumerate(("", "K", "M", "G", "T"))}
-
-
-@dataclass
-class Session:
-    """One run of the program: what is known when an error ends it."""
-
-    words: Sequence[str] = ()
-    debug: bool = False
-    quiet: bool = False
-    command: Command | None = None
-
-    def show(self, setting: Setting) -> str:
-        """Write a parameter as the option of the command, or as a key of its configuration file."""
-        return Show({} if self.command is None else self.command.option_names)(setting)
 
 
 def param(name: str | Param, **changes: Any) -> Param:
@@ -68,8 +51,6 @@ class ParamType(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value of a text, or raise an error that names the option."""
-        if not isinstance(value, str):
-            return value
         if self.name == "memory_limit":
             return parse_bytes(value)
         try:
@@ -98,15 +79,16 @@ class Option(click.Option):
         self.section = section
 
 
-def option(*names: str, section: str = "Output", **kwargs: Any) -> Callable[..., Any]:
-    """Give a command an option that is no parameter of the library; see `click.option`."""
-    return click.option(*names, cls=Option, section=section, **kwargs)
+def option(*names: str, **kwargs: Any) -> Callable[..., Any]:
+    """Give a command an option that is no parameter of the library; see `Option`."""
+    return click.option(*names, cls=Option, **kwargs)
 
 
 argument = click.argument
 
 
-def _option_of(parameter: Param, default: Any) -> Option:
+def option_of(parameter: Param, default: Any) -> Option:
+    """Return the option of a parameter; its help ends with the default."""
     listed, text = is_list(parameter), parameter.help
     words = "|".join(map(str, _words(parameter)))
     if default is not None and default != () and default is not False:
@@ -115,7 +97,8 @@ def _option_of(parameter: Param, default: Any) -> Option:
     return Option(
         [parameter.option, parameter.name], section=parameter.section, help=text,
         type=str if listed else ParamType(parameter), multiple=listed,
-        metavar=parameter.metavar or words or None, callback=_split if listed else None,
+        metavar=parameter.metavar or words or None,
+        callback=(lambda *given: name_list(*given) or None) if listed else None,
     )  # fmt: skip
 
 
@@ -125,10 +108,9 @@ def _words(parameter: Param) -> tuple[Any, ...]:
     return next((check.options for check in checks if isinstance(check, Choice)), ())
 
 
-def _split(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> list[str] | None:
-    return split_list(values, parameter.name or "") if values else None
+def name_list(context: click.Context, parameter: click.Parameter, values: Any) -> list[str]:
+    """Split the lists of an option that may be repeated; a callback of click."""
+    return split_list(values, str(parameter.name)) if values else []
 
 
 def split_list(values: Sequence[str], name: str) -> list[str]:
@@ -170,104 +152,26 @@ def parse_bytes(text: str) -> int:
     return int(Fraction(match[1]) * UNITS[match[2]])
 
 
-def shared_options(*, hidden: bool) -> Callable[[Any], Any]:
-    """Give a command ``--quiet`` and ``--debug``, which stand in the help of ``exactk`` only."""
-
-    def keep(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-        session = context.ensure_object(Session)
-        if value:
-            setattr(session, str(parameter.name), True)
-
-    def decorate(command: Any) -> Any:
-        for name, text in (
-            ("--debug", "Show where an error comes from."),
-            ("--quiet", "Show no progress, warnings or notes."),
-        ):
-            command = option(
-                name, is_flag=True, hidden=hidden, expose_value=False, is_eager=True,
-                callback=keep, help=text,
-            )(command)  # fmt: skip
-        return command
-
-    return decorate
-
-
-class Command(click.Command):
-    """A command with options of `exactk.params`; its help has them under headings."""
-
-    def __init__(
-        self,
-        *args: Any,
-        parameters: Sequence[str | Param] = (),
-        config: Sequence[str | Param] = (),
-        of: str = "",
-        auto: Sequence[str] = (),
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        given = [param(one) for one in parameters]
-        self.parameters = {one.name: one for one in given}
-        self.config = [param(one) for one in config]
-        self.auto_names = tuple(auto)
-        # A table that was just read has no ridge and no loss of its own.
-        other = {**DEFAULTS.get(of, {}), **{n: PARAMS[n].default for n in ("ridge", "loss")}}
-        own = [_option_of(one, other.get(one.name, one.default)) for one in given]
-        self.params = [*own, *self.params]
-
-    @property
-    def option_names(self) -> dict[str, str]:
-        """Option or argument of each parameter."""
-        return {
-            str(one.name): one.human_readable_name
-            if isinstance(one, click.Argument)
-            else max(one.opts, key=len)
-            for one in self.params
-        }
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words of the command line."""
-        ctx.ensure_object(Session).command = self
-        ctx.allow_extra_args = True
-        rest = super().parse_args(ctx, args)
-        if ctx.args and not ctx.resilient_parsing:
-            # A shell makes many words of a pattern that is not in quotes.
-            raise click.UsageError(
-                f"unexpected {' '.join(ctx.args)!r}. Several files? Put the pattern in quotes, or "
-                f"give their folder.", ctx,
-            )  # fmt: skip
-        return rest
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; from here on Ctrl-C returns what was found."""
-        start_work()
-        return super().invoke(ctx)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under the headings of `exactk.params.SECTIONS`."""
-        for section in SECTIONS:
-            records = [
-                one.get_help_record(ctx)
-                for one in self.get_params(ctx)
-                if isinstance(one, click.Option) and getattr(one, "section", "Output") == section
-            ]
-            rows = [record for record in records if record]
-            if rows:
-                with formatter.section(section):
-                    formatter.write_dl(rows, col_max=26)
-
-
 class LazyGroup(click.Group):
     """A group that imports a command when it is used, not for its help.
 
     Parameters
     ----------
-    lazy : mapping of str to (str, str)
+    name : str
+    text : str
+        What the help says of the group.
+    commands : mapping of str to (str, str)
         Place of each command, such as "exactk.cli.select:select", and its short help.
     """
 
-    def __init__(self, *args: Any, lazy: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.lazy = dict(lazy)
+    def __init__(
+        self, name: str, text: str, commands: Mapping[str, tuple[str, str]], **kwargs: Any
+    ) -> None:
+        super().__init__(
+            name, help=text, callback=_show_help, invoke_without_command=True,
+            context_settings=HELP, **kwargs,
+        )  # fmt: skip
+        self.lazy = dict(commands)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names, in the order in which they were given."""
@@ -293,3 +197,10 @@ class LazyGroup(click.Group):
         """Write the names with their short help."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.lazy.items()])
+
+
+@click.pass_context
+def _show_help(context: click.Context) -> None:
+    """Show the help of a group that was called without a command."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

@@ -16,18 +16,54 @@ from exactk.errors import InputError
 from exactk.utils.formatting import escape_controls
 
 if TYPE_CHECKING:
-    from exactk.problem.problem import Problem
+    from exactk.utils.records_table import RecordsTable
 
 __all__ = [
+    "Listing",
     "aligned",
     "check_place",
-    "heading",
     "note",
-    "plain",
     "to_json",
     "to_sentence",
     "write_text",
 ]
+
+
+class Listing:
+    """Rows that a command lists, as a result.
+
+    Parameters
+    ----------
+    name : str
+        What the rows are, such as "methods".
+    rows : sequence of mapping
+        With the same keys.
+    **facts
+        What the rows have in common.
+    """
+
+    def __init__(self, name: str, rows: Sequence[Mapping[str, Any]], /, **facts: Any) -> None:
+        self.name, self.rows, self.facts = name, rows, facts
+
+    @property
+    def table(self) -> RecordsTable:
+        """The rows as a table; a dictionary is a list of NAME=VALUE."""
+        from exactk.utils.records_table import RecordsTable
+
+        columns = list(self.rows[0]) if self.rows else [self.name]
+        return RecordsTable(columns, [[_flat(row[name]) for name in columns] for row in self.rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows under their name."""
+        return {**self.facts, self.name: [dict(row) for row in self.rows]}
+
+    def __repr__(self) -> str:
+        """Return the table as text."""
+        return repr(self.table)
+
+
+def _flat(value: Any) -> Any:
+    return [f"{n}={item}" for n, item in value.items()] if isinstance(value, dict) else value
 
 
 def to_sentence(message: str) -> str:
@@ -55,14 +91,6 @@ def aligned(facts: Mapping[str, Any]) -> list[str]:
     return [f"{name:{width}}  {value}" for name, value in known.items()]
 
 
-def heading(n_selected: int, problem: Problem, target: str) -> str:
-    """Return the first line of a text: how many features of which table."""
-    return (
-        f"{n_selected} of {len(problem.original_names)} features for {target!r} "
-        f"({problem.task}, {problem.n_rows} rows)"
-    )
-
-
 def note(message: str, kind: str = "Note") -> None:
     """Write a sentence to stderr."""
     click.echo(f"{kind}: {to_sentence(message)}", err=True)
@@ -83,7 +111,8 @@ def check_place(path: str, inputs: Sequence[str], option: str = "--output") -> N
     if place.is_dir():
         raise InputError(f"{option} {path!r} is a folder", parameter=name, hint="name a file")
     if place.exists():
-        if any(place.samefile(file) for file in _files(inputs)):
+        files = [name for one in inputs for name in (one, *glob.glob(one, recursive=True))]
+        if any(Path(name).exists() and place.samefile(name) for name in files):
             raise InputError(
                 f"{option} {path!r} is also an input", parameter=name, hint="give another name"
             )
@@ -106,14 +135,6 @@ def check_place(path: str, inputs: Sequence[str], option: str = "--output") -> N
         raise InputError(f"{option} {path!r} cannot be written: {wrong}", parameter=name)
 
 
-def _files(inputs: Sequence[str]) -> list[str]:
-    """Return the files that exist; a pattern stands for those that it matches."""
-    found: list[str] = []
-    for name in inputs:
-        found += [name] if Path(name).exists() else glob.glob(name, recursive=True)
-    return found
-
-
 def write_text(text: str, path: str | None = None, option: str = "--output") -> None:
     """Print a text, or write it to a file as a whole."""
     if path is None:
@@ -131,12 +152,12 @@ def write_text(text: str, path: str | None = None, option: str = "--output") -> 
         ) from error
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return a value for JSON: objects as text, NaN and infinity as None."""
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, (str, int)) else repr(value)
@@ -144,10 +165,7 @@ def plain(value: Any) -> Any:
 
 def to_json(value: Any) -> str:
     """Return JSON text that can be written as UTF-8, with a line feed at the end."""
-    text = json.dumps(plain(value), indent=2, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # A file name that is no text.
-        text = json.dumps(plain(value), indent=2)
-    return text + "\n"
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False)
+    # The name of a file may be no text.
+    is_text = text.encode(errors="ignore").decode() == text
+    return (text if is_text else json.dumps(_plain(value), indent=2)) + "\n"

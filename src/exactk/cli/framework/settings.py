@@ -12,7 +12,6 @@ from exactk.errors import NO_VALUE, InputError, Setting, suggest
 from exactk.params import (
     PARAMS,
     AnyOf,
-    Anything,
     Boolean,
     Check,
     Dictionary,
@@ -22,7 +21,7 @@ from exactk.params import (
     Param,
 )
 
-__all__ = ["AUTO_K", "CONSTRAINTS", "Show", "is_list", "read_config", "read_spec", "textual"]
+__all__ = ["AUTO_K", "CONSTRAINTS", "is_list", "read_config", "read_spec", "show", "textual"]
 
 # Keys of the tables [k] and [constraints] of a configuration file.
 AUTO_K = ("k_max", "criterion", "cv", "rule", "scoring", "estimator")
@@ -32,8 +31,6 @@ CONSTRAINTS = tuple(
 TABLES = {"k": AUTO_K, "constraints": CONSTRAINTS}
 # Parameters of Python that have another name on the command line.
 NAMES = {"sample_weight": "weights", "X": "table", "path": "table", "y": "target"}
-
-
 # Checks of parameters that take objects in Python.
 CHECKS = {"cv": Integer(2), "random_state": Integer(0)}
 
@@ -55,36 +52,37 @@ def textual(parameter: Param) -> Check:
     return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
 
 
-class Show:
-    """Writes a parameter of a message as an option, or as a key of ``--config FILE``.
+def show(setting: Setting, options: Mapping[str, str]) -> str:
+    """Write a parameter of a message as an option, or as a key of ``--config FILE``.
+
+    Parameters
+    ----------
+    setting : Setting
+    options : mapping of str to str
+        Option of each parameter of the command.
 
     Examples
     --------
-    >>> show = Show({"criterion": "--criterion", "config_file": "--config"})
-    >>> show(Setting("criterion", "ebic")), show(Setting("gap", 0.1))
+    >>> options = {"criterion": "--criterion", "config_file": "--config"}
+    >>> show(Setting("criterion", "ebic"), options), show(Setting("gap", 0.1), options)
     ('--criterion ebic', 'gap = 0.1 in --config FILE')
-    >>> show(Setting("budget", 3))
+    >>> show(Setting("budget", 3), options)
     'budget = 3 under [constraints] in --config FILE'
     """
-
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.options = options
-
-    def __call__(self, setting: Setting) -> str:  # noqa: D102
-        name, value = NAMES.get(setting.name, setting.name), setting.value
-        if name in self.options:
-            option = self.options[name]
-            if value is NO_VALUE or value is True:
-                return option
-            if value is None or value is False:
-                return f"no {option}"
-            items = value if isinstance(value, (list, tuple)) else [value]
-            return f"{option} {shlex.quote(','.join(map(str, items)))}"
-        if name not in PARAMS or "config_file" not in self.options:
-            return str(setting)
-        given = json.dumps(value, ensure_ascii=False, default=repr) if value is not NO_VALUE else ""
-        under = next((f" under [{table}]" for table, names in TABLES.items() if name in names), "")
-        return f"{name}{' = ' if given else ''}{given}{under} in --config FILE"
+    name, value = NAMES.get(setting.name, setting.name), setting.value
+    if name in options:
+        option = options[name]
+        if value is NO_VALUE or value is True:
+            return option
+        if value is None or value is False:
+            return f"no {option}"
+        items = value if isinstance(value, (list, tuple)) else [value]
+        return f"{option} {shlex.quote(','.join(map(str, items)))}"
+    if name not in PARAMS or "config_file" not in options:
+        return str(setting)
+    given = json.dumps(value, ensure_ascii=False, default=repr) if value is not NO_VALUE else ""
+    under = next((f" under [{table}]" for table, names in TABLES.items() if name in names), "")
+    return f"{name}{' = ' if given else ''}{given}{under} in --config FILE"
 
 
 def read_config(path: str, allowed: Mapping[str, Param], command: str) -> dict[str, Any]:
@@ -101,46 +99,38 @@ def read_config(path: str, allowed: Mapping[str, Param], command: str) -> dict[s
         raise InputError(
             f"--config {path!r} is no TOML file: {error}", parameter="config"
         ) from error
-    values = _underscored(values)
-    for name, value in values.items():
-        _check_key(name, allowed, path, command)
+    found = _checked(values, allowed, path, command)
+    if found.get("k") == {}:
+        found["k"] = "auto"
+    return found
+
+
+def _checked(
+    values: Mapping[str, Any], allowed: Mapping[str, Param], path: str, owner: str
+) -> dict[str, Any]:
+    """Return the values of a table of a file by the names of their parameters."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        name = key.replace("-", "_")
+        if name not in allowed:
+            table = next((one for one in TABLES if one in allowed and name in TABLES[one]), None)
+            hint = f"write it under [{table}]" if table else suggest(name, list(allowed))
+            raise InputError(
+                f"--config {path!r}: {owner} has no parameter {name!r}",
+                parameter=name, hint=hint or f"it has {', '.join(allowed)}",
+            )  # fmt: skip
+        found[name] = value
         if name in TABLES and isinstance(value, dict):
-            inside, values[name] = {key: PARAMS[key] for key in TABLES[name]}, _underscored(value)
-            for key, item in values[name].items():
-                _check_key(key, inside, path, f"[{name}]")
-                _check_value(inside[key], item, path)
-        else:
-            _check_value(allowed[name], value, path)
-    if values.get("k") == {}:
-        values["k"] = "auto"
-    return values
-
-
-def _underscored(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name.replace("-", "_"): value for name, value in values.items()}
-
-
-def _check_key(name: str, allowed: Mapping[str, Param], path: str, owner: str) -> None:
-    if name in allowed:
-        return
-    table = next((one for one in TABLES if one in allowed and name in TABLES[one]), None)
-    hint = f"write it under [{table}]" if table else suggest(name, list(allowed))
-    raise InputError(
-        f"--config {path!r}: {owner} has no parameter {name!r}",
-        parameter=name, hint=hint or f"it has {', '.join(allowed)}",
-    )  # fmt: skip
-
-
-def _check_value(parameter: Param, value: Any, path: str) -> None:
-    check, expected = textual(parameter), "a list"
-    if not (is_list(parameter) and not isinstance(value, list)):
-        if isinstance(check, Anything) or check.allows(value):
-            return
-        expected = str(check)
-    raise InputError(
-        f"--config {path!r}: {parameter.name} must be {expected}, not {value!r}",
-        parameter=parameter.name, value=value,
-    )  # fmt: skip
+            inside = {one: PARAMS[one] for one in TABLES[name]}
+            found[name] = _checked(value, inside, path, f"[{name}]")
+            continue
+        check, listed = textual(allowed[name]), is_list(allowed[name])
+        if (listed and not isinstance(value, list)) or not check.allows(value):
+            raise InputError(
+                f"--config {path!r}: {name} must be {'a list' if listed else check}, not {value!r}",
+                parameter=name, value=value,
+            )  # fmt: skip
+    return found
 
 
 def is_list(parameter: Param) -> bool:
@@ -179,10 +169,6 @@ def _value(text: str) -> Any:
     words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]
-    try:
-        return int(text)
-    except ValueError:
-        pass
     try:
         number = float(text)
     except ValueError:
