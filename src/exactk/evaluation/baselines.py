@@ -14,17 +14,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.feature_selection import RFE
 from sklearn.linear_model import Lasso, LogisticRegression, MultiTaskLasso, Ridge
 from sklearn.preprocessing import StandardScaler
 
-from exactk.errors import ExactkError
+from exactk.errors import ExactkError, InputError
+from exactk.methods.base import Method
+from exactk.native.threads import limit_threads
+from exactk.problem.problem import Problem
+from exactk.result import Answer, Status
 from exactk.types import Floats, Indices
 from exactk.utils.monitor import Monitor
 
-__all__ = ["BASELINES", "OutOfTimeError", "TrainingData"]
+__all__ = ["BASELINES", "Baseline", "OutOfTimeError", "TrainingData"]
 
-# RFE drops a fifth of the columns at a time until this many (or 2k) are left.
+# The elimination drops a fifth of the columns at a time until this many (or 2k) are left.
 FEW_COLUMNS, KEPT_SHARE = 100, 0.8
 # Largest number of fits for the last columns.
 MAX_FITS = 100
@@ -38,18 +41,9 @@ class OutOfTimeError(ExactkError):
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Training rows as scikit-learn takes them.
+    """Training rows as scikit-learn takes them; `x` has no constant columns.
 
-    Attributes
-    ----------
-    x : ndarray of shape (n, m)
-        Columns that are not constant.
-    y : ndarray
-        Class number of each row, shape (n,); or numbers, or labels 0 and 1, shape (n, c).
-    weights : ndarray of shape (n,) or None
-    task : {"classification", "regression"}
-    seed : int
-    monitor : Monitor
+    The target is the class number of each row, or a matrix of numbers, or of labels 0 and 1.
     """
 
     x: Floats
@@ -88,6 +82,38 @@ class TrainingData:
             )  # fmt: skip
 
 
+class Baseline(Method):
+    """One of `BASELINES` as a method of exactk, which never selects some columns."""
+
+    needs_rows = True
+
+    def __init__(self, name: str, exclude: Any = (), random_state: int | None = None) -> None:
+        self.name, self.exclude, self.random_state = name, exclude, random_state
+
+    def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:  # noqa: D102
+        rows, target = problem.rows, problem.target
+        assert rows is not None
+        assert target is not None
+        columns = np.setdiff1d(problem.usable, self.exclude)
+        if k > len(columns):
+            most = f"a whole number of at most {len(columns)} for {self.name}"
+            raise InputError(parameter="k", value=k, expected=most)
+        size = 8 * rows.n_rows * len(columns)
+        if size > problem.memory_limit:
+            raise InputError(
+                f"{self.name} needs {rows.n_rows:,} rows and {len(columns):,} columns as an array "
+                f"of {size / 2**30:.1f} GiB, and memory_limit is {problem.memory_limit}",
+                parameter="memory_limit", value=problem.memory_limit, hint="raise it",
+            )  # fmt: skip
+        y: Any = target.values if target.codes is None else target.codes
+        training = TrainingData(
+            rows.columns(columns), y, problem.weights, problem.task, self.random_state or 0, monitor
+        )
+        with limit_threads(training.x.size):
+            found = columns[BASELINES[self.name](training, k)]
+        return Answer(found.tolist(), Status.CONVERGED, 0)
+
+
 def select_k_best(training: TrainingData, k: int) -> Indices:
     """SelectKBest: the k columns with the largest F statistic.
 
@@ -101,26 +127,20 @@ def select_k_best(training: TrainingData, k: int) -> Indices:
 def select_rfe(training: TrainingData, k: int) -> Indices:
     """RFE: a linear model on standardised columns; the column of least weight is dropped, again.
 
-    Logistic regression for classes; ridge regression for numbers and several labels per row.
+    Logistic regression for classes; ridge regression for numbers and several labels per row. The
+    class of scikit-learn drops equally many columns each time: slow, or coarse at the end.
     """
     x, y, left = training.standardised, training.y, np.arange(training.x.shape[1])
     model = LogisticRegression(max_iter=1000) if y.ndim == 1 else Ridge()
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-    few = max(FEW_COLUMNS, 2 * k)
-    while len(left) > few:
+    few = min(max(FEW_COLUMNS, 2 * k), len(left))
+    step = max(1, ceil((few - k) / MAX_FITS))
+    while len(left) > k:
         training.check_clock()
         coef = np.atleast_2d(model.fit(x[:, left], y, sample_weight=training.weights).coef_)
-        left = left[_largest((coef**2).sum(axis=0), max(few, int(KEPT_SHARE * len(left))))]
-
-    def coef_in_time(fitted: Any) -> Any:
-        training.check_clock()
-        return fitted.coef_
-
-    step = max(1, ceil((len(left) - k) / MAX_FITS))
-    rfe = RFE(model, n_features_to_select=k, step=step, importance_getter=coef_in_time)
-    weighted = {} if training.weights is None else {"sample_weight": training.weights}
-    found: Indices = left[rfe.fit(x[:, left], y, **weighted).get_support(indices=True)]
-    return found
+        kept = max(few, int(KEPT_SHARE * len(left))) if len(left) > few else len(left) - step
+        left = left[_largest((coef**2).sum(axis=0), max(k, kept))]
+    return left
 
 
 def select_l1(training: TrainingData, k: int) -> Indices:
@@ -130,8 +150,6 @@ def select_l1(training: TrainingData, k: int) -> Indices:
     for several outputs. Columns are standardised, and the norm of a column's coefficients counts.
     """
     fit = _logistic_norms(training) if training.task == "classification" else _lasso_norms(training)
-    if k == training.x.shape[1]:
-        return np.arange(k)
     weak = strong = 1.0
     norms = np.zeros(training.x.shape[1])
     for _ in range(HALVINGS):

@@ -13,22 +13,16 @@ import numpy as np
 
 from exactk.errors import ExactkError, InputError
 from exactk.evaluation.baselines import BASELINES, OutOfTimeError
-from exactk.evaluation.fold_methods import (
-    BaselineMethod,
-    FoldMethod,
-    SolverMethod,
-    configured_method,
-    named_methods,
-)
+from exactk.evaluation.fold_methods import FoldMethod, configured_method, named_methods
 from exactk.evaluation.holdout import FoldScores
 from exactk.evaluation.permutation_test import permuted_problems
 from exactk.evaluation.result import COLUMNS, FOLD_COLUMNS, Evaluation
 from exactk.methods.base import Method, generator
 from exactk.model_selection.choose_k import AutoK
-from exactk.model_selection.cross_validation import Split, make_splits, row_groups
+from exactk.model_selection.cross_validation import make_splits, row_groups
 from exactk.params import validated
 from exactk.problem.problem import Problem
-from exactk.question import GIVEN, is_auto, read_problem, read_question
+from exactk.question import is_auto, read_problem, read_question
 from exactk.result import Result, Status
 from exactk.solver import check_time_limit
 from exactk.types import Floats
@@ -163,41 +157,36 @@ def measure_evaluation(
     known : Result or None
         What the method has selected on all rows, so that it need not search again.
     """
-    names = named_methods(method, () if features is not None else compare_with)
-    if features is not None:
-        names = {GIVEN: method} | named_methods(None, compare_with)
+    is_given = features is not None
+    names = named_methods(method, compare_with, is_given=is_given)
     limit, seed = check_time_limit(time_limit), _seed(random_state)
-    given: Result | None = None
-    wanted: int | AutoK
-    if k is not None and features is None and is_auto(k):
+    size: int | AutoK
+    if k is not None and not is_given and is_auto(k):
         problem = read_problem(X, y, **table).in_memory(verbose=verbose)
-        wanted = k if isinstance(k, AutoK) else AutoK()
+        size = k if isinstance(k, AutoK) else AutoK()
     else:
         question = read_question(
             X, y, k=k, features=features, ridge=ridge, random_state=seed, **table
         )
-        problem, wanted = question.problem.in_memory(verbose=verbose), question.k
-        if features is not None:
-            given, ridge = question.solved(), problem.ridge
+        problem, size = question.problem.in_memory(verbose=verbose), question.k
+        if is_given:
+            known, ridge = question.solved(), problem.ridge
     if ridge is None and not isinstance(X, Problem):
         ridge = "auto"
     groups = _row_groups(groups, problem)
-
-    def made(one: str | Method, *, is_reference: bool) -> FoldMethod:
-        if isinstance(one, str) and one in BASELINES:
-            return BaselineMethod(one, problem, time_limit=limit, seed=seed)
-        own = configured_method(one, effort, seed, is_reference=is_reference)
-        return SolverMethod(problem, own, ridge=ridge, groups=groups, time_limit=limit, seed=seed)
-
-    methods = {
-        name: made(one, is_reference=not place) for place, (name, one) in enumerate(names.items())
-    }
+    methods = {}
+    for place, (name, one) in enumerate(names.items()):
+        if not (isinstance(one, str) and one in BASELINES):
+            one = configured_method(one, effort, seed, is_reference=not place)
+        methods[name] = FoldMethod(
+            problem, one, ridge=ridge, groups=groups, time_limit=limit, seed=seed
+        )
     splits = make_splits(problem, cv, groups, random_state)
     scores = FoldScores(X, problem, splits, estimator, scoring)
-    run = _Run(problem, splits, scores, groups, is_given=given is not None)
-    message, null = run.run(methods, wanted, given or known, verbose), np.empty(0)
+    run = _Run(problem, scores, size, is_given=is_given)
+    message, null = run.run(methods, known, verbose), np.empty(0)
     if n_permutations and not message:
-        null, message = run.shuffled(n_permutations, random_state, verbose)
+        null, message = run.shuffled(n_permutations, random_state, groups, verbose)
     return run.evaluation(null, message)
 
 
@@ -218,31 +207,26 @@ def _row_groups(groups: Any, problem: Problem) -> Any:
     return None if groups is None else row_groups(groups, problem.rows.n_rows)
 
 
-@dataclass(frozen=True)
-class _Fold:
-    """What a method selected in a fold, and its scores."""
-
-    result: Result
-    score: float
-    naive: float
-    predictions: Any
-
-
 @dataclass
 class _Outcome:
-    """A method, what it selected on all rows, and its folds; no folds if it has no answer."""
+    """A method, what it selected on all rows and in each fold, and the rows of its folds."""
 
     name: str
     method: FoldMethod
+    whole: Result | None = None
     status: str = ""
     note: str = ""
-    whole: Result | None = None
     objective: float = nan
-    folds: list[_Fold] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    folds: list[dict[str, Any]] = field(default_factory=list)
 
-    @property
-    def scores(self) -> list[float]:
-        return [fold.score for fold in self.folds]
+    def mean(self, column: str, other: _Outcome | None = None) -> tuple[float, float]:
+        """Return the mean of the folds, or of the difference to another, and its error."""
+        values = np.array([row[column] for row in self.folds])
+        if other is not None:
+            values -= [row[column] for row in other.folds]
+        n = len(values)
+        return float(values.mean()), float(values.std(ddof=1)) / sqrt(n) if n > 1 else nan
 
 
 class _Run:
@@ -255,14 +239,12 @@ class _Run:
     """
 
     def __init__(
-        self, problem: Problem, splits: list[Split], scores: FoldScores, groups: Any, *,
-        is_given: bool,
-    ) -> None:  # fmt: skip
-        self._problem, self._splits, self._scores, self._groups = problem, splits, scores, groups
-        self._is_given = is_given
-        self._all_features, self.outcomes = nan, list[_Outcome]()
+        self, problem: Problem, scores: FoldScores, k: int | AutoK, *, is_given: bool
+    ) -> None:
         assert problem.rows is not None
-        self._n_rows = problem.rows.n_rows
+        self._problem, self._scores, self._k, self._is_given = problem, scores, k, is_given
+        self._all_features, self.outcomes = nan, list[_Outcome]()
+        self._predictions: list[Any] = [None] * problem.rows.n_rows
 
     @property
     def _whole(self) -> Result:
@@ -271,17 +253,15 @@ class _Run:
         assert whole is not None
         return whole
 
-    def run(
-        self, methods: dict[str, FoldMethod], k: int | AutoK, known: Result | None, verbose: int
-    ) -> str:
+    def run(self, methods: dict[str, FoldMethod], known: Result | None, verbose: int) -> str:
         """Evaluate the methods; return after how many of them the user stopped, if so."""
-        n, n_folds = len(methods), len(self._splits)
+        n, n_folds = len(methods), len(self._scores.splits)
         with show_count("selections", n * (n_folds + 1), verbose) as show:
             try:
                 for place, (name, method) in enumerate(methods.items()):
                     at = place * (n_folds + 1)
-                    outcome = _Outcome(name, method, whole=None if place else known)
-                    self._evaluate(outcome, k, lambda done, at=at: show(at + done))
+                    outcome = _Outcome(name, method, None if place else known)
+                    self._evaluate(outcome, lambda done, at=at: show(at + done))
                 self._all_features = self._scores.all_features()
             except KeyboardInterrupt:
                 finished = len(self.outcomes[0].folds) if self.outcomes else 0
@@ -294,34 +274,35 @@ class _Run:
                 return "stopped by the user before the score with all features"
         return ""
 
-    def _evaluate(self, outcome: _Outcome, k: int | AutoK, show: Any) -> None:
-        is_reference = not self.outcomes
-        sizes: list[int | AutoK] = [k] * (len(self._splits) + 1)
-        if is_reference:
-            # Its finished folds are an answer even if the user stops.
+    def _evaluate(self, outcome: _Outcome, show: Any) -> None:
+        """Add a method to the outcomes, or the error for which it has no answer."""
+        if not self.outcomes:
+            # Its finished folds are an answer even if the user stops; without it there is none.
             self.outcomes.append(outcome)
-        elif isinstance(k, AutoK):
-            sizes = [self._whole.k, *(fold.result.k for fold in self.outcomes[0].folds)]
+            self._select(outcome, [self._k] * (len(self._scores.splits) + 1), show)
+            return
+        first = self.outcomes[0]
         try:
-            self._select(outcome, sizes, show, keep=is_reference)
+            self._select(outcome, [self._whole.k, *(found.k for found in first.results)], show)
+        except ExactkError as error:
+            is_late = isinstance(error, OutOfTimeError)
+            status = str(Status.TIME_LIMIT) if is_late else "refused"
+            outcome = _Outcome(outcome.name, outcome.method, None, status, str(error))
         except Exception as error:
-            # A method of the user may raise anything; our own bugs pass. Without the reference
-            # there is no evaluation.
-            known = isinstance(error, ExactkError)
-            if is_reference or not (known or outcome.method.is_foreign):
+            # A method of the user may raise anything; our own bugs pass.
+            if not outcome.method.is_foreign:
                 raise
-            note = str(error) if known else f"{type(error).__name__}: {error}"
-            status = "refused" if known else "error"
-            outcome = _Outcome(outcome.name, outcome.method, status, note)
-            if isinstance(error, OutOfTimeError):
-                outcome.status = str(Status.TIME_LIMIT)
-        if not is_reference:
-            self.outcomes.append(outcome)
+            note = f"{type(error).__name__}: {error}"
+            outcome = _Outcome(outcome.name, outcome.method, None, "error", note)
+        self.outcomes.append(outcome)
 
-    def _select(self, outcome: _Outcome, sizes: Sequence[Any], show: Any, *, keep: bool) -> None:
-        whole, weights = outcome.whole, self._problem.row_weights
+    def _select(self, outcome: _Outcome, sizes: Sequence[Any], show: Any) -> None:
+        """Select on all rows and in each fold, and score what was selected."""
+        whole, is_first, splits = outcome.whole, outcome is self.outcomes[0], self._scores.splits
         if whole is None:
-            rows = np.flatnonzero(np.ones(self._n_rows) if weights is None else weights)
+            weights = self._problem.row_weights
+            rows = np.arange(len(self._predictions))
+            rows = rows if weights is None else np.flatnonzero(weights)
             whole = outcome.method.select(rows, sizes[0])
         outcome.whole, outcome.status = whole, str(whole.status)
         fit = self._problem.with_ridge(self._whole.ridge).refit(whole.support)
@@ -329,29 +310,34 @@ class _Run:
             raise KeyboardInterrupt
         outcome.objective = fit.objective
         show(1)
-        for fold, (train, _) in enumerate(self._splits):
+        for fold, (train, test) in enumerate(splits):
             try:
-                is_fixed = keep and self._is_given
+                is_fixed = is_first and self._is_given
                 found = whole if is_fixed else outcome.method.select(train, sizes[fold + 1])
             except InputError as error:
                 raise InputError(
                     f"training rows of fold {fold + 1}: {error}", parameter=error.parameter,
                     value=error.value,
                 ) from error  # fmt: skip
-            score, predictions = self._scores.score(fold, found.support, keep=keep)
+            score, predictions = self._scores.score(fold, found.support, keep=is_first)
             naive, _ = self._scores.score(fold, whole.support)
-            outcome.folds.append(_Fold(found, score, naive, predictions))
+            row = (outcome.name, fold + 1, len(train), len(test), found.k, self._names(found),
+                   score, naive, self._scores.baseline[fold])  # fmt: skip
+            outcome.results.append(found)
+            outcome.folds.append(dict(zip(FOLD_COLUMNS, row, strict=True)))
+            for place, value in zip(test if predictions else (), predictions, strict=True):
+                self._predictions[place] = value
             show(fold + 2)
-        ends = Counter(one.result.status for one in outcome.folds)
-        notes = [f"{s} in {ends[s]} of {len(self._splits)} folds" for s in UNUSUAL if ends[s]]
+        ends = Counter(found.status for found in outcome.results)
+        notes = [f"{s} in {ends[s]} of {len(splits)} folds" for s in UNUSUAL if ends[s]]
         outcome.note = "; ".join([*([whole.message] if whole.message else []), *notes])
 
-    def shuffled(self, n: int, random_state: Any, verbose: int) -> tuple[Floats, str]:
+    def shuffled(self, n: int, random_state: Any, groups: Any, verbose: int) -> tuple[Floats, str]:
         """Return the shares explained of shuffled targets, and whether the user stopped."""
         method, whole, null = self.outcomes[0].method, self._whole, list[float]()
-        problem = self._problem.with_ridge(whole.ridge)
+        problem = method.problem.with_ridge(whole.ridge)
         with show_count("permutations", n, verbose) as show, suppress(KeyboardInterrupt):
-            for other in permuted_problems(problem, n, random_state, groups=self._groups):
+            for other in permuted_problems(problem, n, random_state, groups=groups):
                 null.append(method.search(other, whole.k).explained)
                 show(len(null))
         stopped = f"stopped by the user after {len(null)} of {n} permutations"
@@ -360,11 +346,12 @@ class _Run:
     def evaluation(self, null: Floats, message: str) -> Evaluation:
         """Return what was found."""
         problem, whole, scores = self._problem, self._whole, self._scores
+        folds = [list(row.values()) for one in self.outcomes for row in one.folds]
         n_folds = len(self.outcomes[0].folds)
         return Evaluation(
-            table=self._table(), folds=self._fold_table(), predictions=self._predictions(),
-            splits=self._splits[:n_folds], k=whole.k, features=self._names(whole),
-            baseline_score=float(np.mean(scores.baseline[:n_folds])),
+            table=self._table(), folds=RecordsTable(FOLD_COLUMNS, folds),
+            predictions=self._predictions, splits=scores.splits[:n_folds], k=whole.k,
+            features=self._names(whole), baseline_score=float(np.mean(scores.baseline[:n_folds])),
             all_features_score=self._all_features, observed=whole.explained, null=null,
             ridge=whole.ridge, scoring=scores.scoring, estimator=scores.estimator,
             task=problem.task, n_rows=problem.n_rows, n_features=len(problem.original_names),
@@ -377,35 +364,13 @@ class _Run:
         names = self._problem.original_names
         return tuple(names[j] for j in np.unique(self._problem.input_columns[result.support]))
 
-    def _predictions(self) -> list[Any]:
-        found: list[Any] = [None] * self._n_rows
-        for fold, (_, test) in zip(self.outcomes[0].folds, self._splits, strict=False):
-            if fold.predictions is not None:
-                for row, value in zip(test, np.asarray(fold.predictions).tolist(), strict=True):
-                    found[row] = value
-        return found
-
-    def _fold_table(self) -> RecordsTable:
-        rows = [
-            (
-                one.name, number, len(train), len(test), fold.result.k,
-                self._names(fold.result), fold.score, fold.naive, baseline,
-            )
-            for one in self.outcomes
-            for number, (fold, (train, test), baseline) in enumerate(
-                zip(one.folds, self._splits, self._scores.baseline, strict=False), start=1
-            )
-        ]  # fmt: skip
-        return RecordsTable(FOLD_COLUMNS, rows)
-
     def _table(self) -> RecordsTable:
-        first, problem = self.outcomes[0], self._problem
-        names = set(self._names(self._whole))
+        first, problem, rows = self.outcomes[0], self._problem, []
         done = [one for one in self.outcomes if one.folds]
-        keeping = [one for one in done if one.method.keeps_constraints] or done
-        least = min(one.objective for one in keeping)
-        total = problem.total if problem.loss.by_moments else problem.null_model[1]
-        rows: list[dict[str, Any]] = []
+        least = min(one.objective for one in [o for o in done if not o.method.notes] or done)
+        # What is left below this is rounding error.
+        nothing = ROUNDING * (problem.total if problem.loss.by_moments else problem.null_model[1])
+        shared = set(self._names(self._whole))
         for one in self.outcomes:
             row: dict[str, Any] = dict.fromkeys(COLUMNS, nan)
             row |= {"k": None, "n_shared": None, "features": (), "status": one.status}
@@ -413,28 +378,16 @@ class _Run:
             rows.append(row)
             if one.whole is None:
                 continue
-            row["test_score"], row["standard_error"] = _mean(one.scores)
-            pairs = zip(one.scores, first.scores, strict=True)
-            row["difference"], row["difference_error"] = _mean([a - b for a, b in pairs])
-            row["naive_score"] = float(np.mean([fold.naive for fold in one.folds]))
+            row["test_score"], row["standard_error"] = one.mean("test_score")
+            row["difference"], row["difference_error"] = one.mean("test_score", first)
+            row["naive_score"], _ = one.mean("naive_score")
             row["k"], row["seconds"] = one.whole.k, one.whole.seconds
             row["objective"] = one.objective
-            row["excess"] = _excess(one.objective, least, ROUNDING * total)
+            row["excess"] = 0.0 if one.objective <= nothing else inf
+            if least > nothing:
+                row["excess"] = one.objective / least - 1.0
             if not (one is first and self._is_given):
-                sets = [fold.result.support for fold in one.folds]
-                row["stability"] = one.method.stability(sets)
+                row["stability"] = one.method.stability([found.support for found in one.results])
             row["features"] = self._names(one.whole)
-            row["n_shared"] = len(names.intersection(row["features"]))
+            row["n_shared"] = len(shared.intersection(row["features"]))
         return RecordsTable(COLUMNS, [list(row.values()) for row in rows])
-
-
-def _excess(objective: float, least: float, nothing: float) -> float:
-    """Return the share by which an objective is above the least; a tiny one is rounding error."""
-    if least > nothing:
-        return objective / least - 1.0
-    return inf if objective > nothing else 0.0
-
-
-def _mean(values: Sequence[float]) -> tuple[float, float]:
-    error = float(np.std(values, ddof=1)) / sqrt(len(values)) if len(values) > 1 else nan
-    return float(np.mean(values)), error

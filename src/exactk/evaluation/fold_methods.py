@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import nan
@@ -13,186 +12,119 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from exactk.data.gram import GramMode
 from exactk.errors import InputError, UnknownMethodError, suggest
-from exactk.evaluation.baselines import BASELINES, TrainingData
+from exactk.evaluation.baselines import BASELINES, Baseline
 from exactk.methods import registry
 from exactk.methods.base import Method
 from exactk.model_selection.choose_k import AutoK, choose_k
 from exactk.model_selection.cross_validation import training_problem
-from exactk.native.threads import limit_threads
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
-from exactk.result import Answer, Result, Status
+from exactk.question import GIVEN
+from exactk.result import Result, Status
 from exactk.search.selection_frequency import Features
-from exactk.solver import grade, solve
-from exactk.types import Floats, Indices
+from exactk.solver import solve
+from exactk.types import Indices
 from exactk.utils.monitor import Monitor
 from exactk.utils.set_similarity import nogueira_index
 
-__all__ = [
-    "BaselineMethod",
-    "FoldMethod",
-    "SolverMethod",
-    "configured_method",
-    "known_methods",
-    "named_methods",
-]
+__all__ = ["FoldMethod", "configured_method", "named_methods"]
 
 
-class FoldMethod(ABC):
+class FoldMethod:
     """A method of an evaluation.
 
-    Attributes
+    Parameters
     ----------
     problem : Problem
         Of all rows, in memory.
+    method : str or Method
+        A name must be one of `BASELINES`.
     ridge : "auto", "cv", float or None
         None is the ridge of the problem.
     groups : ndarray or None
         Of all rows, for the inner folds that choose k.
-    keeps_constraints : bool
-        Whether its sets keep the constraints of the problem.
+    time_limit : float or None
+    seed : int or None
+
+    Attributes
+    ----------
+    problem : Problem
+        Under the constraints that the method keeps.
+    notes : list of str
+        Constraints that it ignores, in words.
     is_foreign : bool
         Whether it is a class of the user, which may raise any error.
-    gram : {"auto", "columns"}
-        How the Gram matrix of training rows is computed.
     """
 
-    keeps_constraints: bool = True
-    is_foreign: bool = False
-    gram: GramMode = "auto"
-
-    def __init__(self, problem: Problem, ridge: Any = None, groups: Any = None) -> None:
-        self.problem, self.ridge, self.groups = problem, ridge, groups
+    def __init__(
+        self, problem: Problem, method: str | Method, *, ridge: Any = None, groups: Any = None,
+        time_limit: float | None = None, seed: int | None = None,
+    ) -> None:  # fmt: skip
+        self.problem, self.notes = problem, list[str]()
+        if isinstance(method, str):
+            self.problem, self.notes = problem.with_rules(None), _ignored_constraints(problem)
+            method = Baseline(method, (problem.rules or Rules()).exclude, seed)
+            ridge = None
+        self._method, self._ridge, self._groups = method, ridge, groups
+        self._limit, self._seed = time_limit, seed
+        self.is_foreign = not type(method).__module__.startswith("exactk.")
 
     def select(self, rows: Indices, k: int | AutoK) -> Result:
         """Select k features on these rows alone."""
-        groups = None if self.groups is None else self.groups[rows]
-        part = training_problem(self.problem, rows, gram=self.gram)
-        return self.search(part, k, self.ridge, groups)
+        groups, clock = None if self._groups is None else self._groups[rows], Monitor()
+        if isinstance(self._method, Baseline):
+            # It needs no Gram matrix, and its time is that of scikit-learn.
+            return self.search(training_problem(self.problem, rows, gram="columns"), k)
+        found = self.search(training_problem(self.problem, rows), k, self._ridge, groups)
+        return replace(found, seconds=clock.seconds)
 
-    @abstractmethod
     def search(
         self, part: Problem, k: int | AutoK, ridge: Any = None, groups: Any = None
     ) -> Result:
         """Select k features of a problem that was made of some rows."""
-
-    @abstractmethod
-    def members(self, sets: Sequence[Indices]) -> Floats:
-        """Return 1 for each set and each selectable feature that it has, 0 otherwise."""
-
-    def stability(self, sets: Sequence[Indices]) -> float:
-        """Return Nogueira's index of the sets of the folds; nan for a single fold."""
-        if len(sets) < 2:
-            return nan
-        members = self.members(sets)
-        return nogueira_index(members) if members.size else 1.0
-
-
-class SolverMethod(FoldMethod):
-    """A method of exactk, or one of the user that follows its protocol."""
-
-    def __init__(
-        self, problem: Problem, method: Method, *, ridge: Any = None, groups: Any = None,
-        time_limit: float | None = None, seed: int | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(problem, ridge, groups)
-        self._method, self._limit, self._seed = method, time_limit, seed
-        self.is_foreign = not type(method).__module__.startswith("exactk.")
-
-    def select(self, rows: Indices, k: int | AutoK) -> Result:  # noqa: D102
-        # What is computed from the rows, such as the Gram matrix, is part of the search.
-        clock = Monitor()
-        return replace(super().select(rows, k), seconds=clock.seconds)
-
-    def search(  # noqa: D102
-        self, part: Problem, k: int | AutoK, ridge: Any = None, groups: Any = None
-    ) -> Result:
-        with warnings.catch_warnings():
-            # The status and the message say the same.
-            warnings.simplefilter("ignore")
+        method, seed = self._method, self._seed
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             if not isinstance(k, AutoK):
                 part.check_k(k)
                 if ridge is not None:
-                    part = part.with_ridge(ridge, k, random_state=self._seed)
-                result = solve(part, k, self._method, time_limit=self._limit)
+                    part = part.with_ridge(ridge, k, random_state=seed)
+                result = solve(part, k, method, time_limit=self._limit)
+            elif isinstance(method, Baseline):
+                raise InputError(parameter="k", value=k, expected=f"a number for {method.name}")
             else:
                 choice = choose_k(
-                    part, **k.get_params(deep=False), method=self._method, ridge=ridge,
+                    part, **k.get_params(deep=False), method=method, ridge=ridge,
                     groups=groups if k.criterion == "cv" else None, time_limit=self._limit,
-                    random_state=self._seed,
+                    random_state=seed,
                 )  # fmt: skip
                 result = replace(choice.result, status=choice.status)
         if result.status == Status.INTERRUPTED:
             raise KeyboardInterrupt(result.message)
-        return result
-
-    def members(self, sets: Sequence[Indices]) -> Floats:  # noqa: D102
-        features = Features.of(self.problem)
-        # Features that are always included say nothing about stability.
-        free: Floats = features.members(sets)[:, ~features.is_included]
-        return free
-
-
-class BaselineMethod(FoldMethod):
-    """One of `BASELINES`: it reads columns of numbers and keeps no constraint but exclude."""
-
-    # Only the columns that are selected are needed.
-    gram = "columns"
-
-    def __init__(
-        self, name: str, problem: Problem, *, time_limit: float | None = None,
-        seed: int | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(problem)
-        self.name, self._limit, self._seed = name, time_limit, seed or 0
-        self._excluded = [] if problem.rules is None else list(problem.rules.exclude)
-        self._notes = _ignored_constraints(problem)
-        self.keeps_constraints = not self._notes
-
-    def search(  # noqa: D102
-        self, part: Problem, k: int | AutoK, ridge: Any = None, groups: Any = None
-    ) -> Result:
-        columns = np.setdiff1d(part.usable, self._excluded)
-        if isinstance(k, AutoK) or k > len(columns):
-            most = f"a whole number of at most {len(columns)} for {self.name}"
-            raise InputError(parameter="k", value=k, expected=most)
-        x, y = self._table(part, columns)
-        # The clock starts with the array that scikit-learn would be given.
-        clock = Monitor(self._limit)
-        training = TrainingData(x, y, part.weights, part.task, self._seed, clock)
-        with limit_threads(x.size), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            found = columns[BASELINES[self.name](training, k)]
-        answer = Answer(found.tolist(), Status.CONVERGED, 0)
-        result = grade(part.with_rules(None), k, answer, self.name, clock.seconds)
-        notes = [*self._notes, *([result.message] if result.message else [])]
+        if not isinstance(method, Baseline):
+            # Warnings say the same as the status and the message.
+            return result
+        notes = [*self.notes, *([result.message] if result.message else [])]
         if any(issubclass(one.category, ConvergenceWarning) for one in caught):
             notes.append("a fit stopped before it converged")
             result = replace(result, status=Status.MAX_ITER)
         return replace(result, message="; ".join(notes))
 
-    def _table(self, part: Problem, columns: Indices) -> tuple[Floats, Any]:
-        assert part.rows is not None
-        assert part.target is not None
-        size = 8 * part.rows.n_rows * len(columns)
-        if size > part.memory_limit:
-            raise InputError(
-                f"{self.name} needs {part.rows.n_rows:,} rows and {len(columns):,} columns as an "
-                f"array of {size / 2**30:.1f} GiB, and memory_limit is {part.memory_limit}",
-                parameter="memory_limit", value=part.memory_limit, hint="raise it",
-            )  # fmt: skip
-        y = part.target.values if part.target.codes is None else part.target.codes
-        return np.asarray(part.rows.columns(columns), dtype=np.float64), y
-
-    def members(self, sets: Sequence[Indices]) -> Floats:  # noqa: D102
-        problem = self.problem
-        # Copies of a column count, too: scikit-learn does not detect them.
-        free = np.setdiff1d(problem.usable, self._excluded)
-        features = np.unique(problem.input_columns[free])
-        held = [np.isin(features, problem.input_columns[columns]) for columns in sets]
-        return np.array(held, dtype=float)
+    def stability(self, sets: Sequence[Indices]) -> float:
+        """Return Nogueira's index of the sets of the folds; nan for a single fold."""
+        if len(sets) < 2:
+            return nan
+        if isinstance(self._method, Baseline):
+            # Copies of a column count, too: scikit-learn does not detect them.
+            inputs = self.problem.input_columns
+            free = np.unique(inputs[np.setdiff1d(self.problem.usable, self._method.exclude)])
+            members = np.array([np.isin(free, inputs[columns]) for columns in sets], dtype=float)
+        else:
+            features = Features.of(self.problem)
+            # Features that are always included say nothing about stability.
+            members = features.members(sets)[:, ~features.is_included]
+        return nogueira_index(members) if members.size else 1.0
 
 
 def _ignored_constraints(problem: Problem) -> list[str]:
@@ -210,25 +142,17 @@ def _ignored_constraints(problem: Problem) -> list[str]:
     return words
 
 
-def known_methods() -> list[str]:
-    """Return the names of all methods that can be evaluated.
-
-    Examples
-    --------
-    >>> known_methods()[-3:]
-    ['selectkbest', 'rfe', 'l1']
-    """
-    return [*registry.names(), *BASELINES]
-
-
-def named_methods(method: Any, compare_with: Any = ()) -> dict[str, str | Method]:
+def named_methods(
+    method: str | Method, compare_with: Any = (), *, is_given: bool = False
+) -> dict[str, str | Method]:
     """Return the methods of an evaluation by their names in its table, the reference first.
 
     Parameters
     ----------
-    method : str, Method or None
-        None if the reference is an existing selection.
+    method : str or Method
     compare_with : list of str or Method, str or Method
+    is_given : bool
+        Whether the reference is an existing selection.
 
     Examples
     --------
@@ -236,14 +160,15 @@ def named_methods(method: Any, compare_with: Any = ()) -> dict[str, str | Method
     ['exchange', 'rfe', 'l1']
     """
     others = [compare_with] if isinstance(compare_with, (str, Method)) else compare_with
-    if others is None or not isinstance(others, Iterable):
+    if not isinstance(others, Iterable):
         raise InputError(
             parameter="compare_with", value=compare_with,
             expected="a list of method names or method objects",
         )  # fmt: skip
-    listed = [] if method is None else [(method, "method")]
-    listed += [(other, "compare_with") for other in others]
+    listed = [(method, "method"), *((other, "compare_with") for other in others)]
     words = [_name(one, parameter) for one, parameter in listed]
+    if is_given:
+        words[0] = GIVEN
     named: dict[str, str | Method] = {}
     for word, (one, parameter) in zip(words, listed, strict=True):
         # Two objects of one class are told apart by their parameters.
@@ -259,7 +184,7 @@ def named_methods(method: Any, compare_with: Any = ()) -> dict[str, str | Method
 def _name(method: Any, parameter: str) -> str:
     if isinstance(method, Method):
         return type(method).__name__.lower()
-    known = known_methods()
+    known = [*registry.names(), *BASELINES]
     if method not in known:
         close = suggest(method, known) if isinstance(method, str) else ""
         raise UnknownMethodError(
@@ -283,6 +208,7 @@ def configured_method(
     >>> configured_method("fisher", 0.5, 3, is_reference=False)
     Fisher()
     """
+    name = method if isinstance(method, str) else type(method).__name__.lower()
     made: Method = registry.create(method) if isinstance(method, str) else clone(method)
     options = made.option_names()
     given: dict[str, Any] = {}
@@ -290,7 +216,6 @@ def configured_method(
         given["effort"] = effort
     if seed is not None and "random_state" in options:
         given["random_state"] = seed
-    name = method if isinstance(method, str) else type(method).__name__.lower()
     registry.check_options(name, options, given)
     made.set_params(**given).check()
     return made

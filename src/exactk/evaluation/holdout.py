@@ -8,7 +8,6 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy import sparse
 
 from exactk.data.frames import is_frame
 from exactk.data.open_table import is_dask
@@ -18,46 +17,10 @@ from exactk.model_selection.scoring import HoldoutScorer, read_estimator, target
 from exactk.problem.problem import Problem
 from exactk.types import Indices
 
-__all__ = ["FoldScores", "TableColumns"]
+__all__ = ["FoldScores"]
 
 # The score with all features is left out for larger tables: it could take longer than the rest.
 ALL_COLUMNS, ALL_VALUES = 1_000, 2_000_000
-
-
-class TableColumns:
-    """The columns of a table as an estimator gets them.
-
-    Of a frame it gets a frame; of a Problem or a table with text columns, an array of the columns
-    of the problem, which has its rows in memory.
-    """
-
-    def __init__(self, X: Any, problem: Problem) -> None:
-        self._rows = problem.rows
-        self._table: Any = None
-        self._frame: Any = None
-        self.is_sparse = False
-        if isinstance(X, Problem) or problem.categories or is_dask(X):
-            return
-        if sparse.issparse(X):
-            # A few columns of it are read many times.
-            self._table, self.is_sparse = X.tocsc(), True
-        elif type(X) is not np.ndarray and is_frame(X):
-            self._frame = nw.from_native(X, eager_only=True)
-        else:
-            self._table = np.asarray(X)
-
-    def values(self, rows: Indices, columns: Indices) -> Any:
-        """Return some columns of some rows."""
-        if self.is_sparse:
-            return self._table[:, columns].tocsr()[rows]
-        if self._table is not None:
-            return self._table[np.ix_(rows, columns)]
-        if self._frame is None:
-            assert self._rows is not None
-            return self._rows.columns(columns)[rows]
-        part = self._frame[rows.tolist(), columns.tolist()]
-        # scikit-learn does not read Arrow tables.
-        return part.to_numpy() if part.implementation.is_pyarrow() else part.to_native()
 
 
 class FoldScores:
@@ -86,8 +49,8 @@ class FoldScores:
     >>> folds = [(rows[::2], rows[1::2])]
     >>> scores = FoldScores(X, Problem.from_arrays(X, y), folds, None, None)
     >>> score, predictions = scores.score(0, np.array([2, 3]), keep=True)
-    >>> round(score, 2), predictions.shape, round(scores.baseline[0], 2)
-    (0.96, (75,), 0.33)
+    >>> round(score, 2), len(predictions), round(scores.baseline[0], 2)
+    (0.96, 75, 0.33)
     """
 
     def __init__(
@@ -95,14 +58,13 @@ class FoldScores:
     ) -> None:
         from sklearn.dummy import DummyClassifier, DummyRegressor
 
-        self._problem, self._splits = problem, splits
-        self._columns = TableColumns(X, problem)
+        self.splits, self._problem, self._frame = splits, problem, None
+        if not (isinstance(X, Problem) or problem.categories or is_dask(X)) and is_frame(X):
+            self._frame = nw.from_native(X, eager_only=True)
         self._y, self._weights = target_labels(problem), problem.row_weights
         classes = problem.task == "classification"
-        made = read_estimator(
-            estimator, problem.task, several_labels=classes and self._y.ndim == 2,
-            sparse=self._columns.is_sparse,
-        )  # fmt: skip
+        several = classes and self._y.ndim == 2
+        made = read_estimator(estimator, problem.task, several_labels=several)
         scoring = scoring or ("accuracy" if classes else "r2")
         self._scorer = HoldoutScorer.of(made, scoring, weighted=self._weights is not None)
         # Code of the user may raise anything; scikit-learn's and ours must not.
@@ -122,9 +84,15 @@ class FoldScores:
         """Return the score of a fold, computed once, and the predictions if they are kept."""
         key = fold, columns.tobytes()
         if key not in self._found:
-            kept = _KeepPredictions(self._scorer.scorer)
-            scorer = replace(self._scorer, scorer=kept) if keep else self._scorer
-            self._found[key] = self._score(scorer, fold, columns, "estimator"), kept.predictions
+            predictions: list[Any] = []
+
+            def keeping(fitted: Any, X: Any, y: Any, **weights: Any) -> Any:
+                if hasattr(fitted, "predict"):
+                    predictions[:] = np.asarray(fitted.predict(X)).tolist()
+                return self._scorer.scorer(fitted, X, y, **weights)
+
+            scorer = replace(self._scorer, scorer=keeping) if keep else self._scorer
+            self._found[key] = self._score(scorer, fold, columns, "estimator"), predictions
         return self._found[key]
 
     def all_features(self) -> float:
@@ -135,16 +103,24 @@ class FoldScores:
         if len(columns) > ALL_COLUMNS or len(columns) * problem.n_rows > ALL_VALUES:
             return nan
         try:
-            scores = [self.score(fold, columns)[0] for fold in range(len(self._splits))]
+            scores = [self.score(fold, columns)[0] for fold in range(len(self.splits))]
         except InputError:
             # An estimator for k features may not take all of them; the rest is still worth having.
             return nan
         return float(np.mean(scores))
 
+    def _table(self, rows: Indices, columns: Indices) -> Any:
+        """Return columns of the user's frame if there is one, else of the problem as an array."""
+        if self._frame is None:
+            assert self._problem.rows is not None
+            return self._problem.rows.columns(columns)[rows]
+        part = self._frame[rows.tolist(), columns.tolist()]
+        # scikit-learn does not read Arrow tables.
+        return part.to_numpy() if part.implementation.is_pyarrow() else part.to_native()
+
     def _score(self, scorer: HoldoutScorer, fold: int, columns: Indices, parameter: str) -> float:
-        train, test = self._splits[fold]
-        x, z = self._columns.values(train, columns), self._columns.values(test, columns)
-        w = self._weights
+        (train, test), w = self.splits[fold], self._weights
+        x, z = self._table(train, columns), self._table(test, columns)
         weights = None if w is None else (w[train], w[test])
         try:
             return scorer.score(x, self._y[train], z, self._y[test], weights)
@@ -159,16 +135,3 @@ class FoldScores:
                 f"{type(error).__name__}: {error}",
                 parameter=parameter,
             ) from error
-
-
-class _KeepPredictions:
-    """A score that also keeps the predictions of the estimator."""
-
-    def __init__(self, scorer: Any) -> None:
-        self._scorer, self.predictions = scorer, None
-
-    def __call__(self, fitted: Any, X: Any, y: Any, **weights: Any) -> Any:
-        """Return the score of a fitted estimator."""
-        if hasattr(fitted, "predict"):
-            self.predictions = fitted.predict(X)
-        return self._scorer(fitted, X, y, **weights)

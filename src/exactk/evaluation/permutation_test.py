@@ -1,14 +1,13 @@
 """The permutation test: the same search on targets that are shuffled over the rows.
 
-Shuffling the target does not change XᵀX. Permuted problems therefore share one Gram matrix, and
-XᵀY of many targets comes from a few matrix products.
+Shuffling the target does not change XᵀX. Permuted problems therefore share one Gram matrix, unless
+weights follow the labels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,9 @@ from exactk.data.targets import apply_class_weights
 from exactk.methods.base import generator
 from exactk.model_selection.cross_validation import row_groups
 from exactk.problem.problem import Problem
-from exactk.types import Floats, Indices
+from exactk.types import Indices
 
 __all__ = ["permuted_problems"]
-
-# Bytes for shuffled targets and their products with all columns.
-BATCH_BYTES = 2**26
 
 
 def permuted_problems(
@@ -61,70 +57,51 @@ def permuted_problems(
     rng = generator(seed)
     problem = problem.in_memory()
     shuffle = _shuffle(problem, groups)
-    make = _anew if _weighs_by_label(problem) else _problems
-    return make(problem, (shuffle(rng) for _ in range(n)))
+    target, weighted = problem.target, problem.weights is not None
+    by_label = problem.class_weights or (target and target.scores is not None and weighted)
+    make = _reweighted if by_label else _permuted
+    return (make(problem, shuffle(rng)) for _ in range(n))
 
 
-def _weighs_by_label(problem: Problem) -> bool:
-    """Whether the weight of a row depends on its label."""
-    scored = problem.target is not None and problem.target.scores is not None
-    return bool(problem.class_weights) or (scored and problem.weights is not None)
-
-
-def _anew(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:
-    """The same with a Gram matrix for each problem, as the weights follow the labels."""
+def _reweighted(problem: Problem, order: Indices) -> Problem:
+    """The problem with its rows in another order of targets, and weights that follow the labels."""
     assert problem.rows is not None
     assert problem.target is not None
-    for order in orders:
-        target, weights = problem.target.subset(order), problem.row_weights
-        for class_weight in problem.class_weights:
-            weights = apply_class_weights(class_weight, target, weights)
-        made = Problem.from_rows(
-            problem.rows, target, weights, ridge=problem.ridge, scale=problem.scaled,
-            gram="auto" if isinstance(problem.gram, WholeGram) else "columns",
-            memory_limit=problem.memory_limit,
-        )  # fmt: skip
-        yield replace(
-            made.with_settings_of(problem),
-            base_weights=problem.base_weights,
-            class_weights=problem.class_weights,
-        )
+    target, weights = problem.target.subset(order), problem.row_weights
+    for class_weight in problem.class_weights:
+        weights = apply_class_weights(class_weight, target, weights)
+    made = Problem.from_rows(
+        problem.rows, target, weights, ridge=problem.ridge, scale=problem.scaled,
+        gram="auto" if isinstance(problem.gram, WholeGram) else "columns",
+        memory_limit=problem.memory_limit,
+    )  # fmt: skip
+    return replace(
+        made.with_settings_of(problem),
+        base_weights=problem.base_weights,
+        class_weights=problem.class_weights,
+    )
 
 
-def _problems(problem: Problem, orders: Iterator[Indices]) -> Iterator[Problem]:
-    rows, target = problem.rows, problem.target
+def _permuted(problem: Problem, order: Indices) -> Problem:
+    """The problem with its rows in another order of targets."""
+    rows, target, weights = problem.rows, problem.target, problem.weights
     assert rows is not None
     assert target is not None
-    widest = max(rows.n_rows, rows.n_features)
-    at_once = max(1, BATCH_BYTES // (8 * widest * problem.n_outputs))
-    # In the units of the table; the scatter of the problem is that of scaled columns.
-    varies = problem.x_scale > 0
-    raw = np.zeros(problem.n_features)
-    raw[varies] = problem.scatter[varies] / problem.x_scale[varies] ** 2
-    offset = far_from_zero(problem.x_mean, raw, problem.weight)
-    while batch := list(islice(orders, at_once)):
-        made = [_centred(target.take(order), problem.weights) for order in batch]
-        side_by_side = np.hstack([weighted for _, _, weighted in made])
-        products = rows.centred_products(side_by_side, problem.x_mean, offset)
-        products *= problem.x_scale
-        parts = products.reshape(len(batch), problem.n_outputs, problem.n_features)
-        for order, (mean, total, _), cross in zip(batch, made, parts, strict=True):
-            # A view would keep the whole batch in memory.
-            own = cross.copy()
-            own.setflags(write=False)
-            mean.setflags(write=False)
-            shuffled = replace(
-                problem, target=target.subset(order), y_mean=mean, total=total, cross=own
-            )
-            yield shuffled.with_rules(problem.rules)
-
-
-def _centred(Y: Floats, weights: Floats | None) -> tuple[Floats, float, Floats]:
-    """The mean, ‖HY‖², and the centred rows, each times its weight."""
+    Y = target.take(order)
     mean = np.average(Y, axis=0, weights=weights)
     centred = Y - mean
     weighted = centred if weights is None else centred * weights[:, None]
-    return mean, float(np.einsum("ij,ij->", centred, weighted)), weighted
+    # In the units of the table; the scatter of the problem is that of scaled columns.
+    varies = problem.x_scale > 0
+    scatter = np.zeros(problem.n_features)
+    scatter[varies] = problem.scatter[varies] / problem.x_scale[varies] ** 2
+    offset = far_from_zero(problem.x_mean, scatter, problem.weight)
+    cross = rows.centred_products(weighted, problem.x_mean, offset) * problem.x_scale
+    for array in (mean, cross):
+        array.setflags(write=False)
+    total = float(np.einsum("ij,ij->", centred, weighted))
+    shuffled = replace(problem, target=target.subset(order), y_mean=mean, total=total, cross=cross)
+    return shuffled.with_rules(problem.rules)
 
 
 def _shuffle(problem: Problem, groups: Any) -> Callable[[np.random.Generator], Indices]:
@@ -133,26 +110,20 @@ def _shuffle(problem: Problem, groups: Any) -> Callable[[np.random.Generator], I
     assert rows is not None
     assert target is not None
     alive = np.arange(rows.n_rows) if problem.weights is None else np.flatnonzero(problem.weights)
-
-    def filled(order: Indices) -> Indices:
-        # Rows of weight zero keep their target.
-        whole = np.arange(rows.n_rows)
-        whole[alive] = order
-        return whole
-
-    if groups is None:
-        return lambda rng: filled(rng.permutation(alive))
-    labels = row_groups(groups, rows.n_rows)[alive]
-    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    labels = np.zeros(rows.n_rows) if groups is None else row_groups(groups, rows.n_rows)
+    _, first, codes = np.unique(labels[alive], return_index=True, return_inverse=True)
     Y = target.take(alive)
-    if np.array_equal(Y, Y[first][codes]):
-        return lambda rng: filled(alive[first[rng.permutation(len(first))][codes]])
+    are_alike = groups is not None and np.array_equal(Y, Y[first][codes])
     members = [np.flatnonzero(codes == code) for code in range(len(first))]
 
-    def within(rng: np.random.Generator) -> Indices:
-        order = np.empty(len(alive), dtype=np.intp)
+    def draw(rng: np.random.Generator) -> Indices:
+        # Rows of weight zero keep their target.
+        order = np.arange(rows.n_rows)
+        if are_alike:
+            order[alive] = alive[first[rng.permutation(len(first))][codes]]
+            return order
         for part in members:
-            order[part] = rng.permutation(part)
-        return filled(alive[order])
+            order[alive[part]] = alive[rng.permutation(part)]
+        return order
 
-    return within
+    return draw

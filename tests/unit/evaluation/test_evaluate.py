@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 import warnings
 from typing import Any, ClassVar
 
@@ -42,7 +41,7 @@ from exactk import (
 from exactk.evaluation import baselines, fold_methods, holdout
 from exactk.evaluation.baselines import BASELINES, TrainingData
 from exactk.evaluation.evaluate import measure_evaluation
-from exactk.evaluation.holdout import FoldScores, TableColumns
+from exactk.evaluation.holdout import FoldScores
 from exactk.methods import registry
 from exactk.methods.base import Method
 from exactk.model_selection.cross_validation import training_problem
@@ -396,21 +395,6 @@ def test_levels_are_encoded_once_for_all_folds() -> None:
             assert set(row["features"]) == set(solve(part, 2).selected)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_array])
-def test_an_estimator_gets_its_columns_without_a_copy_of_the_others(kind: Any) -> None:
-    X, _ = make_numbers(2000, 300)
-    rows, columns = np.arange(0, 2000, 2), np.array([7, 3])
-    table = TableColumns(kind(X), Problem.from_arrays(X, X[:, 0]))
-    table.values(rows, columns)
-    tracemalloc.start()
-    part = table.values(rows, columns)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    dense = part if kind is np.asarray else part.toarray()
-    np.testing.assert_array_equal(dense, X[rows][:, columns])
-    assert peak < X[rows].nbytes / 10
-
-
 def test_constraints_are_kept_by_methods_of_exactk_alone() -> None:
     X, y = make_classes()
     found = evaluate(
@@ -730,11 +714,11 @@ def test_what_is_known_of_all_rows_is_not_searched_again(monkeypatch: pytest.Mon
         "estimator": None, "scoring": None, "cv": None, "groups": None, "n_permutations": 0,
         "ridge": None, "effort": None, "time_limit": None, "random_state": None, "verbose": 0,
     }  # fmt: skip
-    searched, select = [], fold_methods.SolverMethod.select
-    monkeypatch.setattr(fold_methods.SolverMethod, "select",
+    searched, select = [], fold_methods.FoldMethod.select
+    monkeypatch.setattr(fold_methods.FoldMethod, "select",
                         lambda *given: searched.append(given) or select(*given))  # fmt: skip
     found = measure_evaluation(problem, None, known=whole, **asked)
-    assert len(searched) == 5
+    assert len(searched) == 5 + 6
     assert found.folds == evaluate(problem, k=3, compare_with=["rfe"]).folds
     assert found.table["seconds"][0] == whole.seconds
 
@@ -799,7 +783,7 @@ def test_errors_come_before_any_search(name: str, monkeypatch: pytest.MonkeyPatc
     def searched(*args: Any, **options: Any) -> Any:
         raise AssertionError("searched")
 
-    monkeypatch.setattr(fold_methods.SolverMethod, "search", searched)
+    monkeypatch.setattr(fold_methods.FoldMethod, "search", searched)
     X, y = make_classes()
     options, parameter = BAD[name]
     with pytest.raises(InputError) as error:
