@@ -66,33 +66,43 @@ def row_errors(
     return w[test] * (miss**2).sum(axis=1)
 
 
+def fold_errors(
+    X: Array, y: Array, pairs: Any, k_max: int, *, method: str = "exchange", ridge: float = 0.0,
+    w: Array | None = None,
+) -> Array:  # fmt: skip
+    """Weighted squared error of every fold and size, of paths on the training rows alone."""
+    w = np.ones(len(X)) if w is None else w
+    is_text = y.dtype.kind == "U"
+    Y = (y[:, None] == np.unique(y)).astype(float) if is_text else y[:, None]
+    options: dict[str, Any] = {"effort": FOLD_EFFORT} if method == "exchange" else {}
+    rows = []
+    for train, test in pairs:
+        own = Problem.from_arrays(X[train], y[train], sample_weight=w[train], ridge=ridge)
+        path = solve_path(own, k_max, method, **options)
+        rows.append([row_errors(X, Y, train, test, r.support, ridge, w).sum() for r in path])
+    return np.array(rows)
+
+
 @pytest.mark.parametrize("limit", [1, 2**30], ids=["rows", "moments"])
 @pytest.mark.parametrize("kind", ["numbers", "classes", "weights"])
 def test_errors_are_those_of_a_loop_over_the_rows(limit: int, kind: str) -> None:
     X, y = data()
     w = np.ones(len(X))
-    Y = y[:, None]
     if kind == "classes":
         y = labels_of(y)
-        Y = (y[:, None] == np.unique(y)).astype(float)
     if kind == "weights":
         w = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
     problem = Problem.from_arrays(
         X, y, sample_weight=w if kind == "weights" else None, ridge=0.2, memory_limit=limit
     )
     choice = choose_k(problem, k_max=5, cv=4, random_state=3)
-    sums, per_fold, held = np.zeros(5), [], []
-    for train, test in deal_rows(problem, 4, np.random.default_rng(3)):
-        part = Problem.from_arrays(X[train], y[train], sample_weight=w[train], ridge=0.2)
-        path = solve_path(part, 5, effort=FOLD_EFFORT)
-        each = [row_errors(X, Y, train, test, r.support, 0.2, w).sum() for r in path]
-        sums += each
-        held.append(w[test].sum())
-        per_fold.append(np.array(each) / held[-1])
-    np.testing.assert_allclose(choice.table["mean"], sums / w.sum(), rtol=1e-8)
+    pairs = deal_rows(problem, 4, np.random.default_rng(3))
+    errors = fold_errors(X, y, pairs, 5, ridge=0.2, w=w)
+    mean = errors.sum(axis=0) / w.sum()
+    np.testing.assert_allclose(choice.table["mean"], mean, rtol=1e-8)
     # Each fold has its share in the mean, and the same share in the error of it.
-    shares = np.array(held)[:, None] / w.sum()
-    parts = shares * (np.array(per_fold) - sums / w.sum())
+    held = np.array([[w[test].sum()] for _, test in pairs])
+    parts = (errors - held * mean) / w.sum()
     np.testing.assert_allclose(
         choice.table["standard_error"], np.sqrt(4 / 3 * (parts**2).sum(axis=0)), rtol=1e-7
     )
@@ -112,20 +122,28 @@ def test_errors_are_those_of_a_loop_over_the_rows(limit: int, kind: str) -> None
 )
 def test_splitters_pairs_and_masks(splitter: Any, limit: int) -> None:
     X, y = data()
-    problem = Problem.from_arrays(X, y, memory_limit=limit)
+    problem, pairs = Problem.from_arrays(X, y, memory_limit=limit), list(splitter.split(X))
     choice = choose_k(problem, k_max=4, cv=splitter)
-    total, weight, one = np.zeros(4), 0.0, np.ones(len(X))
-    for train, test in splitter.split(X):
-        own = solve_path(Problem.from_arrays(X[train], y[train]), 4, effort=0)
-        total += [row_errors(X, y[:, None], train, test, r.support, 0.0, one).sum() for r in own]
-        weight += len(test)
-    np.testing.assert_allclose(choice.table["mean"], total / weight, rtol=1e-8)
+    held = sum(len(test) for _, test in pairs)
+    expected = fold_errors(X, y, pairs, 4).sum(axis=0) / held
+    np.testing.assert_allclose(choice.table["mean"], expected, rtol=1e-8)
     assert choice.n_folds == splitter.get_n_splits()
-    pairs = list(splitter.split(X))
     assert choose_k(problem, k_max=4, cv=iter(pairs)).table == choice.table
     masks = [tuple(np.isin(np.arange(len(X)), part) for part in pair) for pair in pairs]
     by_masks = choose_k(problem, k_max=4, cv=masks).table["mean"]
     np.testing.assert_allclose(by_masks, choice.table["mean"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["greedy", "fisher", "rfs"])
+def test_other_methods(method: str) -> None:
+    X, y = data()
+    problem, cv = Problem.from_arrays(X, labels_of(y)), KFold(3)
+    choice = choose_k(problem, k_max=4, method=method, cv=cv)
+    errors = fold_errors(X, labels_of(y), cv.split(X), 4, method=method)
+    np.testing.assert_allclose(choice.table["mean"], errors.sum(axis=0) / len(X), rtol=1e-8)
+    path = solve_path(problem, 4, method)
+    assert choice.result.support.tolist() == path.at(choice.k).support.tolist()
+    assert choice.result.method == method
 
 
 def test_groups_stay_together() -> None:
@@ -155,24 +173,6 @@ def test_rows_of_weight_zero_are_in_no_fold(cv: Any, grouped: bool, limit: int) 
     for name in ("mean", "standard_error"):
         np.testing.assert_allclose(one.table[name], other.table[name], rtol=1e-9)
     assert one.n_folds == other.n_folds
-
-
-def test_the_standard_error_of_folds_of_different_size() -> None:
-    X, y = data(noise=3.0)
-    parts = np.split(np.random.default_rng(0).permutation(80), [45, 70])
-    pairs = [(np.setdiff1d(np.arange(80), part), np.sort(part)) for part in parts]
-    choice = choose_k(Problem.from_arrays(X, y), k_max=3, cv=pairs)
-    one, errors = np.ones(80), []
-    for train, test in pairs:
-        path = solve_path(Problem.from_arrays(X[train], y[train]), 3, effort=0)
-        errors.append(
-            [row_errors(X, y[:, None], train, test, r.support, 0.0, one).mean() for r in path]
-        )
-    for (a, b, c), row in zip(zip(*errors, strict=True), choice.table, strict=True):
-        mean = (45 * a + 25 * b + 10 * c) / 80
-        assert row["mean"] == pytest.approx(mean)
-        squares = (45 * (a - mean)) ** 2 + (25 * (b - mean)) ** 2 + (10 * (c - mean)) ** 2
-        assert row["standard_error"] == pytest.approx((squares * 3 / 2) ** 0.5 / 80)
 
 
 def test_nothing_of_one_fold_enters_another() -> None:
@@ -253,9 +253,6 @@ def test_the_result_is_no_worse_than_path_or_solve() -> None:
         assert choice.result.objective <= path.at(choice.k).objective * (1 + 1e-12)
         assert choice.result.objective <= solve(problem, choice.k).objective * (1 + 1e-12)
         assert choice.path.at(choice.k) is choice.result
-        row = choice.table[choice.table["k"].index(choice.k)]
-        assert row["support"] == choice.result.support.tolist()
-        assert row["objective"] == choice.result.objective
 
 
 def test_the_table_and_the_other_forms_of_the_result() -> None:
@@ -347,18 +344,13 @@ def test_a_score_is_that_of_cross_val_score(scoring: Any, estimator: Any, model:
 
 def test_columns_are_chosen_anew_in_each_fold_before_they_are_scored() -> None:
     X, y = data(noise=3.0)
-    problem, splitter = Problem.from_arrays(X, y), KFold(4)
-    choice = choose_k(problem, k_max=4, cv=splitter, scoring="r2", rule="best")
-    model = make_pipeline(StandardScaler(), Ridge())
-    scores = [
-        [
-            r2_score(y[test], model.fit(X[train][:, S], y[train]).predict(X[test][:, S]))
-            for S in (
-                r.support for r in solve_path(Problem.from_arrays(X[train], y[train]), 4, effort=0)
-            )
-        ]
-        for train, test in splitter.split(X)
-    ]
+    choice = choose_k(X, y, ridge=0, k_max=4, cv=KFold(4), scoring="r2", rule="best")
+    model, scores = make_pipeline(StandardScaler(), Ridge()), []
+    for train, test in KFold(4).split(X):
+        path = solve_path(Problem.from_arrays(X[train], y[train]), 4, effort=0)
+        columns = [X[:, r.support] for r in path]
+        scores.append([r2_score(y[test], model.fit(Z[train], y[train]).predict(Z[test]))
+                       for Z in columns])  # fmt: skip
     means = np.mean(scores, axis=0)
     np.testing.assert_allclose(choice.table["mean"], means, rtol=1e-9)
     assert choice.k == int(means.argmax()) + 1
@@ -412,23 +404,6 @@ def test_a_stream_is_cross_validated_by_moments_or_read_for_methods_of_rows() ->
     classes = Problem.from_stream(ArrayStream(X, labels_of(y), None, n_parts=2))
     read = choose_k(classes, k_max=3, method="rfs", cv=3)
     assert read.table == choose_k(classes.in_memory(), k_max=3, method="rfs", cv=3).table
-
-
-@pytest.mark.parametrize("method", ["greedy", "fisher", "rfs"])
-def test_other_methods(method: str) -> None:
-    X, y = data()
-    labels = labels_of(y)
-    problem = Problem.from_arrays(X, labels)
-    choice = choose_k(problem, k_max=4, method=method, cv=KFold(3))
-    total, one = np.zeros(4), np.ones(len(X))
-    Y = (labels[:, None] == problem.classes).astype(float)
-    for train, test in KFold(3).split(X):
-        own = solve_path(Problem.from_arrays(X[train], labels[train]), 4, method)
-        total += [row_errors(X, Y, train, test, r.support, 0.0, one).sum() for r in own]
-    np.testing.assert_allclose(choice.table["mean"], total / len(X), rtol=1e-8)
-    path = solve_path(problem, 4, method)
-    assert choice.result.support.tolist() == path.at(choice.k).support.tolist()
-    assert choice.result.method == method
 
 
 def test_effort_is_that_of_the_search_on_all_rows() -> None:
@@ -492,19 +467,6 @@ def test_constraints_that_a_fold_cannot_keep() -> None:
     # If the fold has another of the family, it is feasible.
     either = problem.with_constraints(quotas={"fam": {"columns": ["c3", "c5"], "at_least": 1}})
     assert choose_k(either, k_max=3, cv=pairs).table["k"] == [1, 2, 3]
-
-
-def test_sizes_that_the_constraints_of_one_fold_do_not_allow() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    X[:, 1] = X[:, 0] + 0.01 * rng.normal(size=60)
-    X[:3, 1] += [40.0, -50.0, 60.0]
-    problem = Problem.from_arrays(X, X[:, 0] + X[:, 2] + rng.normal(size=60))
-    kept = problem.with_constraints(max_correlation=0.9)
-    assert solve_path(kept, 3).sizes == [1, 2, 3]
-    # Without the first rows two columns are nearly the same.
-    pairs = [(np.arange(3, 60), np.arange(3)), (np.arange(50), np.arange(50, 60))]
-    assert choose_k(kept, k_max=3, cv=pairs).table["k"] == [1, 2]
 
 
 def test_constraints_hold_at_every_size() -> None:
@@ -654,30 +616,24 @@ def test_ctrl_c_while_the_chosen_size_is_searched_longer(
     assert (choice.k, choice.table["mean"]) == (whole.k, whole.table["mean"])
 
 
-def test_ctrl_c_in_a_path_keeps_the_sizes_before_it() -> None:
-    problem = Problem.from_arrays(*data())
+class Answers(CtrlC):
+    """Answers Ctrl-C itself."""
+
+    def run(self, problem: Problem, k: int, monitor: Any) -> Answer:
+        try:
+            return super().run(problem, k, monitor)
+        except KeyboardInterrupt:
+            return Answer(problem.by_relevance[:k].tolist(), Status.INTERRUPTED, 1)
+
+
+@pytest.mark.parametrize(("method", "sizes"), [(CtrlC(4), [1, 2, 3]), (Answers(2), [1, 2])])
+def test_ctrl_c_in_a_path_keeps_the_sizes_before_it(method: Method, sizes: list[int]) -> None:
     CtrlC.presses = 0
-    path = solve_path(problem, 5, CtrlC(4))
-    assert path.sizes == [1, 2, 3]
-    assert [result.status for result in path][:2] == [Status.CONVERGED] * 2
+    path = solve_path(Problem.from_arrays(*data()), 5, method)
+    assert path.sizes == sizes
+    assert path[0].status == Status.CONVERGED
     assert path[-1].status == Status.INTERRUPTED
     assert path[-1].message
-    whole = solve_path(problem, 3, CtrlC(0))
-    assert path[-1].support.tolist() == whole[-1].support.tolist()
-
-
-def test_a_method_that_answers_ctrl_c_itself_ends_the_path() -> None:
-    class Answers(CtrlC):
-        def run(self, problem: Problem, k: int, monitor: Any) -> Answer:
-            try:
-                return super().run(problem, k, monitor)
-            except KeyboardInterrupt:
-                return Answer(problem.by_relevance[:k].tolist(), Status.INTERRUPTED, 1)
-
-    CtrlC.presses = 0
-    path = solve_path(Problem.from_arrays(*data()), 5, Answers(2))
-    assert path.sizes == [1, 2]
-    assert path[-1].status == Status.INTERRUPTED
 
 
 @pytest.mark.parametrize(
