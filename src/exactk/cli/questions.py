@@ -41,12 +41,12 @@ def certify(call: Call, path: bool) -> int:
             )
     if path and not isinstance(call.values.get("k", 1), int):
         raise InputError(("--path needs ", Setting("k"), " with a number"), parameter="k")
+    data = call.read()
+    asked = call.arguments(data)
     if path:
-        largest = call.values.pop("k", None)
-        found = call.ask(certify_path, k_max=largest)
-        call.values |= {} if largest is None else {"k": largest}
+        found: Any = certify_path(data.problem, k_max=asked.pop("k", None), **asked)
     else:
-        found = call.ask(best_sets if listed else prove)
+        found = (best_sets if listed else prove)(data.problem, **asked)
     result = getattr(found, "result", None)
     if result is None:
         head = call.heading(len(found.table), "sets" if listed else "sizes")

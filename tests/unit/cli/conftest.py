@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from sklearn.datasets import load_wine
 pytest.importorskip("click")
 pytest.importorskip("pyarrow")
 
+from exactk import Problem
 from exactk.cli import main
 
 
@@ -32,6 +35,51 @@ def run(capsys):
         return Run(int(stop.value.code or 0), captured.out, captured.err)
 
     return _run
+
+
+@pytest.fixture
+def ask(run):
+    """Return what the JSON of a call has."""
+
+    def call(*args: object):
+        done = run(*args, "--format", "json")
+        assert done.code == 0, done.err
+        return json.loads(done.out)
+
+    return call
+
+
+@pytest.fixture
+def rows(run):
+    """Return the lines of the CSV of a call."""
+
+    def call(*args: object) -> list[dict[str, str]]:
+        done = run(*args, "--format", "csv")
+        assert done.code == 0, done.err
+        return list(csv.DictReader(io.StringIO(done.out)))
+
+    return call
+
+
+@pytest.fixture
+def fails(run):
+    """Check that a call is a mistake of the user: one sentence has the words, nothing else."""
+
+    def call(words: str, *args: object) -> str:
+        done = run(*args)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("Error: ")
+        assert done.err.count("\n") == 1
+        assert words in done.err
+        return done.err
+
+    return call
+
+
+@pytest.fixture
+def problem(wine) -> Problem:
+    X, labels, names, _ = wine
+    return Problem.from_arrays(X, labels, feature_names=names).with_ridge("auto")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import exactk
 from exactk.cli import main
 from exactk.cli.app import COMMANDS, app
 from exactk.cli.framework.call import Command
-from exactk.cli.framework.options import ParamType, parse_bytes
+from exactk.cli.framework.options import parse_bytes
 from exactk.cli.framework.settings import read_spec, show
 from exactk.errors import InputError, Setting
 from exactk.params import PARAMS, SECTIONS
@@ -37,9 +36,6 @@ def leaves(
 
 
 LEAVES = dict(leaves())
-TABLE_COMMANDS = [
-    words for words, one in LEAVES.items() if "config_file" in {p.name for p in one.params}
-]
 
 
 def python(*args: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -70,6 +66,9 @@ def test_help_lists_at_most_ten_commands(run, args):
 @pytest.mark.parametrize("words", LEAVES, ids=" ".join)
 def test_help_of_a_command(run, words):
     """At most 22 options, in 80 columns, under the headings of their parameters."""
+    command = LEAVES[words]
+    assert isinstance(command, Command)
+    assert (command.help or "").strip()
     out = run(*words, "--help").out
     assert max(map(len, out.splitlines())) <= 80
     heading, found = "", {}
@@ -79,20 +78,15 @@ def test_help_of_a_command(run, words):
         for word in line.split()[:2]:
             if line.startswith("  -") and word.startswith("-"):
                 found[word.rstrip(",")] = heading
-    options = [one for one in LEAVES[words].get_params(click.Context(LEAVES[words]))
-               if isinstance(one, click.Option) and not one.hidden]  # fmt: skip
+    given = command.get_params(click.Context(command))
+    options = [one for one in given if isinstance(one, click.Option) and not one.hidden]
     assert len(options) <= 22
     assert {name for one in options for name in one.opts} <= set(found)
     headings = list(dict.fromkeys(found.values()))
     assert headings == [one for one in SECTIONS if one in headings]
-    for name, parameter in getattr(LEAVES[words], "parameters", {}).items():
+    for name, parameter in command.parameters.items():
         assert found[parameter.option] == parameter.section, name
-
-
-@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
-def test_every_command_is_one_of_the_framework_and_says_what_it_does(words):
-    assert isinstance(LEAVES[words], Command)
-    assert (LEAVES[words].help or "").strip()
+        assert parameter.option == PARAMS[name].option
 
 
 @pytest.mark.parametrize("args", [["--version"], ["--help"], ["select", "--help"]])
@@ -139,17 +133,6 @@ def test_completion_in_bash(line, expected):
 # --- options ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", TABLE_COMMANDS, ids=" ".join)
-def test_options_are_those_of_the_parameters(words):
-    command = LEAVES[words]
-    for name, parameter in command.parameters.items():
-        option = next(one for one in command.params if one.name == name)
-        assert PARAMS[name].option in option.opts
-        if isinstance(option.type, ParamType):
-            assert option.type.parameter is parameter
-    assert {one.name for one in command.config} <= set(PARAMS)
-
-
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -158,13 +141,9 @@ def test_options_are_those_of_the_parameters(words):
         (["--nope"], "--nope"),
         (["select"], "TABLE"),
         (["select", "a.csv", "y", "-k", "0"], "-k must be a whole number of at least 1 or 'auto'"),
-        (["select", "a.csv", "y", "-k", "many"], "not 'many'"),
         (["select", "a.csv", "y", "--certify", "nan"], "--certify must be a number in (0, inf]"),
-        (["select", "a.csv", "y", "--time-limit", "soon"], "--time-limit must be a number in (0, "),
         (["select", "a.csv", "y", "--ridge", "-1"], "--ridge must be 'auto' or 'cv' or a number"),
         (["select", "a.csv", "y", "--criterion", "ebi"], "did you mean 'ebic'?"),
-        (["select", "a.csv", "y", "--seed", "-1"], "--seed must be"),
-        (["select", "a.csv", "y", "--max-correlation", "2"], "--max-correlation must be"),
         (["select", "a.csv", "y", "--drop", ","], "--drop names nothing"),
         (["select", "a.csv", "y", "-k", "2", "--format", "xml"], "--format"),
         (["select", "a.csv", "b.csv", "c.csv", "y", "-k", "2"], "Put the pattern in quotes"),
@@ -172,27 +151,20 @@ def test_options_are_those_of_the_parameters(words):
         (["select", "a.csv", "y", "-k", "2", "--table"], "use it with -k auto"),
         (["select", "a.csv", "y", "-k", "2", "--method", "gsrfs:lam"], "PARAMETER=VALUE"),
         (["select", "a.csv", "y", "-k", "2", "--method", "gsrfs:lamb=1"], "did you mean 'lam'?"),
-        (["select", "a.csv", "y", "-k", "2", "--method", "gsrfs:p=2"], "p must be a number in (0,"),
         (["select", "a.csv", "y", "-k", "2", "--loss", "l2r:r=3"], "r must be a number in (0, 2]"),
         (["select", "a.csv", "y", "-k", "2"], "'a.csv' does not exist"),
     ],
 )  # fmt: skip
-def test_wrong_usage_is_one_sentence(run, args, words):
-    done = run(*args)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("Error: ")
-    assert words in done.err
-    assert done.err.count("\n") == 1
-    assert "None" not in done.err
+def test_wrong_usage_is_one_sentence(fails, args, words):
+    assert "None" not in fails(words, *args)
 
 
-def test_lists_are_split_at_commas_but_not_in_parentheses(run, tmp_path):
+def test_lists_are_split_at_commas_but_not_in_parentheses(rows, tmp_path):
     path = tmp_path / "t.csv"
-    rows = [f"{i % 7},{i % 5},{i % 3},{'ab'[i % 2]}" for i in range(40)]
-    path.write_text('"size (cm, dry)",b,c,y\n' + "\n".join(rows) + "\n")
-    done = run("select", path, "y", "-k", 1, "--exclude", "size (cm, dry),b", "--format", "csv")
-    assert done.code == 0, done.err
-    assert done.out.splitlines()[1].split(",")[2] == "c"
+    lines = [f"{i % 7},{i % 5},{i % 3},{'ab'[i % 2]}" for i in range(40)]
+    path.write_text('"size (cm, dry)",b,c,y\n' + "\n".join(lines) + "\n")
+    (row,) = rows("select", path, "y", "-k", 1, "--exclude", "size (cm, dry),b")
+    assert row["feature"] == "c"
 
 
 def test_numbers_of_bytes():
@@ -239,13 +211,10 @@ def test_messages_name_options_or_keys_of_the_file(setting, shown):
 def test_a_message_names_the_option_that_changes_an_assumption(run, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,y\n" + "".join(f"{i * i % 11},{i % 7},{i % 3}\n" for i in range(60)))
-    done = run("select", path, "y", "-k", 1)
-    assert done.code == 0
-    assert "--task regression" in done.out
+    assert "--task regression" in run("select", path, "y", "-k", 1).out
     again = run("select", path, "y", "-k", 1, "--task", "regression")
     assert "(regression, 60 rows)" in again.out
     assert "--task" not in again.out
-    assert "--task regression" in run("select", path, "y", "-k", 1, "--format", "csv").err
 
 
 @pytest.mark.parametrize("place", [0, 5])
@@ -280,18 +249,12 @@ def config(tmp_path):
     return write
 
 
-def call_of(run, *args):
-    done = run(*args, "--format", "json")
-    assert done.code == 0, done.err
-    return json.loads(done.out)
-
-
-def test_parameters_of_a_file(run, wine_csv, config):
+def test_parameters_of_a_file(ask, wine_csv, config):
     path = config(
         'drop = ["id", "copies"]\nk = 3\nridge = 0.5\nmemory-limit = "1G"\nmethod = "gsrfs:lam=2"\n'
         '[constraints]\nexclude = ["proline"]\n'
     )
-    found = call_of(run, "select", wine_csv, "cultivar", "--config", path)
+    found = ask("select", wine_csv, "cultivar", "--config", path)
     assert found["result"]["ridge"] == 0.5
     assert found["result"]["k"] == 3
     assert found["call"]["memory_limit"] == 2**30
@@ -299,23 +262,23 @@ def test_parameters_of_a_file(run, wine_csv, config):
     assert "proline" not in found["result"]["feature_names"]
 
 
-def test_an_option_goes_before_the_file(run, wine_csv, config):
+def test_an_option_goes_before_the_file(ask, wine_csv, config):
     path = config(
         'drop = ["id", "copies"]\nk = 3\nridge = 0.5\n'
         '[constraints]\ninclude = ["ash"]\nexclude = ["proline"]\n'
     )
     args = ["--config", path, "-k", 2, "--ridge", 0, "--include", "hue"]
-    found = call_of(run, "select", wine_csv, "cultivar", *args)
+    found = ask("select", wine_csv, "cultivar", *args)
     assert (found["result"]["k"], found["result"]["ridge"]) == (2, 0)
     assert found["call"]["constraints"] == {"include": ["hue"], "exclude": ["proline"]}
     assert found["result"]["included"] == ["hue"]
 
 
-def test_how_k_is_chosen_in_a_file(run, wine_csv, config):
+def test_how_k_is_chosen_in_a_file(ask, wine_csv, config):
     path = config('drop = ["id", "copies"]\n[k]\ncriterion = "ebic"\nk-max = 4\n')
-    found = call_of(run, "select", wine_csv, "cultivar", "--config", path, "--k-max", 3)
+    found = ask("select", wine_csv, "cultivar", "--config", path, "--k-max", 3)
     assert (found["choice"]["criterion"], found["choice"]["k_max"]) == ("ebic", 3)
-    assert "choice" not in call_of(run, "select", wine_csv, "cultivar", "--config", path, "-k", 2)
+    assert "choice" not in ask("select", wine_csv, "cultivar", "--config", path, "-k", 2)
 
 
 @pytest.mark.parametrize(
@@ -334,26 +297,18 @@ def test_how_k_is_chosen_in_a_file(run, wine_csv, config):
         ("x = ", "is no TOML file"),
     ],
 )
-def test_mistakes_in_a_file(run, wine_csv, config, text, words):
-    done = run("select", wine_csv, "cultivar", "-k", 2, "--config", config(text))
-    assert (done.code, done.out) == (2, "")
-    assert "settings.toml'" in done.err
-    assert words in done.err
-    assert done.err.count("\n") == 1
-
-
-def test_a_file_that_does_not_exist(run, wine_csv):
-    done = run("select", wine_csv, "cultivar", "-k", 2, "--config", "nowhere.toml")
-    assert done.code == 2
-    assert "'nowhere.toml'" in done.err
+def test_mistakes_in_a_file(fails, wine_csv, config, text, words):
+    args = ["select", wine_csv, "cultivar", "-k", 2, "--config"]
+    assert "settings.toml'" in fails(words, *args, config(text))
+    fails("'nowhere.toml'", *args, "nowhere.toml")
 
 
 # --- output ----------------------------------------------------------------------------------
 
 
-def test_the_envelope_of_json(run, wine_csv):
+def test_the_envelope_of_json(ask, wine_csv):
     args = ["--drop", "id,copies", "-k", 2, "--seed", 0]
-    found = call_of(run, "select", wine_csv, "cultivar", *args)
+    found = ask("select", wine_csv, "cultivar", *args)
     assert found["format"] == "exactk-result"
     assert (found["version"], found["command"]) == (1, "select")
     assert found["exactk"] == exactk.__version__
@@ -375,7 +330,7 @@ def test_the_envelope_of_json(run, wine_csv):
 )
 @pytest.mark.parametrize("option", ["--output", "--export"])
 def test_places_are_checked_before_any_work(
-    run, wine_csv, tmp_path, monkeypatch, option, place, words
+    fails, wine_csv, tmp_path, monkeypatch, option, place, words
 ):
     monkeypatch.setattr("exactk.problem.read_table.read_table", lambda *a, **k: pytest.fail("read"))
     monkeypatch.chdir(tmp_path)
@@ -384,10 +339,7 @@ def test_places_are_checked_before_any_work(
     before = wine_csv.read_bytes()
     table = "parts" if place.startswith("parts") else "wine.csv"
     args = [table, "cultivar", "-k", 2, "--config", "s.toml", option, place]
-    done = run("select", *args)
-    assert (done.code, done.out) == (2, "")
-    assert f"{option} {place!r}" in done.err
-    assert words in done.err
+    assert f"{option} {place!r}" in fails(words, "select", *args)
     assert wine_csv.read_bytes() == before
 
 

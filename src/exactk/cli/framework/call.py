@@ -126,10 +126,10 @@ class Call:
         found.setdefault("ridge", "auto")
         return {**found, "verbose": self.verbose}
 
-    def ask(self, function: Callable[..., Any], **more: Any) -> Any:
+    def ask(self, function: Callable[..., Any]) -> Any:
         """Read the table, and give a function of the library what was asked about it."""
         data = self.read()
-        return function(data.problem, **self.arguments(data), **more)
+        return function(data.problem, **self.arguments(data))
 
     def heading(self, count: int, what: str = "") -> str:
         """Return the first line of a text: how many features, or others, of which table."""
