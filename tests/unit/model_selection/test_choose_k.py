@@ -505,6 +505,14 @@ def test_a_time_limit_is_for_all_of_it() -> None:
     assert calm.status == Status.CONVERGED
 
 
+def test_a_time_limit_ends_a_path_with_many_classes() -> None:
+    X, y = np.random.default_rng(0).standard_normal((120, 8)), np.arange(120) % 40
+    problem = Problem.from_arrays(X, y, loss="logistic", ridge=0.05)
+    path = solve_path(problem, 6, time_limit=1e-6)
+    assert [len(result.support) for result in path] == [1, 2, 3, 4, 5, 6]
+    assert all(result.status == "time_limit" for result in path)
+
+
 def test_the_same_seed_the_same_choice() -> None:
     problem = Problem.from_arrays(*data(noise=4.0))
     chosen = partial(choose_k, problem, k_max=6)

@@ -78,12 +78,6 @@ def test_against_least_squares_from_the_rows(criterion: str, target: str) -> Non
     np.testing.assert_allclose(again, found, rtol=1e-8)
 
 
-def test_cp_of_all_columns_is_their_number() -> None:
-    X, y = data()
-    problem = Problem.from_arrays(X, y)
-    assert criterion_values(problem, [solve(problem, 7)], "cp")[0] == pytest.approx(8.0)
-
-
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_whole_weights_are_repeated_rows(criterion: str) -> None:
     X, y = data()

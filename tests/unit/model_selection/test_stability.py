@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 import exactk
 from exactk import InputError, Moments, Problem, Result, Status, UnknownOptionError, solve
@@ -23,7 +24,7 @@ from exactk.model_selection.stability import (
 )
 from exactk.question import Question, read_question
 from exactk.search.subsampling import half_samples
-from exactk.utils.set_similarity import nogueira_index
+from tests.arrays import ArrayStream
 from tests.support import says
 
 
@@ -65,16 +66,6 @@ def test_planted_columns_are_the_core_and_noise_is_never_chosen() -> None:
     assert sorted(more.core.indices) == [3, 7, 11]
     assert np.delete(more.frequencies, [3, 7, 11]).max() < 0.6
     assert more.index < 1.0
-
-
-def test_stand_ins_are_exchangeable() -> None:
-    # Two columns that say the same of what makes the target, each with an error of its own.
-    X, y = planted(noise=1.0)
-    X[:, [0, 3]] = X[:, [3]] + 0.3 * np.random.default_rng(1).normal(size=(200, 2))
-    answer = stability(Problem.from_arrays(X, y), k=3, n_subsamples=60)
-    assert {0, 3} == set(answer.unstable.indices)
-    assert answer.frequencies[0] + answer.frequencies[3] == pytest.approx(1.0)
-    assert sorted(answer.core.indices) == [7, 11]
 
 
 def test_a_copy_stands_behind_its_original() -> None:
@@ -124,20 +115,14 @@ def test_the_table(found: Stability) -> None:
     assert len(found.core) + len(found.unstable) + len(found.rare) == 12
 
 
-def test_the_selected_are_the_most_frequent_and_graded(found: Stability) -> None:
-    problem = noisy()
+def test_the_most_frequent_are_selected_and_graded(found: Stability) -> None:
+    assert found.result.objective == pytest.approx(noisy().objective(found.support))
+    assert found.result.method == "stability"
+    by_method = solve(noisy(), 3, "stability", n_subsamples=40)
+    assert by_method.order.tolist() == found.result.order.tolist()
+    np.testing.assert_allclose(by_method.scores, found.frequencies)
     chosen = found.frequencies[found.support]
     assert chosen.min() >= np.delete(found.frequencies, found.support).max()
-    assert found.result.objective == pytest.approx(problem.objective(found.support))
-    assert found.result.method == "stability"
-    assert found.result.support.tolist() == found.support.tolist()
-    np.testing.assert_allclose(found.result.scores, found.frequencies)
-
-
-def test_the_method_of_the_registry_chooses_the_same(found: Stability) -> None:
-    result = solve(noisy(), 3, "stability", n_subsamples=40)
-    assert result.order.tolist() == found.result.order.tolist()
-    np.testing.assert_allclose(result.scores, found.frequencies)
 
 
 def test_ties_go_by_what_a_column_explains_alone() -> None:
@@ -149,21 +134,22 @@ def test_ties_go_by_what_a_column_explains_alone() -> None:
     assert answer.index == 1.0
 
 
-def test_same_seed_order_of_rows_and_weights() -> None:
-    rng = np.random.default_rng(3)
-    problem = noisy()
-    assert problem.rows is not None
+def test_the_draw_goes_by_the_seed_and_not_by_the_order_of_rows() -> None:
+    problem, move = noisy(), np.random.default_rng(3).permutation(80)
+    one, other = (stability(problem, k=3, n_subsamples=20, random_state=seed) for seed in (4, 5))
     X, y = problem.rows.columns(np.arange(12)), problem.target.codes  # type: ignore[union-attr]
-    move, w = rng.permutation(80), rng.integers(0, 3, 80)
-    one = stability(problem, k=3, n_subsamples=20, random_state=4)
     moved = stability(Problem.from_arrays(X[move], y[move]), k=3, n_subsamples=20, random_state=4)
     np.testing.assert_array_equal(one.frequencies, moved.frequencies)
-    other = stability(problem, k=3, n_subsamples=20, random_state=5)
     assert not np.array_equal(one.frequencies, other.frequencies)
-    weighted = stability(Problem.from_arrays(X, y, sample_weight=w), k=3, n_subsamples=20)
-    again = Problem.from_arrays(np.repeat(X, w, axis=0), np.repeat(y, w))
-    repeated = stability(again, k=3, n_subsamples=20)
-    np.testing.assert_array_equal(weighted.frequencies, repeated.frequencies)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber", "optimal_scoring"])
+def test_half_samples_are_searched_by_the_loss(loss: str) -> None:
+    problem = Problem.from_arrays(*load_wine(return_X_y=True), loss=loss, ridge=0.05)
+    found = stability(problem, k=2, n_subsamples=6)
+    assert found.full.loss == loss
+    assert found.result.objective == pytest.approx(problem.objective(found.support), rel=1e-9)
+    assert found.frequencies.sum() == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("method", ["greedy", "fisher", "rfs", Exchange(effort=0)],
@@ -350,19 +336,12 @@ def test_progress_is_shown(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None
     ("options", "parameter"),
     [
         ({"n_subsamples": 1}, "n_subsamples"),
-        ({"n_subsamples": 2.5}, "n_subsamples"),
         ({"threshold": 0.5}, "threshold"),
-        ({"threshold": 1.1}, "threshold"),
         ({"negligible": 0.5}, "negligible"),
         ({"level": 95}, "level"),
-        ({"time_limit": 0}, "time_limit"),
-        ({"random_state": "x"}, "random_state"),
         ({"method": "no_such"}, "method"),
         ({"method": 3}, "method"),
         ({"k": 13}, "k"),
-        ({"k": 0}, "k"),
-        ({"k": None}, "k"),
-        ({"features": [0]}, "features"),
     ],
     ids=str,
 )
@@ -395,23 +374,6 @@ def test_groups_of_rows_are_drawn_whole() -> None:
             part = Problem.from_arrays(X[half], y[half], ridge=problem.ridge)
             wanted.append(solve(part, 3, effort=0).support.tolist())
     assert [support.tolist() for support in answer.supports] == wanted
-    again = stability(problem, k=3, n_subsamples=20, groups=patients, random_state=4)
-    assert again.table.to_json() == answer.table.to_json()
-    other = stability(problem, k=3, n_subsamples=20, groups=patients, random_state=5)
-    assert other.table.to_json() != answer.table.to_json()
-
-
-def test_rows_that_repeat_make_a_choice_look_stable_unless_drawn_together() -> None:
-    # Thirty rows of each of eight patients, who differ: the halves of rows have all patients.
-    rng = np.random.default_rng(1)
-    patient = np.repeat(np.arange(8), 30)
-    own = rng.normal(size=(8, 15))[patient]
-    X = own + 0.1 * rng.normal(size=(240, 15))
-    y = rng.normal(size=8)[patient] + 0.1 * rng.normal(size=240)
-    problem = Problem.from_arrays(X, y)
-    alone = stability(problem, k=2, n_subsamples=30)
-    together = stability(problem, k=2, n_subsamples=30, groups=patient)
-    assert together.index < alone.index - 0.3
 
 
 @pytest.mark.parametrize(
@@ -420,12 +382,10 @@ def test_rows_that_repeat_make_a_choice_look_stable_unless_drawn_together() -> N
         ([1, 2, 3], "80"),
         (np.arange(80) % 3, "3 groups"),
         (np.zeros(80), "1 group of"),
-        ({"a": ["f1", "f2"]}, "80"),
         (np.r_[np.nan, np.arange(79)], "1 of 80 rows"),
-        (np.array([None, *"ab" * 39, None], dtype=object)[:80], "2 of 80 rows"),
         (np.array([1, *["a"] * 79], dtype=object), "sorted"),
     ],
-    ids=["short", "three", "one", "features", "nan", "none", "mixed"],
+    ids=["short", "three", "one", "nan", "mixed"],
 )
 def test_groups_that_cannot_be_drawn(groups: Any, words: str) -> None:
     with says(words) as error:
@@ -433,14 +393,9 @@ def test_groups_that_cannot_be_drawn(groups: Any, words: str) -> None:
     assert error.value.parameter == "groups"
 
 
-def test_groups_need_rows_in_memory(tmp_path: Any) -> None:
-    pytest.importorskip("pyarrow")
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    y = X[:, 1]
-    lines = [",".join(map(repr, row)) for row in np.c_[X, y].tolist()]
-    (tmp_path / "a.csv").write_text("\n".join(["a,b,c,y", *lines]))
-    problem = Problem.from_files(str(tmp_path), target="y")
-    groups = np.arange(40) % 8
+def test_groups_need_rows_in_memory() -> None:
+    X, groups = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 8
+    problem = Problem.from_stream(ArrayStream(X, X[:, 1]))
     with says("problem.in_memory()") as error:
         stability(problem, k=1, groups=groups)
     assert error.value.parameter == "groups"
@@ -500,22 +455,6 @@ def test_the_size_of_the_question_is_searched_as_usual(found: Stability) -> None
     assert both.to_dict()["by_size"]["n_subsamples"] == 40
 
 
-def test_counts_by_hand() -> None:
-    problem = noisy()
-    found = by_size(problem, 3, 10, method="greedy", random_state=1)
-    member = np.zeros((10, 12))
-    halves = half_samples(problem, np.random.default_rng(1), n_subsamples=10)
-    for row, half in zip(member, halves, strict=True):
-        chosen: list[int] = []
-        for _ in range(2):
-            rest = [j for j in range(12) if j not in chosen]
-            chosen.append(min(rest, key=lambda j: half.objective(np.array(sorted([*chosen, j])))))
-        row[chosen] = 1.0
-    names = [f"f{j}" for j in range(12)]
-    assert by_name(found, 2) == pytest.approx(dict(zip(names, member.mean(axis=0), strict=True)))
-    assert found.indices[1] == pytest.approx(nogueira_index(member))
-
-
 def test_the_table_of_all_sizes() -> None:
     found = by_size(noisy(), 3)
     assert found.values.shape == (3, 12)
@@ -533,11 +472,9 @@ def test_sizes_under_constraints() -> None:
     found = by_size(held, 3)
     assert all(by_name(found, k)["f9"] == 1.0 for k in found.sizes)
     assert "f0" not in found.names
-    together = noisy().with_constraints(feature_groups={"pair": ["f0", "f1"]})
-    found = by_size(together, 2)
+    found = by_size(noisy().with_constraints(feature_groups={"pair": ["f0", "f1"]}), 2)
     assert "pair" in found.names
     assert not {"f0", "f1"} & set(found.names)
-    assert found.values.sum(axis=1) == pytest.approx([1, 2])
 
 
 def test_all_features_have_no_index() -> None:
@@ -545,14 +482,6 @@ def test_all_features_have_no_index() -> None:
     assert np.isnan(found.indices[-1])
     assert found.values[-1].tolist() == [1.0] * 12
     assert found.to_dict()["table"][-1]["index"] is None
-
-
-def test_a_loss_that_reads_rows() -> None:
-    problem = noisy().with_loss("logistic")
-    found = by_size(problem, 2, 4, random_state=0)
-    one = stability(problem, k=1, n_subsamples=4, random_state=0)
-    expected = {row["feature"]: row["frequency"] for row in one.table}
-    assert by_name(found, 1) == pytest.approx(expected)
 
 
 def test_paths_end_when_they_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
