@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf, nan, sqrt
@@ -19,7 +19,7 @@ from exactk.evaluation.permutation_test import permuted_problems
 from exactk.evaluation.result import COLUMNS, FOLD_COLUMNS, Evaluation
 from exactk.methods.base import Method, generator
 from exactk.model_selection.choose_k import AutoK
-from exactk.model_selection.cross_validation import make_splits, row_groups
+from exactk.model_selection.cross_validation import make_splits
 from exactk.params import validated
 from exactk.problem.problem import Problem
 from exactk.question import is_auto, read_problem, read_question
@@ -162,6 +162,8 @@ def measure_evaluation(
     limit, seed = check_time_limit(time_limit), _seed(random_state)
     size: int | AutoK
     if k is not None and not is_given and is_auto(k):
+        if method in BASELINES:
+            raise InputError(parameter="k", value=k, expected=f"a number for {method}")
         problem = read_problem(X, y, **table).in_memory(verbose=verbose)
         size = k if isinstance(k, AutoK) else AutoK()
     else:
@@ -173,15 +175,15 @@ def measure_evaluation(
             known, ridge = question.solved(), problem.ridge
     if ridge is None and not isinstance(X, Problem):
         ridge = "auto"
-    groups = _row_groups(groups, problem)
+    splits = make_splits(problem, cv, groups, random_state)
+    groups = None if groups is None else np.asarray(groups)
     methods = {}
     for place, (name, one) in enumerate(names.items()):
-        if not (isinstance(one, str) and one in BASELINES):
+        if one not in BASELINES:
             one = configured_method(one, effort, seed, is_reference=not place)
         methods[name] = FoldMethod(
             problem, one, ridge=ridge, groups=groups, time_limit=limit, seed=seed
         )
-    splits = make_splits(problem, cv, groups, random_state)
     scores = FoldScores(X, problem, splits, estimator, scoring)
     run = _Run(problem, scores, size, is_given=is_given)
     message, null = run.run(methods, known, verbose), np.empty(0)
@@ -190,21 +192,10 @@ def measure_evaluation(
     return run.evaluation(null, message)
 
 
-def _seed(random_state: object) -> int | None:
+def _seed(random_state: Any) -> int | None:
     """Return one number for all folds: a generator would go on from one to the next."""
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        return None if random_state is None else int(random_state)
-    return int(generator(random_state).integers(2**31))
-
-
-def _row_groups(groups: Any, problem: Problem) -> Any:
-    if isinstance(groups, Mapping):
-        raise InputError(
-            parameter="groups", value=groups, expected="one label for each row",
-            hint="give groups of features as constraints={'feature_groups': ...}",
-        )  # fmt: skip
-    assert problem.rows is not None
-    return None if groups is None else row_groups(groups, problem.rows.n_rows)
+    is_seed = random_state is None or isinstance(random_state, (int, np.integer))
+    return random_state if is_seed else int(generator(random_state).integers(2**31))
 
 
 @dataclass

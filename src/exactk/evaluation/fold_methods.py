@@ -91,8 +91,6 @@ class FoldMethod:
                 if ridge is not None:
                     part = part.with_ridge(ridge, k, random_state=seed)
                 result = solve(part, k, method, time_limit=self._limit)
-            elif isinstance(method, Baseline):
-                raise InputError(parameter="k", value=k, expected=f"a number for {method.name}")
             else:
                 choice = choose_k(
                     part, **k.get_params(deep=False), method=method, ridge=ridge,
