@@ -476,11 +476,6 @@ def pick_size(
     """Return the size with the smallest loss, or the smallest within a standard error of it.
 
     With rule "paired" the standard errors are those of the differences to the best.
-
-    Examples
-    --------
-    >>> pick_size([1, 2, 3], [5.0, 2.1, 2.0], [0.3, 0.3, 0.3], "one_se")
-    2
     """
     values = np.asarray(losses, dtype=np.float64)
     best = int(np.argmin(values))

@@ -108,14 +108,6 @@ def counted_rows(problem: Problem) -> float:
 
     Weights count rows if all of them are whole. For moments and streams only the sum is known: it
     counts if it is whole and at least the number of rows.
-
-    Examples
-    --------
-    >>> X, y = [[0.0], [1.0], [3.0]], [1.0, 2.0, 4.0]
-    >>> counted_rows(Problem.from_arrays(X, y, sample_weight=[2, 3, 1]))
-    6.0
-    >>> counted_rows(Problem.from_arrays(X, y, sample_weight=[2.5, 3, 1]))
-    3.0
     """
     rows, weight = float(problem.n_rows), float(problem.weight)
     if problem.rows is None:
@@ -130,15 +122,6 @@ def degrees_of_freedom(problem: Problem, support: Indices) -> float:
     """Return tr(A_SS⁻¹(A_SS − ridge)), the effective number of columns of a ridge fit.
 
     Without a ridge it is k; columns that depend on others add nothing.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
-    >>> degrees_of_freedom(problem, np.array([0, 1]))
-    2.0
-    >>> round(degrees_of_freedom(problem.with_ridge(0.1), np.array([0, 1])), 3)
-    1.816
     """
     live = support[problem.scatter[support] > 0]
     if live.size == 0:
@@ -168,13 +151,7 @@ def _log_models(problem: Problem, support: Indices) -> float:
 
 
 def check_criterion(problem: Problem, criterion: str) -> None:
-    """Raise if a criterion cannot be computed for a problem.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> check_criterion(Problem.from_arrays(*load_iris(return_X_y=True)), "cp")
-    """
+    """Raise if a criterion cannot be computed for a problem."""
     Choice(options=CRITERIA)("criterion", criterion)
     of_loss = criterion != "cp" and is_likelihood(problem)
     if not (problem.loss.by_moments or of_loss):

@@ -46,10 +46,8 @@ class Fold:
         Of the training rows alone.
     held : Moments or None
         Of the rows held out.
-    source : Problem or None
-        With all rows in memory.
-    split : tuple of ndarray or None
-        Training rows and held-out rows of `source`.
+    source, split : Problem and pair of ndarray, or None
+        The problem with all rows in memory; its training rows and those held out.
     """
 
     train: Problem
@@ -130,20 +128,8 @@ def _scores(train: Problem) -> Floats:
 class Splits:
     """How the rows of a problem are split: into a number of folds, or by a splitter or groups.
 
-    Parameters
-    ----------
-    problem : Problem
-    cv : int, scikit-learn splitter, iterable of (train, test), or None
-        A number of folds is stratified by class; None is five, or fewer if there are fewer rows or
-        groups. Splitters and pairs need rows in memory.
-    groups : array-like or None
-        One label for each row. Rows of one group stay together.
-
-    Attributes
-    ----------
-    n_folds : int
-    smallest_training : int
-        Fewest training rows of a fold, as far as they are known before the split.
+    Parameters are those of `make_splits`; a number of folds also serves streams.
+    `smallest_training` is the fewest training rows of a fold, as far as it is known before.
 
     Examples
     --------
@@ -182,15 +168,9 @@ class Splits:
     ) -> Iterator[Fold]:
         """Return the folds of the problem, which may have another ridge by now.
 
-        Parameters
-        ----------
-        problem : Problem
-        rng : Generator
-            Deals rows in memory out at random. Streamed rows go to folds by a hash of their
-            values: the split does not depend on their order or parts, and equal rows stay
-            together.
-        with_rows : bool
-            Whether the method reads rows: training problems then have theirs.
+        The generator deals rows in memory out at random. Streamed rows go to folds by a hash of
+        their values: the split does not depend on their order or parts, and equal rows stay
+        together. With `with_rows` training problems have their rows, for methods that read them.
         """
         if self._given is None and problem.rows is None and problem.loss.by_moments:
             return _stream_folds(problem, self.n_folds, rng)
@@ -214,16 +194,7 @@ def _number_of_folds(cv: int | None, n_rows: int) -> int:
 
 
 def row_groups(groups: Any, n_rows: int) -> npt.NDArray[Any]:
-    """Return the group of each row as an array, or say what is wrong with it.
-
-    Examples
-    --------
-    >>> row_groups([1, 2], 3)
-    Traceback (most recent call last):
-    ...
-    exactk.errors.InputError: groups must be one label for each of the 3 rows, and its shape is
-    (2,)
-    """
+    """Return the group of each row as an array, or say what is wrong with it."""
     values = np.asarray(groups)
     if values.shape != (n_rows,):
         raise InputError(
@@ -406,18 +377,9 @@ def training_problem(
 ) -> Problem:
     """Return the problem of some rows alone: everything that is learned, is learned from them.
 
-    All steps that train on part of the rows get their problem here.
-
-    Parameters
-    ----------
-    problem : Problem
-        With its rows in memory.
-    rows : ndarray of intp
-    rebalance : bool
-        Whether class weights are computed from these rows alone; otherwise rows keep the weight
-        that they have in the whole problem.
-    gram : {"auto", "full", "columns"}
-        How the Gram matrix is computed.
+    All steps that train on part of the rows get their problem here. Class weights are computed from
+    these rows alone if `rebalance`; otherwise rows keep the weight that they have in the whole
+    problem. `gram` says how the Gram matrix is computed.
 
     Examples
     --------
@@ -438,15 +400,7 @@ def training_problem(
 
 
 def deal_rows(problem: Problem, n_folds: int, rng: np.random.Generator) -> list[Split]:
-    """Split the rows of non-zero weight at random, classes spread evenly.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> problem = Problem.from_arrays(*load_iris(return_X_y=True))
-    >>> [len(test) for _, test in deal_rows(problem, 3, np.random.default_rng(0))]
-    [50, 50, 50]
-    """
+    """Split the rows of non-zero weight at random, classes spread evenly."""
     alive, target = _rows_with_weight(problem, problem.weights), _table(problem)[1]
     _number_of_folds(n_folds, len(alive))
     shuffled = rng.permutation(alive)
@@ -462,15 +416,8 @@ def make_folds(
     """Make folds of training rows and rows held out, one after the other.
 
     Splits may overlap, repeat rows or leave rows out. If every row is held out once, as usual, the
-    moments of training rows are sums of those of the other folds.
-
-    Parameters
-    ----------
-    problem : Problem
-        With its rows in memory.
-    splits : sequence of pair of ndarray of int
-    with_rows : bool
-        Whether training problems have their rows, for methods that read them.
+    moments of training rows are sums of those of the other folds. With `with_rows` training
+    problems have their rows, for methods that read them.
     """
     alive = _rows_with_weight(problem, problem.weights)
     tests = np.sort(np.concatenate([test for _, test in splits]))

@@ -44,15 +44,8 @@ def auto_ridge(problem: Problem) -> float:
 def cv_ridge(problem: Problem, k: int, *, random_state: object = None) -> float:
     """Return the ridge of `GRID` with the smallest cross-validated loss at k features.
 
-    Parameters
-    ----------
-    problem : Problem
-        It has rows, which are read once for all folds. Files, Dask collections and Spark tables
-        are split by the values of their rows, so their ridge may differ from that of the same
-        rows in memory, which are shuffled.
-    k : int
-    random_state : int, Generator or None
-        Seed of the split.
+    Files, Dask collections and Spark tables are split by the values of their rows, so their ridge
+    may differ from that of the same rows in memory, which are shuffled.
 
     Examples
     --------
@@ -81,14 +74,7 @@ def cv_ridge(problem: Problem, k: int, *, random_state: object = None) -> float:
 def find_ridge(
     ridge: Any, problem: Problem, k: int | None, *, random_state: object = None
 ) -> float:
-    """Return the ridge as a number: by rule for "auto", by cross-validation at k for "cv".
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> find_ridge("auto", Problem.from_arrays(*load_iris(return_X_y=True)), None)
-    0.1
-    """
+    """Return the ridge as a number: by rule for "auto", by cross-validation at k for "cv"."""
     if not isinstance(ridge, str):
         return check_ridge(ridge)
     if ridge == "auto":

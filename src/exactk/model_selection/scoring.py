@@ -41,21 +41,11 @@ OF_PROBABILITIES = (
 )  # fmt: skip
 
 
-def read_estimator(
-    estimator: Any, task: str, *, several_labels: bool = False, sparse: bool = False
-) -> Any:
+def read_estimator(estimator: Any, task: str, *, several_labels: bool = False) -> Any:
     """Return a copy of an estimator, or the estimator that a name stands for.
 
-    Parameters
-    ----------
-    estimator : estimator, str or None
-        None is "logistic" for classes and "ridge" for numbers. A name stands for an estimator of
-        scikit-learn with its default parameters, on standardised columns.
-    task : {"classification", "regression"}
-    several_labels : bool
-        Whether rows have several labels each.
-    sparse : bool
-        Whether it will get sparse tables, which are not centred.
+    None is "logistic" for classes and "ridge" for numbers. A name stands for an estimator of
+    scikit-learn with its default parameters, on standardised columns, not centred if `sparse`.
 
     Examples
     --------
@@ -87,7 +77,7 @@ def read_estimator(
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
 
-        return make_pipeline(StandardScaler(with_mean=not sparse), _model(estimator, task))
+        return make_pipeline(StandardScaler(), _model(estimator, task))
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise InputError(
             parameter="estimator", value=estimator, expected=expected,
@@ -122,20 +112,7 @@ class FoldScorer:
 
     Columns are plain arrays in the order of the table. Rows of weight zero are left out. Other
     weights go to fit and score, and an estimator or a score that takes none is refused. Class
-    weights count in the selection only, as in `exactk.evaluate`.
-
-    Parameters
-    ----------
-    problem : Problem
-        With its rows in memory.
-    scoring : str, callable or None
-        As in scikit-learn, the larger the better; None is the ``score`` of the estimator.
-    estimator : estimator, str or None
-
-    Attributes
-    ----------
-    name : str
-        Name of the score.
+    weights count in the selection only, as in `exactk.evaluate`. `name` is that of the score.
     """
 
     def __init__(self, problem: Problem, scoring: Any, estimator: Any) -> None:
@@ -169,16 +146,9 @@ class FoldScorer:
 
 @dataclass(frozen=True, eq=False)
 class HoldoutScorer:
-    """An estimator that is trained on some rows and scored on others.
+    """An estimator, a copy of which is trained on some rows and scored on others.
 
-    Attributes
-    ----------
-    estimator : estimator
-        A copy is trained each time.
-    scorer : callable
-        Takes a fitted estimator, a table and a target.
-    scoring : str
-        Its name.
+    `scorer` takes a fitted estimator, a table and a target; `scoring` is its name.
 
     Examples
     --------
@@ -259,17 +229,7 @@ def target_labels(problem: Problem) -> npt.NDArray[Any]:
 def read_scoring(scoring: Any, estimator: Any) -> tuple[Callable[..., Any], str]:
     """Return a score as scikit-learn calls it, and its name.
 
-    Parameters
-    ----------
-    scoring : str, callable or None
-        The larger the better; None is the ``score`` of the estimator.
-    estimator : estimator
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> read_scoring(None, DecisionTreeClassifier())[1]
-    'score'
+    The larger the better; None is the ``score`` of the estimator.
     """
     # Imported here because it takes longer than all the rest of exactk.
     from sklearn.metrics import check_scoring, get_scorer_names

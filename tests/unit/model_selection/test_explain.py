@@ -223,6 +223,12 @@ def test_what_is_wrong_is_named(options: dict[str, Any], parameter: str) -> None
     assert error.value.parameter == parameter
 
 
+def test_a_selection_of_another_ridge_is_refused() -> None:
+    with pytest.raises(InputError) as error:
+        explain(_problem(), ridge=1.0, features=solve(_problem(), 2))
+    assert error.value.parameter == "ridge"
+
+
 def test_a_table_is_read_like_a_problem() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     problem = Problem.from_arrays(X, y).with_ridge("auto").with_constraints(exclude=[0])
