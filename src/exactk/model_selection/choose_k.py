@@ -30,7 +30,7 @@ from exactk.solver import solve, solve_path
 from exactk.types import Criterion, Floats, Rule
 from exactk.utils.records_table import RecordsTable, TableResult
 
-__all__ = ["FOLD_EFFORT", "AutoK", "AutoKResult", "choose_k", "pick_size"]
+__all__ = ["FOLD_EFFORT", "AutoK", "AutoKResult", "SizeScores", "choose_k"]
 
 # Folds are searched by greedy steps and swaps alone: each of them would pay for more.
 FOLD_EFFORT = 0.0
@@ -282,17 +282,17 @@ def choose_k(
         problem = problem.with_ridge(find_ridge(ridge, problem, k_max, random_state=search.seed))
     path = search.path(problem, k_max, 2 if splits is None else splits.n_folds + 2)
     if splits is None:
-        scores: _Scores | None = _by_criterion(problem, path, criterion)
+        scores = _by_criterion(problem, path, criterion)
     else:
         scores = _by_folds(problem, path, k_max, splits, scorer, search)
-    k = path[-1].k if scores is None else scores.pick(rule)
+    k = scores.pick(rule)
     result = search.refine(problem, path, k)
     path = Path([result if other.k == k else other for other in path])
     if splits is None:
         scores = _by_criterion(problem, path, criterion)
     return AutoKResult(
         k=k, k_max=k_max, criterion=criterion, rule="best" if splits is None else rule,
-        n_folds=0 if splits is None or scores is None else scores.n_folds, ridge=problem.ridge,
+        n_folds=scores.n_folds, ridge=problem.ridge,
         scoring=None if scorer is None else scorer.name, status=search.status or result.status,
         path=path, result=result, table=_table(problem, path, scores, k),
         message=_message(problem, scores, splits, search),
@@ -376,7 +376,7 @@ class _Search:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scores:
+class SizeScores:
     """The values of the sizes, also with the best as the smallest, and their standard errors.
 
     Standard errors are over folds, of the values and of their differences to the best; nan without
@@ -391,30 +391,43 @@ class _Scores:
     n_folds: int = 0
 
     def pick(self, rule: str) -> int:
-        """Return the size that a rule chooses."""
-        spread = self.se_difference if rule == "paired" else self.standard_errors
-        return pick_size(self.sizes, self.signed, spread, rule)
+        """Return the size that a rule chooses, or the largest if nothing is known of them."""
+        if np.isnan(self.signed).all():
+            return self.sizes[-1]
+        best = int(np.argmin(self.signed))
+        if not np.isfinite(self.signed[best]):
+            raise InputError(
+                "there are too few rows for any size by this criterion", parameter="criterion",
+                hint=("use ", Setting("criterion", "ebic"), " or ", Setting("criterion", "cv")),
+            )  # fmt: skip
+        if rule == "best" or not np.isfinite(self.standard_errors[best]):
+            return self.sizes[best]
+        allowed = self.se_difference if rule == "paired" else self.standard_errors[best]
+        return self.sizes[int(np.argmax(self.signed <= self.signed[best] + allowed))]
 
 
-def _by_criterion(problem: Problem, path: Path, criterion: str) -> _Scores:
+def _by_criterion(problem: Problem, path: Path, criterion: str) -> SizeScores:
     """Score the sizes of a path by a criterion of its fits to all rows."""
     values = criterion_values(problem, path, criterion)
     unknown = np.full(len(path), np.nan)
-    return _Scores(path.sizes, values, values, unknown, unknown)
+    return SizeScores(path.sizes, values, values, unknown, unknown)
 
 
 def _by_folds(
     problem: Problem, path: Path, k_max: int, splits: Splits, scorer: FoldScorer | None,
     search: _Search,
-) -> _Scores | None:  # fmt: skip
-    """Score each size by its mean over the folds; None if Ctrl-C came before one was finished.
+) -> SizeScores:  # fmt: skip
+    """Score each size by its mean over the folds that were finished; nan if none was.
 
     Sizes that are not feasible in some fold are left out.
     """
+    unknown = np.full(len(path), np.nan)
+    nothing = SizeScores(path.sizes, unknown, unknown, unknown, unknown)
+    if search.interrupted:
+        return nothing
     done: list[tuple[dict[int, float], float]] = []
-    folds = splits.folds(problem, search.rng, with_rows=search.kind.needs_rows)
     try:
-        for fold in () if search.interrupted else folds:
+        for fold in splits.folds(problem, search.rng, with_rows=search.kind.needs_rows):
             own: Sequence[Result] = ()
             if most := min(k_max, fold.train.n_usable):
                 parts = max(splits.n_folds - len(done), 1) + 1
@@ -428,7 +441,7 @@ def _by_folds(
     except KeyboardInterrupt:
         search.status = Status.INTERRUPTED
     if not done:
-        return None
+        return nothing
     sizes = [k for k in path.sizes if all(k in found for found, _ in done)]
     if not sizes:
         ruled = problem.rules is not None
@@ -448,7 +461,7 @@ def _by_folds(
     best = int(np.argmin(signed))
     # Hard rows of a fold are hard for every size, and cancel.
     _, difference = _weighted_mean(table - table[:, best : best + 1], shares)
-    return _Scores(sizes, means, signed, spread, difference, len(done))
+    return SizeScores(sizes, means, signed, spread, difference, len(done))
 
 
 def _mean_errors(fold: Fold, results: Sequence[Result]) -> Floats:
@@ -469,38 +482,13 @@ def _weighted_mean(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(squares * n / (n - 1)) / weights.sum()
 
 
-def pick_size(
-    sizes: Sequence[int], losses: Sequence[float] | Floats,
-    standard_errors: Sequence[float] | Floats, rule: str,
-) -> int:  # fmt: skip
-    """Return the size with the smallest loss, or the smallest within a standard error of it.
-
-    With rule "paired" the standard errors are those of the differences to the best.
-    """
-    values = np.asarray(losses, dtype=np.float64)
-    best = int(np.argmin(values))
-    if not np.isfinite(values[best]):
-        raise InputError(
-            "there are too few rows for any size by this criterion", parameter="criterion",
-            hint=("use ", Setting("criterion", "ebic"), " or ", Setting("criterion", "cv")),
-        )  # fmt: skip
-    spread = np.asarray(standard_errors, dtype=np.float64)
-    if rule == "best" or not np.isfinite(spread[best]):
-        return int(sizes[best])
-    allowed = spread if rule == "paired" else spread[best]
-    return int(sizes[int(np.argmax(values <= values[best] + allowed))])
-
-
-def _message(
-    problem: Problem, scores: _Scores | None, splits: Splits | None, search: _Search
-) -> str:
+def _message(problem: Problem, scores: SizeScores, splits: Splits | None, search: _Search) -> str:
     if not search.interrupted:
-        if scores is None or not scores.pick("best") == scores.sizes[-1] < len(problem.candidates):
-            return ""
-        return "Best size is the largest tried; raise k_max."
-    if splits is None or (scores is not None and scores.n_folds == splits.n_folds):
+        is_last = scores.pick("best") == scores.sizes[-1] < len(problem.candidates)
+        return "Best size is the largest tried; raise k_max." if is_last else ""
+    if splits is None or scores.n_folds == splits.n_folds:
         return "Stopped by Ctrl-C: a longer search may find better features."
-    if scores is None:
+    if scores.n_folds == 0:
         return (
             "Stopped by Ctrl-C before any fold was finished: no size was chosen, and this is the "
             "largest size found."
@@ -508,20 +496,18 @@ def _message(
     return f"Stopped by Ctrl-C after {scores.n_folds} of {splits.n_folds} folds."
 
 
-def _table(problem: Problem, path: Path, scores: _Scores | None, k: int) -> RecordsTable:
+def _table(problem: Problem, path: Path, scores: SizeScores, k: int) -> RecordsTable:
     place = {name: j for j, name in enumerate(problem.original_names)}
     for group in (problem.rules or Rules()).feature_groups:
         # A group stands where its first column does.
         place[group.name] = int(problem.input_columns[min(group.columns)])
     rows, before = [], frozenset[str]()
     for result in path:
-        values = (np.nan, np.nan, np.nan)
-        if scores is not None:
-            if result.k not in scores.sizes:
-                continue
-            i = scores.sizes.index(result.k)
-            mean = scores.values[i] if scores.n_folds else np.nan
-            values = (scores.values[i], mean, scores.standard_errors[i])
+        if result.k not in scores.sizes:
+            continue
+        i = scores.sizes.index(result.k)
+        mean = scores.values[i] if scores.n_folds else np.nan
+        values = (scores.values[i], mean, scores.standard_errors[i])
         names = sorted(result.selected, key=place.__getitem__)
         added = [name for name in names if name not in before]
         removed = sorted(before.difference(names), key=place.__getitem__)

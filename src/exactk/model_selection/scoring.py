@@ -45,7 +45,7 @@ def read_estimator(estimator: Any, task: str, *, several_labels: bool = False) -
     """Return a copy of an estimator, or the estimator that a name stands for.
 
     None is "logistic" for classes and "ridge" for numbers. A name stands for an estimator of
-    scikit-learn with its default parameters, on standardised columns, not centred if `sparse`.
+    scikit-learn with its default parameters, on standardised columns.
 
     Examples
     --------

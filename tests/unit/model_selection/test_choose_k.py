@@ -23,7 +23,7 @@ from exactk import AutoK, Moments, Problem, Result, Status, choose_k, solve, sol
 from exactk.errors import InputError, UnknownOptionError
 from exactk.methods.base import Method
 from exactk.methods.exchange import Exchange
-from exactk.model_selection.choose_k import FOLD_EFFORT, pick_size
+from exactk.model_selection.choose_k import FOLD_EFFORT, SizeScores
 from exactk.model_selection.criteria import CRITERIA, criterion_values
 from exactk.model_selection.cross_validation import Splits, deal_rows
 from exactk.problem.constraints import Rules
@@ -187,19 +187,23 @@ def test_nothing_of_one_fold_enters_another() -> None:
     np.testing.assert_allclose(np.mean(alone, axis=0), forth.table["mean"], rtol=1e-10)
 
 
-def test_pick_size() -> None:
-    sizes, losses = [2, 3, 4, 5, 6], [9.0, 5.4, 5.1, 5.0, 5.2]
+def test_the_rules() -> None:
+    def pick(losses: list[float], errors: list[float], rule: str = "one_se") -> int:
+        values, spread = np.array(losses), np.array(errors)
+        sizes = list(range(2, 2 + len(losses)))
+        return SizeScores(sizes, values, values, spread, spread).pick(rule)
+
+    losses = [9.0, 5.4, 5.1, 5.0, 5.2]
     errors = [9.0, 9.0, 9.0, 0.5, 9.0]
-    assert pick_size(sizes, losses, errors, "one_se") == 3
-    assert pick_size(sizes, losses, errors, "best") == 5
-    errors[3] = 0.1
-    assert pick_size(sizes, losses, errors, "one_se") == 4
-    errors[3] = 0.0
-    assert pick_size(sizes, losses, errors, "one_se") == 5
-    assert pick_size(sizes, losses, [np.nan] * 5, "one_se") == 5
-    assert pick_size([1, 2], [3.0, 3.0], [np.nan] * 2, "best") == 1
+    assert pick(losses, errors) == 3
+    assert pick(losses, errors, "best") == 5
+    assert pick(losses, [9.0, 9.0, 9.0, 0.1, 9.0]) == 4
+    assert pick(losses, [9.0, 9.0, 9.0, 0.0, 9.0]) == 5
+    assert pick(losses, [0.1, 0.1, 0.2, 0.0, 0.1], "paired") == 4
+    assert pick(losses, [np.nan] * 5) == 5
+    assert pick([3.0, 3.0], [np.nan] * 2, "best") == 2
     with pytest.raises(InputError) as error:
-        pick_size([1, 2], [np.inf, np.inf], [np.nan] * 2, "best")
+        pick([np.inf, np.inf], [np.nan] * 2)
     assert error.value.parameter == "criterion"
 
 
