@@ -150,13 +150,7 @@ def measure_evaluation(
     scoring: Any, cv: Any, groups: Any, n_permutations: int, ridge: Any, effort: Any,
     time_limit: Any, random_state: Any, verbose: int, known: Result | None = None, **table: Any,
 ) -> Evaluation:  # fmt: skip
-    """Return the evaluation of a question; the other parameters are those of `evaluate`.
-
-    Parameters
-    ----------
-    known : Result or None
-        What the method has selected on all rows, so that it need not search again.
-    """
+    """Return the evaluation of the same parameters, with what is known to be selected."""
     is_given = features is not None
     names = named_methods(method, compare_with, is_given=is_given)
     limit, seed = check_time_limit(time_limit), _seed(random_state)
@@ -223,10 +217,7 @@ class _Outcome:
 class _Run:
     """Runs methods one after the other until all are done or the user stops.
 
-    Attributes
-    ----------
-    outcomes : list of _Outcome
-        The reference first; after Ctrl-C it may have some of the folds.
+    The first of the outcomes is the reference; after Ctrl-C it may have some of the folds.
     """
 
     def __init__(

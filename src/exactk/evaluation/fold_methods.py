@@ -32,29 +32,10 @@ __all__ = ["FoldMethod", "configured_method", "named_methods"]
 
 
 class FoldMethod:
-    """A method of an evaluation.
+    """A method object, or one of `BASELINES`, on the rows of a problem in memory.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of all rows, in memory.
-    method : str or Method
-        A name must be one of `BASELINES`.
-    ridge : "auto", "cv", float or None
-        None is the ridge of the problem.
-    groups : ndarray or None
-        Of all rows, for the inner folds that choose k.
-    time_limit : float or None
-    seed : int or None
-
-    Attributes
-    ----------
-    problem : Problem
-        Under the constraints that the method keeps.
-    notes : list of str
-        Constraints that it ignores, in words.
-    is_foreign : bool
-        Whether it is a class of the user, which may raise any error.
+    `notes` are constraints that it ignores, in words; `problem` has the others. Groups of rows
+    are for the inner folds that choose k.
     """
 
     def __init__(
@@ -68,6 +49,7 @@ class FoldMethod:
             ridge = None
         self._method, self._ridge, self._groups = method, ridge, groups
         self._limit, self._seed = time_limit, seed
+        # A class of the user may raise any error.
         self.is_foreign = not type(method).__module__.startswith("exactk.")
 
     def select(self, rows: Indices, k: int | AutoK) -> Result:
@@ -145,12 +127,7 @@ def named_methods(
 ) -> dict[str, str | Method]:
     """Return the methods of an evaluation by their names in its table, the reference first.
 
-    Parameters
-    ----------
-    method : str or Method
-    compare_with : list of str or Method, str or Method
-    is_given : bool
-        Whether the reference is an existing selection.
+    The reference has another name if it is an existing selection that is given.
 
     Examples
     --------

@@ -26,20 +26,8 @@ ALL_COLUMNS, ALL_VALUES = 1_000, 2_000_000
 class FoldScores:
     """The scores of an estimator on the held-out rows of folds, for any columns.
 
-    Parameters
-    ----------
-    X, estimator, scoring
-        As in `exactk.evaluate`.
-    problem : Problem
-        Made of X, with its rows in memory.
-    splits : list of (train, test)
-
-    Attributes
-    ----------
-    scoring, estimator : str
-        Names of the score and of the estimator.
-    baseline : list of float
-        Score of each fold without features: of the most frequent class, or of the mean.
+    The problem is made of X and has its rows in memory. `scoring` and `estimator` are names,
+    `baseline` the scores of the folds without features: of the most frequent class or the mean.
 
     Examples
     --------

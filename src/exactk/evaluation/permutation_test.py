@@ -30,21 +30,8 @@ def permuted_problems(
 
     Gram matrix, ridge and constraints are shared. All outputs of a row stay together. Row weights
     stay with their rows, and only rows of weight above zero exchange targets; class weights
-    follow the labels.
-
-    Parameters
-    ----------
-    problem : Problem
-        A streamed table is loaded into memory.
-    n : int
-    seed : int, Generator or None
-    groups : array-like of shape (n_rows,) or None
-        Rows of one group are not independent. If all rows of each group have the same target,
-        groups exchange their targets; otherwise targets are shuffled within each group.
-
-    Yields
-    ------
-    Problem
+    follow the labels. If all rows of each group have the same target, groups exchange their
+    targets; otherwise targets are shuffled within each group.
 
     Examples
     --------
