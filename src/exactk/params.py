@@ -34,6 +34,7 @@ __all__ = [
     "Param",
     "Seed",
     "String",
+    "defaults_of",
     "validate",
     "validated",
 ]
@@ -574,8 +575,15 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def validate(parameters: Mapping[str, Any]) -> None:
+def validate(parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
     """Check the values of public parameters; names that are not in `PARAMS` are ignored.
+
+    Parameters
+    ----------
+    parameters : dict
+    defaults : dict or None
+        None is allowed for a parameter whose default is None; for any parameter if there are no
+        `defaults`.
 
     Examples
     --------
@@ -587,18 +595,38 @@ def validate(parameters: Mapping[str, Any]) -> None:
     """
     for name, value in parameters.items():
         param = PARAMS.get(name)
-        # A default is allowed; functions decide where it has no meaning.
-        if param is not None and value is not None:
-            param.check(name, value)
+        if param is None:
+            continue
+        is_default = value is None and (defaults is None or defaults.get(name) is None)
+        if not is_default and not (value is None and param.check.none):
+            _check(param, value)
+
+
+def _check(param: Param, value: Any) -> None:
+    if value is None and isinstance(param.check, Anything):
+        raise InputError(parameter=param.name, value=None, expected=str(param.check))
+    param.check(param.name, value)
 
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the defaults in the signature of a function.
+
+    Examples
+    --------
+    >>> defaults_of(lambda X, *, k=5: X)["k"]
+    5
+    """
+    return {name: p.default for name, p in inspect.signature(function).parameters.items()}
+
+
 def validated(function: Callable[P, R]) -> Callable[P, R]:
     """Check the arguments of a public function that are in `PARAMS` before it runs."""
     signature = inspect.signature(function)
+    defaults = defaults_of(function)
     rest = [p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD]
 
     @wraps(function)
@@ -606,7 +634,7 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
         given = dict(signature.bind(*args, **kwargs).arguments)
         for name in rest:
             given.update(given.pop(name, {}))
-        validate(given)
+        validate(given, defaults)
         return function(*args, **kwargs)
 
     return checked

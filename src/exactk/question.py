@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from exactk.data.gram import GramMode
 from exactk.data.open_table import is_dask
@@ -25,12 +28,16 @@ if TYPE_CHECKING:
 __all__ = [
     "Question",
     "columns_of",
+    "has_same_objective",
     "is_auto",
     "largest_size",
     "read_problem",
     "read_question",
 ]
 
+# Objectives of the same columns that differ by no more, as a share of themselves and of the total,
+# differ by rounding: another machine adds in another order.
+SAME, SAME_OF_TOTAL = 1e-6, 1e-9
 # Sizes that are tried at most if no `k_max` is given.
 MOST_SIZES = 50
 # Name of the method of a result that is made of a list of columns.
@@ -151,14 +158,16 @@ class Question:
     ) -> Result:  # fmt: skip
         """Return the selection: the given one, or that of a method.
 
+        A result of other rows is fitted again: only its columns are given.
+
         Raises
         ------
         KeyboardInterrupt
             The search was stopped by Ctrl-C.
         """
-        if self.result is not None:
-            if self.choice is not None and self.result.status == Status.INTERRUPTED:
-                raise KeyboardInterrupt(self.result.message)
+        if self.result is not None and (
+            self.columns is None or has_same_objective(self.problem, self.result)
+        ):
             return self.result
         if self.columns is not None:
             answer = Answer(self.columns.tolist(), Status.CONVERGED, 0)
@@ -195,7 +204,7 @@ def read_question(
     features : list of str or int, Result, fitted selector or None
         An existing selection, in place of k. A result or a selector also gives its ridge, loss
         and task, a selector its class weights and constraints, if these are not given and X is a
-        table.
+        table. A result has the name of its loss only: give `loss` if it has parameters.
     ridge : "auto", "cv", float or None
         None is the ridge of a Problem, or "auto" for a table.
     method, groups, random_state, time_limit, verbose
@@ -304,11 +313,15 @@ def _settings_of(features: Any, result: Result | None) -> dict[str, Any]:
 def _with_features(
     problem: Problem, features: Any, given: Result | None, ridge: Any, random_state: Any
 ) -> Question:
-    if hasattr(features, "get_params") and given is None:
-        raise InputError(
-            f"features is a {type(features).__name__} that is not fitted",
-            parameter="features", value=features, hint="call its fit first",
-        )  # fmt: skip
+    if given is None and hasattr(features, "get_support"):
+        try:
+            check_is_fitted(features)
+        except NotFittedError as error:
+            raise InputError(
+                f"features is a {type(features).__name__} that is not fitted",
+                parameter="features", value=features, hint="call its fit first",
+            ) from error  # fmt: skip
+        features = features.get_support(indices=True)
     columns = columns_of(problem, features if given is None else given)
     if columns.size == 0:
         raise InputError("features is empty", parameter="features", hint="name a column")
@@ -322,6 +335,13 @@ def _with_features(
             parameter="ridge", value=problem.ridge, hint=("use ", Setting("ridge", given.ridge)),
         )  # fmt: skip
     return Question(problem, k, columns, given)
+
+
+def has_same_objective(problem: Problem, result: Result) -> bool:
+    """Return whether the columns of a result have the objective here that it says."""
+    objective = problem.objective(result.support)
+    slack = SAME * max(objective, result.objective) + SAME_OF_TOTAL * problem.total
+    return bool(abs(objective - result.objective) <= slack)
 
 
 def columns_of(problem: Problem, features: Any) -> Indices:
@@ -341,35 +361,27 @@ def columns_of(problem: Problem, features: Any) -> Indices:
     array([0, 3])
     """
     if isinstance(features, Result):
-        columns = problem.check_support(features.order)
-        if tuple(problem.name(p) for p in np.sort(columns)) != features.feature_names:
+        columns, names = features.order, problem.feature_names
+        known = [names[p] for p in features.support if p < len(names)]
+        if tuple(known) != features.feature_names:
             raise InputError(
                 f"the result is of another table: it has the columns "
                 f"{join_items(features.feature_names)}",
                 parameter="features",
             )
         return columns
-    listed = isinstance(features, (str, np.ndarray, Sequence)) and not isinstance(features, bytes)
-    if not listed:
+    named: Any = [features] if isinstance(features, str) else features
+    is_list = isinstance(named, Collection) and not isinstance(named, (bytes, Mapping, Set))
+    listed = list(named.tolist() if hasattr(named, "tolist") else named) if is_list else []
+    if not is_list or not all(isinstance(one, (str, int, np.integer, np.bool_)) for one in listed):
         raise InputError(
             parameter="features", value=features,
             expected="a list of columns, a Result or a fitted selector",
         )  # fmt: skip
-    if isinstance(features, str):
-        features = [features]
-    numbers = isinstance(features, np.ndarray) or any(not isinstance(c, str) for c in features)
-    if numbers and problem.categories:
-        raise InputError(
-            "features has column numbers, and the table has text columns, which are encoded as "
-            "several columns",
-            parameter="features", hint="give names, or the Result itself",
-        )  # fmt: skip
-    if isinstance(features, np.ndarray):
-        mask = features.dtype == bool and features.shape == (len(problem.original_names),)
-        features = (np.flatnonzero(features) if mask else features).tolist()
-    twice = [one for n, one in enumerate(features) if one in list(features)[:n]]
-    if twice:
-        raise InputError(
-            f"features has {twice[0]!r} twice", parameter="features", hint="name it once"
-        )
-    return np.array(problem.find_columns(features, "features"), dtype=np.intp)
+    flags = all(isinstance(one, (bool, np.bool_)) for one in listed)
+    if flags and len(listed) == len(problem.original_names):
+        listed = [place for place, one in enumerate(listed) if one]
+    twice = next((one for one, count in Counter(listed).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"features has {twice!r} twice", parameter="features", hint="name it once")
+    return np.array(problem.find_columns(listed, "features"), dtype=np.intp)

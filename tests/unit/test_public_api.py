@@ -11,9 +11,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.feature_selection import SelectKBest, f_regression
 
 import exactk
+from exactk import TopKSelector
 from exactk.errors import InputError
 from exactk.params import DEFAULTS, PARAMS, Anything
 from exactk.utils.records_table import TableResult
@@ -129,3 +132,71 @@ def test_import_loads_no_large_library() -> None:
     ).stdout.split()
     assert "exactk" in loaded
     assert not {"numpy", "scipy", "sklearn", "narwhals", "click"} & set(loaded)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        ("stability", "n_subsamples"), ("stability", "threshold"), ("choose_k", "rule"),
+        ("choose_k", "criterion"), ("choose_k", "method"), ("certify", "gap"),
+        ("explain", "tolerance"), ("investigate", "n_permutations"),
+    ],
+)  # fmt: skip
+def test_none_is_refused_where_it_has_no_meaning(name: str, parameter: str) -> None:
+    X, y = np.random.default_rng(0).normal(size=(24, 4)), np.arange(24) % 2
+    given: dict[str, Any] = {"k": 2} if "k" in _parameters(name) else {"k_max": 2}
+    with pytest.raises(InputError) as error:
+        getattr(exactk, name)(X, y, **given, **{parameter: None})
+    assert error.value.parameter == parameter
+
+
+def _line(n_rows: int = 200) -> tuple[Any, Any]:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n_rows, 5))
+    return X, X[:, 1] - X[:, 3] + 0.5 * rng.normal(size=n_rows)
+
+
+def test_features_may_be_any_list_of_columns() -> None:
+    X, y = _line()
+    kept = SelectKBest(f_regression, k=2).fit(X, y)
+    assert kept.get_support(indices=True).tolist() == [1, 3]
+    mask = np.isin(np.arange(5), [1, 3])
+    for features in (
+        [1, 3], ("x1", "x3"), np.array([3, 1]), np.array(["x1", "x3"]), mask, mask.tolist(),
+        pd.Index(["x1", "x3"]), pd.Series([1, 3]), kept, TopKSelector(k=2).fit(X, y),
+    ):  # fmt: skip
+        assert exactk.explain(X, y, features=features).support.tolist() == [1, 3]
+    table = pd.DataFrame({"a": X[:, 1], "kind": np.where(X[:, 3] > 0, "up", "down"), "c": X[:, 0]})
+    selector = TopKSelector(k=2).fit(table, y)
+    names = selector.get_feature_names_out()
+    assert exactk.explain(table, y, features=names).table["feature"] == ["a", "kind"]
+    assert exactk.explain(table, y, features=[0, 1]).table["feature"] == ["a", "kind"]
+
+
+@pytest.mark.parametrize(
+    "features", [5, [[0, 1]], {"x0"}, [0.5], [], [0, 0], ["x9"], [7], SelectKBest(k=1), object()]
+)
+def test_other_features_are_refused(features: Any) -> None:
+    X, y = _line(60)
+    with pytest.raises(InputError) as error:
+        exactk.explain(X, y, features=features)
+    assert error.value.parameter == "features"
+    with pytest.raises(InputError) as error:
+        exactk.explain(X[:, :2], y, features=TopKSelector(k=3).fit(X, y))
+    assert error.value.parameter == "features"
+
+
+def test_a_selection_of_other_rows_is_fitted_to_these() -> None:
+    X, y = _line()
+    selector = TopKSelector(k=2).fit(X[:100], y[:100])
+    noise = np.random.default_rng(0).normal(size=100)
+    for features in (selector, selector.result_):
+        one, other = (
+            exactk.evaluate(X[100:], noise, features=given, ridge=0.1, n_permutations=9)
+            for given in (features, ["x1", "x3"])
+        )
+        assert one.observed == other.observed < 0.1
+        assert one.n_as_good == other.n_as_good
+        found = exactk.stability(X[100:], y[100:], features=features, n_subsamples=2)
+        problem = exactk.Problem.from_arrays(X[100:], y[100:], ridge=0.1)
+        assert found.full.objective == pytest.approx(problem.objective([1, 3]))

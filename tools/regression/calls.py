@@ -283,7 +283,7 @@ def fitted(selector: Any, X: Any, y: Any, new: Any = None) -> Any:
     """Fit a selector, and return its attributes, what it gives of X or `new`, and what it saves."""
     selector.fit(X, y)
     answer = {name: getattr(selector, name) for name in FITTED if hasattr(selector, name)}
-    answer["path"] = fields(selector.path(X, y, 4), BRIEF)
+    answer["path"] = fields(selector.path(X, y, k_max=4), BRIEF)
     X = X if new is None else new
     answer["given"] = selector.transform(X)
     for name in ("predict", "predict_proba"):

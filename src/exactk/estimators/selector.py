@@ -200,17 +200,18 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             groups = row_groups(groups, problem.rows.n_rows)
         result, choice = self._solve(problem, method, groups)
         problem = problem.with_ridge(result.ridge)
-        certificate = self._prove(problem, result)
+        certificate = self._prove(problem, result, choice)
         if certificate is not None:
             result = certificate.result
         self._note_result(problem, result, choice, certificate)
-        stopped = (result, choice, certificate)
-        if any(part is not None and part.status == Status.INTERRUPTED for part in stopped):
+        parts = [part for part in (choice, result, certificate) if part is not None]
+        stopped = [part.message for part in parts if part.status == Status.INTERRUPTED]
+        if stopped:
             # Fitted with the best set so far; but a loop around this fit must end as well.
-            raise KeyboardInterrupt(result.message)
+            raise KeyboardInterrupt(stopped[0])
         return self
 
-    def path(self, X: Any, y: Any, k_max: int | None = None, sample_weight: Any = None) -> Path:
+    def path(self, X: Any, y: Any, sample_weight: Any = None, *, k_max: int | None = None) -> Path:
         """Return a `Result` for every k = 1..k_max; the selector itself is not changed.
 
         Without k_max, the largest number is `k`, or the largest that "auto" tries.
@@ -306,13 +307,10 @@ class TopKSelector(SelectorMixin, BaseEstimator):
 
     def _checked(self) -> Method:
         """Check all parameters before the table is read, and return the method."""
-        for name, value in self.get_params(deep=False).items():
-            check = PARAMS[name].check
-            if value is None and PARAMS[name].default is not None and not check.none:
-                raise InputError(parameter=name, value=None, expected=str(check))
-            validate({name: value})
+        defaults = {name: param.default for name, param in PARAMS.items()}
+        validate(self.get_params(deep=False), defaults)
         if isinstance(self.k, AutoK):
-            validate(self.k.get_params(deep=False))
+            validate(self.k.get_params(deep=False), defaults)
         validate(Constraints.of(self.constraints).get_params(deep=False))
         loss = read_loss(self.loss)
         if self.certify and not loss.by_moments:
@@ -364,7 +362,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         most = len(usable) if rules is None else rules.size_of(np.setdiff1d(usable, rules.exclude))
         if not 0 < most < k:
             return problem.check_k(k)
-        words = f"k={k} is more than the {most} columns that can be selected; all are selected"
+        words = f"k={k} is more than the {most} columns that can be selected; k={most} is used"
         warnings.warn(words, UserWarning, stacklevel=4)
         return most
 
@@ -389,9 +387,12 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         )  # fmt: skip
         return choice.result, choice
 
-    def _prove(self, problem: Problem, result: Result) -> Certificate | None:
+    def _prove(
+        self, problem: Problem, result: Result, choice: AutoKResult | None
+    ) -> Certificate | None:
         """Try to prove a result if that is asked for, unless the search was interrupted."""
-        if not self.certify or result.status == Status.INTERRUPTED:
+        statuses = (result.status, None if choice is None else choice.status)
+        if not self.certify or Status.INTERRUPTED in statuses:
             return None
         seconds = PROOF_SECONDS if isinstance(self.certify, (bool, np.bool_)) else self.certify
         return certify(problem, features=result, time_limit=float(seconds), verbose=self.verbose)
@@ -406,7 +407,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         """Set the attributes of a fit."""
         self.result_, self.k_ = result, result.k
         self.objective_, self.ridge_ = result.objective, result.ridge
-        self.status_, self.n_iter_ = str(result.status), result.n_iter
+        stopped = choice is not None and choice.status == Status.INTERRUPTED
+        self.status_ = str(Status.INTERRUPTED if stopped else result.status)
+        self.n_iter_ = result.n_iter
         origins = problem.input_columns
         # The columns that encode a category enter together: the first stands for all.
         chosen = list(dict.fromkeys(origins[result.order].tolist()))
@@ -443,6 +446,10 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         mask: npt.NDArray[np.bool_] = self.support_
         return mask
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether `fit` has ended; a fit that failed leaves the number of columns only."""
+        return hasattr(self, "support_")
 
     def __sklearn_tags__(self) -> Any:
         """Declare what scikit-learn may expect: a target is needed, sparse tables are welcome."""

@@ -6,17 +6,13 @@ from collections.abc import Sequence
 
 from exactk.errors import InputError, join_items
 from exactk.problem.problem import Problem
+from exactk.question import has_same_objective
 from exactk.result import Result
 from exactk.search.feasibility import Feasible
 from exactk.search.units import Units
 from exactk.types import Indices
 
 __all__ = ["check_same", "count_scope", "units_of"]
-
-
-# Objectives of the same columns that differ by no more, as a share of themselves and of the total,
-# differ by rounding: another machine adds in another order.
-SAME, SAME_OF_TOTAL = 1e-6, 1e-9
 
 
 def units_of(problem: Problem, units: Units, columns: Indices) -> list[int]:
@@ -46,12 +42,10 @@ def count_scope(units: Units, members: Sequence[int]) -> Feasible | None:
 
 def check_same(problem: Problem, result: Result) -> None:
     """Raise unless the columns of a result have the objective here that it says."""
-    objective = problem.objective(result.support)
-    slack = SAME * max(objective, result.objective) + SAME_OF_TOTAL * problem.total
-    if not abs(objective - result.objective) <= slack:
+    if not has_same_objective(problem, result):
         raise InputError(
             f"the result is of another problem: it has an objective of {result.objective:.6g}, and "
-            f"its columns have {objective:.6g} here",
+            f"its columns have {problem.objective(result.support):.6g} here",
             parameter="features",
             hint=(
                 "give the problem that it was found with, with the same rows, weights and target"

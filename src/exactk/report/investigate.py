@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ from exactk.model_selection.cross_validation import is_number, make_splits
 from exactk.model_selection.explain import explain
 from exactk.model_selection.scoring import read_estimator, read_scoring
 from exactk.model_selection.stability import Stability, measure_stability
-from exactk.params import validate
+from exactk.params import defaults_of, validate
 from exactk.problem.problem import Problem
 from exactk.proof.certify import certify as prove
 from exactk.question import Question, is_auto, largest_size, read_problem
@@ -149,7 +150,9 @@ def investigate(
     """
     given = dict(locals())
     # Zero leaves a part out; only here.
-    validate({**given, "certify": certify or False, "n_subsamples": n_subsamples or None})
+    left_out = {name for name in ("certify", "n_subsamples") if given[name] == 0}
+    checked = {name: value for name, value in given.items() if name not in left_out}
+    validate(checked, defaults_of(investigate))
     parts = _Parts(time_limit, 5 + bool(certify) + bool(n_subsamples))
     problem = read_problem(
         X, y, sample_weight=sample_weight, task=task, loss=loss, class_weight=class_weight,
@@ -214,14 +217,14 @@ class _Question:
         configured_method(self.method, self.effort, self.seed)
         problem = self.problem
         if problem.rows is not None and (self.cv is not None or self.groups is not None):
-            make_splits(problem, self.cv, self.groups, self.seed)
+            assert self.splits  # made now, so that folds that cannot be used are an error
         if self.estimator is not None or self.scoring is not None:
             several = problem.task == "classification" and problem.classes is None
             made = read_estimator(self.estimator, problem.task, several_labels=several)
             if self.scoring is not None:
                 read_scoring(self.scoring, made)
 
-    @property
+    @cached_property
     def splits(self) -> Any:
         """The folds of all scores; as they were given if the rows are not in memory."""
         if self.problem.rows is None:

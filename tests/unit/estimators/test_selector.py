@@ -274,7 +274,36 @@ def test_an_open_proof_is_no_failure() -> None:
     selector = TopKSelector(k=6, certify=1e-6).fit(X, y)
     assert selector.proven_ is False
     assert selector.status_ == "converged"
-    assert 0 < selector.gap_ <= 1
+
+
+def test_ctrl_c_in_the_choice_of_k_starts_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    class StopsInAFold(Exchange):
+        def run(self, problem: Problem, k: int, monitor: Any) -> Any:
+            if problem.n_rows < 178:
+                raise KeyboardInterrupt
+            return super().run(problem, k, monitor)
+
+        def run_path(self, problem: Problem, k_max: int, monitor: Any) -> Any:
+            if problem.n_rows < 178:
+                raise KeyboardInterrupt
+            return super().run_path(problem, k_max, monitor)
+
+    monkeypatch.setattr("exactk.proof.run.make_tree", lambda *given: pytest.fail("a proof began"))
+    X, y = load_wine(return_X_y=True)
+    selector = TopKSelector(k=AutoK(k_max=3), method=StopsInAFold(), certify=True)
+    with pytest.raises(KeyboardInterrupt, match="Ctrl-C"):
+        selector.fit(X, y)
+    assert selector.status_ == "interrupted"
+    assert selector.transform(X).shape == (178, selector.k_)
+
+
+def test_a_fit_that_failed_leaves_no_fitted_selector() -> None:
+    X, y = load_wine(return_X_y=True)
+    selector = TopKSelector(k=3, constraints={"include": [0, 1], "max_correlation": 0.0})
+    with pytest.raises(InputError):
+        selector.fit(X, y)
+    with pytest.raises(NotFittedError):
+        selector.transform(X)
     assert selector.lower_bound_ < selector.objective_
 
 
@@ -290,3 +319,4 @@ def test_ctrl_c_in_a_proof_leaves_a_fitted_selector(monkeypatch: pytest.MonkeyPa
     assert selector.transform(X).shape == (178, 3)
     assert selector.certificate_.status == "interrupted"
     assert selector.status_ == "converged"
+    assert 0 < selector.gap_ <= 1
