@@ -153,29 +153,6 @@ def test_a_class_that_is_wholly_held_out_keeps_its_place() -> None:
             assert np.isfinite(fold.train.objective([0, 1]))
 
 
-def test_a_column_constant_in_the_training_rows() -> None:
-    rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(12, 3)), rng.normal(size=12)
-    X[:, 1] = 0.0
-    X[4, 1] = 1.0
-    for limit in (1, 2**30):
-        for fold in dealt(Problem.from_arrays(X, y, memory_limit=limit), 4):
-            expected = [0, 2] if 4 in fold.by_rows[1][1] else [0, 1, 2]
-            assert fold.train.usable.tolist() == expected
-
-
-@pytest.mark.parametrize("limit", [1, 2**30], ids=["rows", "moments"])
-def test_the_error_is_that_of_the_rows_held_out(limit: int) -> None:
-    X, y, _ = table(60)
-    w = np.linspace(0.5, 2, 60)
-    fold = dealt(Problem.from_arrays(X, y, sample_weight=w, memory_limit=limit), 3)[1]
-    test = fold.by_rows[1][1]
-    miss = y - (2 * X[:, 3] - X[:, 0] + 0.5)
-    found = fold.errors([fit([3, 0], np.array([[2.0, -1.0]]), np.array([0.5]))])
-    assert found[0] == pytest.approx((w[test] * miss[test] ** 2).sum(), rel=1e-12)
-    assert fold.weight == pytest.approx(w[test].sum())
-
-
 # Held-out losses.
 def wine_fold(loss: str, held: Array) -> tuple[Array, Array, Fold]:
     X, y = load_wine(return_X_y=True)
