@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import errno
-import json
 import os
 import shutil
 import signal
@@ -72,34 +71,24 @@ def assert_close(one: Moments, two: Moments) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10 * np.abs(b).max())
 
 
-def test_build_gives_the_moments_of_the_table(run, wine_csv, wine):
-    X, labels, names, _ = wine
-    place = wine_csv.with_name("m.npz")
-    done = run("moments", "build", wine_csv, *BUILD, "-o", place)
+def test_several_files_with_weights(run, wine_csv, wine, tmp_path):
+    halves = [part(wine_csv, "a.csv", slice(0, 80)), part(wine_csv, "b.csv", slice(80, None))]
+    place = tmp_path / "m.npz"
+    args = ["cultivar", "--drop", "id", "--weights", "copies"]
+    done = run("moments", "build", *halves, *args, "-o", place)
+    X, labels, names, weights = wine
+    n = np.count_nonzero(weights)
     assert (done.code, done.out) == (0, "")
-    assert f"wrote {place}: 178 rows, 13 columns, 3 classes" in done.err
-    found = Moments.load(place)
-    wanted = Moments.from_arrays(X, (labels[:, None] == np.unique(labels)).astype(float))
+    assert f"wrote {place}: {n} rows, 13 columns, 3 classes" in done.err
+    found, again = Moments.load(place), np.repeat(np.arange(len(X)), weights)
+    targets = (labels[again, None] == np.unique(labels)).astype(float)
+    wanted = Moments.from_arrays(X[again], targets)
+    assert (found.weight, found.n_rows) == (weights.sum(), n)
     assert (found.feature_names, found.target) == (tuple(names), "cultivar")
     assert found.classes.tolist() == ["first", "second", "third"]
     for name in ARRAYS:
         a, b = getattr(found, name), getattr(wanted, name)
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10 * np.abs(b).max())
-
-
-def test_several_files_with_weights(run, wine_csv, wine, tmp_path):
-    halves = [part(wine_csv, "a.csv", slice(0, 80)), part(wine_csv, "b.csv", slice(80, None))]
-    args = ["cultivar", "--drop", "id", "--weights", "copies", "--quiet"]
-    done = run("moments", "build", *halves, *args, "-o", tmp_path / "m.npz")
-    assert (done.code, done.out, done.err) == (0, "", "")
-    X, labels, _, weights = wine
-    found = Moments.load(tmp_path / "m.npz")
-    again = np.repeat(np.arange(len(X)), weights)
-    assert (found.weight, found.n_rows) == (weights.sum(), np.count_nonzero(weights))
-    np.testing.assert_allclose(found.x_mean, X[again].mean(axis=0), rtol=1e-12)
-    Z = X[again] - X[again].mean(axis=0)
-    np.testing.assert_allclose(found.xx, Z.T @ Z, rtol=1e-9, atol=1e-9 * np.abs(Z.T @ Z).max())
-    assert found.classes.tolist() == sorted(set(labels[again]))
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(b).max())
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)], ids=str)
@@ -123,91 +112,51 @@ def test_days_are_added_one_by_one(build, days, whole, tmp_path):
     assert_close(found, Moments.load(whole))
 
 
-def test_select_from_moments_is_select_from_the_table(run, wine_csv, whole):
-    args = ["-k", 4, "--format", "json"]
-    one = json.loads(run("select", wine_csv, *BUILD, *args).out)["result"]
-    two = json.loads(run("select", whole, *args).out)["result"]
-    assert two["selected"] == one["selected"]
-    assert two["objective"] == pytest.approx(one["objective"], rel=1e-9)
-
-
-def test_one_class_needs_the_task_or_the_classes(run, build, days, tmp_path):
+def test_one_class_needs_the_task_or_the_classes(fails, build, days, tmp_path):
     place, config = tmp_path / "m.npz", tmp_path / "c.toml"
-    done = run("moments", "build", days[2], *BUILD, "-o", place)
-    assert done.code == 2
-    assert "'third'" in done.err
-    assert not place.exists()
+    args = [days[2], *BUILD, "--config", config]
+    for text in ("", 'classes = ["first", "second"]'):
+        config.write_text(text)
+        fails("'third'", "moments", "build", *args, "-o", place)
+        assert not place.exists()
     config.write_text('classes = ["first", "second", "third"]')
-    found = build(days[2], *BUILD, "--config", config, into=place)
-    assert found.y_mean.tolist() == [0.0, 0.0, 1.0]
-    config.write_text('classes = ["first", "second"]')
-    done = run("moments", "build", days[2], *BUILD, "--config", config, "-o", place)
-    assert done.code == 2
-    assert "'third'" in done.err
+    assert build(*args, into=place).y_mean.tolist() == [0.0, 0.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("kind", "classes", "labels"),
-    [
-        (pa.int16(), '["3", "1", "7"]', [1, 3, 7]),
-        (pa.int16(), "[3, 1, 7]", [1, 3, 7]),
-        (pa.float64(), '["3", "1", "7"]', [1.0, 3.0, 7.0]),
-        (pa.bool_(), '["true", "False"]', [False, True]),
-        (pa.string(), '["3", "1", "7"]', ["1", "3", "7"]),
-    ],
-    ids=str,
-)
-def test_classes_have_the_type_of_the_target(build, tmp_path, kind, classes, labels):
-    y = pa.array([labels[0], labels[1]] * 20).cast(kind)
-    table, config = tmp_path / "t.parquet", tmp_path / "c.toml"
-    pq.write_table(pa.table({"x": np.arange(40.0), "y": y}), table)
-    config.write_text(f"classes = {classes}")
-    found = build(table, "y", "--config", config, into=tmp_path / "m.npz").classes.tolist()
-    assert found == labels
-    assert [type(label) for label in found] == [type(label) for label in labels]
-
-
-def test_labels_of_a_text_file_are_text_where_earlier_ones_were(run, build, tmp_path):
-    days = []
+def test_labels_of_a_text_file_are_text_where_earlier_ones_were(fails, build, tmp_path):
+    days, places = [], [tmp_path / f"{number}.npz" for number in range(3)]
     for number, labels in enumerate((["1", "A"], ["1", "02"])):
         days.append(tmp_path / f"{number}.csv")
         lines = [f"{i * 7 % 11},{labels[i % 2]}" for i in range(20)]
         days[-1].write_text("\n".join(["x,y", *lines]) + "\n")
-    places = [tmp_path / f"{number}.npz" for number in range(3)]
     build(days[0], "y", into=places[0])
     found = build(days[1], "y", "--add-to", places[0], into=places[1])
     assert found.classes.tolist() == ["02", "1", "A"]
     assert found.y_mean.tolist() == [0.25, 0.5, 0.25]
     # Whole numbers alone are numbers, which cannot be merged with text.
     assert build(days[1], "y", into=places[2]).classes.tolist() == [1, 2]
-    done = run("moments", "merge", places[0], places[2], "-o", tmp_path / "no.npz")
-    assert done.code == 2
-    assert "different kinds" in done.err
-    assert not (tmp_path / "no.npz").exists()
+    fails("different kinds", "moments", "merge", places[0], places[2], "-o", tmp_path / "no.npz")
 
 
-def test_labels_of_another_type_are_refused_before_the_pass(run, whole, tmp_path, wine):
+def test_labels_of_another_type_are_refused_before_the_pass(fails, whole, tmp_path, wine):
     X, labels, names, _ = wine
     codes = np.unique(labels, return_inverse=True)[1]
-    table, place = tmp_path / "codes.parquet", tmp_path / "m.npz"
     # A missing value, which only the pass can find.
     columns = dict(zip(names, [[None, *column[1:]] for column in X.T], strict=True))
-    pq.write_table(pa.table({**columns, "cultivar": codes}), table)
-    done = run("moments", "build", table, "cultivar", "--add-to", whole, "-o", place)
-    assert done.code == 2
-    assert "are numbers, and those of" in done.err
-    assert not place.exists()
+    pq.write_table(pa.table({**columns, "cultivar": codes}), tmp_path / "t.parquet")
+    args = [tmp_path / "t.parquet", "cultivar", "--add-to", whole, "-o", tmp_path / "m.npz"]
+    fails("are numbers, and those of", "moments", "build", *args)
 
 
-def test_info(run, build, wine, tmp_path):
+def test_info(run, ask, rows, build, wine, tmp_path):
     X, labels, names, weights = wine
-    rows = [[*x, 7.5, w, label] for x, w, label in zip(X, weights, labels, strict=True)]
-    columns = [*names, "same", "copies", "cultivar"]
-    table = pa.table({name: [row[j] for row in rows] for j, name in enumerate(columns)})
+    columns = dict(zip(names, X.T, strict=True))
+    same = np.full(len(X), 7.5)
+    table = pa.table({**columns, "same": same, "copies": weights, "cultivar": labels})
     pq.write_table(table, tmp_path / "t.parquet")
     place = tmp_path / "m.npz"
     build(tmp_path / "t.parquet", "cultivar", "--weights", "copies", into=place)
-    facts = json.loads(run("moments", "info", place, "--format", "json").out)["result"]
+    facts = ask("moments", "info", place)["result"]
     shares = {one["label"]: one["share"] for one in facts["classes"]}
     for label in set(labels):
         assert shares[label] == pytest.approx(weights[labels == label].sum() / weights.sum())
@@ -217,8 +166,7 @@ def test_info(run, build, wine, tmp_path):
     assert (facts["target"], facts["task"]) == ("cultivar", "classification")
     assert facts["bytes"] == place.stat().st_size
     assert (facts["version"], facts["exactk"]) == (1, exactk.__version__)
-    lines = run("moments", "info", place, "--format", "csv").out.splitlines()
-    alcohol = next(csv.DictReader(lines))
+    alcohol = rows("moments", "info", place)[0]
     assert float(alcohol["mean"]) == pytest.approx(np.average(X[:, 0], weights=weights))
     spread = np.cov(X[:, 0], fweights=weights, ddof=0) ** 0.5
     assert float(alcohol["standard_deviation"]) == pytest.approx(spread)
@@ -227,23 +175,13 @@ def test_info(run, build, wine, tmp_path):
     assert f"{shares['second']:.2%}  second" in text
 
 
-def test_info_of_numbers_without_names(run, wine, tmp_path):
+def test_info_of_numbers_without_names(run, ask, wine, tmp_path):
     X, _, _, _ = wine
     Moments.from_arrays(X[:, 1:], X[:, 0]).save(tmp_path / "m.npz")
-    facts = json.loads(run("moments", "info", tmp_path / "m.npz", "--format", "json").out)["result"]
+    facts = ask("moments", "info", tmp_path / "m.npz")["result"]
     assert (facts["target"], facts["task"], facts["outputs"]) == (None, "regression", 1)
     assert [one["column"] for one in facts["columns"]] == [f"x{j}" for j in range(12)]
     assert "unnamed, regression" in run("moments", "info", tmp_path / "m.npz").out
-
-
-def test_info_of_a_damaged_file(run, whole):
-    content = bytearray(whole.read_bytes())
-    content[len(content) // 2] ^= 1
-    whole.write_bytes(content)
-    result = run("moments", "info", whole)
-    assert (result.code, result.out) == (2, "")
-    assert "damaged" in result.err
-    assert result.err.count("\n") == 1
 
 
 @pytest.fixture
@@ -262,8 +200,6 @@ def other(build, wine_csv) -> Path:
         (["build", "{good}", "-o", "{table}"], "also an input"),
         (["build", "{folder}/w*.csv", *BUILD, "-o", "{table}"], "also an input"),
         (["build", "{folder}", *BUILD, "-o", "{folder}/m.npz"], "which is read"),
-        (["build", "{good}", "-o", "{folder}"], "is a folder"),
-        (["build", "{good}", "-o", "{folder}/no/m.npz"], "folder does not exist"),
         (["build", "{good}", "--add-to", "{whole}", "-o", "{whole}"], "also an input"),
         (["build", "{good}", "--add-to", "{folder}/no.npz", "-o", "{new}"], "does not exist"),
         (["build", "{good}", "--add-to", "{table}", "-o", "{new}"], "is no file of exactk moments"),
@@ -275,21 +211,18 @@ def other(build, wine_csv) -> Path:
             ["build", "{good}", "--drop", "ash", "--add-to", "{whole}", "-o", "{new}"],
             "only one of the two has 'ash'",
         ),
-        (["build", "{table}", "cultivr", "-o", "{new}"], "did you mean 'cultivar'?"),
-        (["build", "{good}", "--weights", "copis", "-o", "{new}"], "did you mean 'copies'?"),
-        (["build", "{good}", "--columns", ",", "-o", "{new}"], "--columns names nothing"),
         (["build", "{good}", "--memory-limit", "1K", "-o", "{new}"], "1,352 bytes"),
         (["merge", "{whole}", "-o", "{new}"], "two or more files"),
         (["merge", "{whole}", "{copy}", "-o", "{new}"], "count twice"),
-        (["merge", "{whole}", "{whole}", "-o", "{new}"], "count twice"),
         (["merge", "{whole}", "{other}", "-o", "{whole}"], "also an input"),
         (["merge", "{whole}", "{table}", "-o", "{new}"], "is no file of exactk moments"),
         (["merge", "{whole}", "{other}", "-o", "{new}"], "cannot be merged"),
         (["info", "{table}"], "is no file of exactk moments"),
-        (["infos", "{table}"], "did you mean 'info'?"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_changes_nothing(run, wine_csv, whole, other, args, message):
+def test_a_mistake_is_one_sentence_and_changes_nothing(
+    fails, wine_csv, whole, other, args, message
+):
     words = {
         "table": wine_csv,
         "whole": whole,
@@ -302,11 +235,7 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(run, wine_csv, whole, oth
     for arg in args:
         full += [str(wine_csv), *BUILD] if arg == "{good}" else [arg.format(**words)]
     before = {path.name: path.read_bytes() for path in wine_csv.parent.iterdir()}
-    result = run("moments", *full)
-    assert (result.code, result.out) == (2, "")
-    assert message in result.err
-    assert result.err.startswith("Error: ")
-    assert result.err.count("\n") == 1
+    fails(message, "moments", *full)
     assert {path.name: path.read_bytes() for path in wine_csv.parent.iterdir()} == before
 
 

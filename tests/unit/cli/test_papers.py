@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -137,23 +136,18 @@ def test_a_run_prints_published_beside_measured(finished):
     assert "left out: lung (how to get it: exactk papers datasets fetch lung)" in err
 
 
-def test_show(run, finished):
+def test_show(run, ask, rows, finished):
     store, out, _ = finished
     assert run("papers", "show", store).out == out
     assert run("papers", "show", store.parent).out == out
-    rows = list(csv.DictReader(io.StringIO(run("papers", "show", store, "--format", "csv").out)))
-    one = next(
-        row
-        for row in rows
-        if (row["dataset"], row["k"], row["measure"], row["method"])
-        == ("wine", "2", "objective", "CD-LSR")
-    )
+    wanted = ("wine", "2", "objective", "CD-LSR")
+    names = ("dataset", "k", "measure", "method")
+    found = {tuple(row[name] for name in names): row for row in rows("papers", "show", store)}
+    one = found[wanted]
     assert (one["n"], one["published"], one["published_sd"]) == ("2", "40.0", "1.0")
-    content = json.loads(run("papers", "show", store, "--format", "json").out)
-    assert (content["format"], content["command"]) == ("exactk-result", "papers show")
-    measured = content["result"]["published"][0]["measured"]
-    assert measured == pytest.approx(float(one["mean"]))
-    assert content["result"]["failures"] == []
+    content = ask("papers", "show", store)["result"]
+    assert content["published"][0]["measured"] == pytest.approx(float(one["mean"]))
+    assert content["failures"] == []
 
 
 def test_a_run_of_stored_cells_runs_nothing_and_writes_its_result(run, finished, monkeypatch):
@@ -169,16 +163,15 @@ def test_a_run_of_stored_cells_runs_nothing_and_writes_its_result(run, finished,
     assert run("papers", "run", "own.toml", "--quiet").err == ""
 
 
-def test_list(run):
-    text = run("papers", "list")
-    assert text.code == 0
-    rows = json.loads(run("papers", "list", "--format", "json").out)["result"]["recipes"]
-    assert [row["name"] for row in rows] == recipe_names()
-    for row in rows:
+def test_list(run, ask):
+    text = run("papers", "list").out
+    found = ask("papers", "list")["result"]["recipes"]
+    assert [row["name"] for row in found] == recipe_names()
+    for row in found:
         recipe = read_recipe(row["name"])
         assert sorted(row["here"] + row["absent"]) == sorted(recipe.datasets)
-        assert f"{row['name']} " in text.out
-        assert recipe.title in text.out
+        assert f"{row['name']} " in text
+        assert recipe.title in text
 
 
 def test_list_cells_runs_nothing(run, own, tmp_path):
@@ -210,44 +203,30 @@ def test_list_cells_runs_nothing(run, own, tmp_path):
         (["run"], "RECIPE..."),
         (["run", "own.toml", "--methods", "exchnage"], "did you mean 'exchange'?"),
         (["run", "own.toml", "--datasets", "wien"], "no data set named 'wien'"),
-        (["run", "own.toml", "--sizes", "0"], "--sizes must be"),
         (["run", "own.toml", "--sizes", "9-2"], "not '9-2'"),
         (["run", "own.toml", "--sizes", "1-99999999999"], "--sizes must be"),
         (["run", "own.toml", "--sizes", " "], "--sizes names nothing"),
-        (["run", "own.toml", "--methods", ""], "--methods names nothing"),
-        (["run", "own.toml", "--datasets", ","], "--datasets names nothing"),
         (["run", "own.toml", "--jobs", "0"], "--jobs must be"),
-        (["run", "own.toml", "--seed", "-1"], "--seed must be"),
         (["run", "own.toml", "--store", ""], "--store"),
-        (["run", "own.toml", "--time-limit", "0"], "--time-limit must be"),
         (["run", "own.toml", "--store", "own.toml"], "not a store of exactk papers run"),
         (["run", "own.toml", "--store", "."], "--store . is a folder"),
         (["show", "nothing.jsonl"], "exactk papers run makes one"),
         (["show", "."], "'.' has no store"),
         (["show", "own.toml"], "not a store of exactk papers run"),
         (["report", "nothing.jsonl"], "there is no store 'nothing.jsonl'"),
-        (["report", "own.toml", "-o", "."], "--output '.' is a folder"),
-        (["report", "own.toml", "-o", "a/b.html"], "its folder does not exist"),
         (["report", "own.toml", "-o", "own.toml"], "is also an input"),
     ],
 )
-def test_wrong_usage_is_one_sentence(run, own, args, words):
-    result = run("papers", *args)
-    assert result.code == 2
-    assert result.out == ""
-    assert words in result.err
-    assert result.err.startswith("Error: ")
-    assert result.err.count("\n") == 1
+def test_wrong_usage_is_one_sentence(fails, own, args, words):
+    fails(words, "papers", *args)
     assert own.read_text() == RECIPE.format(repeats=2)
 
 
-def test_no_data_at_all_is_said(run, own, tmp_path, monkeypatch):
+def test_no_data_at_all_is_said(fails, own, tmp_path, monkeypatch):
     monkeypatch.setenv("EXACTK_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    result = run("papers", "run", own, "--datasets", "srbct")
-    assert result.code == 2
-    assert "none of the data sets is here" in result.err
-    assert "exactk papers datasets fetch srbct" in result.err
+    said = fails("none of the data sets is here", "papers", "run", own, "--datasets", "srbct")
+    assert "exactk papers datasets fetch srbct" in said
 
 
 def test_report_gives_the_page_the_records(run, finished, tmp_path, monkeypatch):
