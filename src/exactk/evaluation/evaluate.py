@@ -282,10 +282,7 @@ class _Run:
         """Select on all rows and in each fold, and score what was selected."""
         whole, is_first, splits = outcome.whole, outcome is self.outcomes[0], self._scores.splits
         if whole is None:
-            weights = self._problem.row_weights
-            rows = np.arange(len(self._predictions))
-            rows = rows if weights is None else np.flatnonzero(weights)
-            whole = outcome.method.select(rows, sizes[0])
+            whole = outcome.method.select(self._problem.weighted_rows, sizes[0])
         outcome.whole, outcome.status = whole, str(whole.status)
         fit = self._problem.with_ridge(self._whole.ridge).refit(whole.support)
         if fit.interrupted:

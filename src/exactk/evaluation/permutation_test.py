@@ -96,7 +96,7 @@ def _shuffle(problem: Problem, groups: Any) -> Callable[[np.random.Generator], I
     rows, target = problem.rows, problem.target
     assert rows is not None
     assert target is not None
-    alive = np.arange(rows.n_rows) if problem.weights is None else np.flatnonzero(problem.weights)
+    alive = problem.weighted_rows
     labels = np.zeros(rows.n_rows) if groups is None else row_groups(groups, rows.n_rows)
     _, first, codes = np.unique(labels[alive], return_index=True, return_inverse=True)
     Y = target.take(alive)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -56,10 +55,6 @@ class DataWarning:
     names: tuple[str, ...] = ()
     serious: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {**vars(self), "names": list(self.names)}
-
 
 def find_warnings(problem: Problem, result: Result) -> list[DataWarning]:
     """Return warnings about the columns, classes and rows of a problem, the serious ones first.
@@ -99,10 +94,8 @@ def class_rows(problem: Problem) -> Floats | None:
     target = problem.target
     if target is None or target.codes is None:
         return problem.with_squared_loss.y_mean * problem.n_rows
-    weights = problem.row_weights
-    counted = target.codes >= 0 if weights is None else (target.codes >= 0) & (weights > 0)
-    found = np.bincount(target.codes[counted], minlength=len(problem.classes))
-    return found.astype(np.float64)
+    codes = target.codes[problem.weighted_rows]
+    return np.bincount(codes, minlength=len(problem.classes)).astype(np.float64)
 
 
 def _constant(problem: Problem, _: Result) -> Iterator[DataWarning]:
