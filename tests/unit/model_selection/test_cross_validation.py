@@ -200,20 +200,16 @@ def test_held_out_scores_are_those_of_the_training_rows() -> None:
 
 
 @pytest.mark.parametrize("classes", [33, 80])
-def test_many_classes_of_which_folds_lack_some(classes: int) -> None:
+def test_a_class_that_the_training_rows_lack_has_a_large_deviance(classes: int) -> None:
     rng = np.random.default_rng(0)
     y = np.r_[np.arange(2 * classes) % classes, classes]
     X = rng.standard_normal((classes + 1, 6))[y] + 0.3 * rng.standard_normal((len(y), 6))
     problem = Problem.from_arrays(X, y, loss="logistic", ridge=0.05)
-    if classes == 33:
-        choice = choose_k(problem, k_max=2, cv=2, effort=0)
-        assert np.isfinite(np.array(choice.table["mean"])).all()
     [fold] = make_folds(problem, [(np.arange(len(y) - 1), np.array([len(y) - 1]))])
     result = solve(fold.train, 2, effort=0)
     assert result.message == ""
     np.testing.assert_array_equal(result.coef[classes], 0.0)
-    # The row of a class that the training rows lack has a large deviance.
-    assert fold.errors([result])[0] > 5
+    assert 5 < fold.errors([result])[0] < np.inf
 
 
 # Streams.
