@@ -110,20 +110,14 @@ class _Job:
         # Columns that were selected as numbers cannot become text.
         widen = [name for name in self.kept if types[name] != pa.string()]
         widen += [name for name in self.selection.names if pa.types.is_integer(types[name])]
-        kind = self._prediction_type()
+        classes = self.selection.classes
+        kind = pa.float64() if classes is None else pa.array(self.selection.label_array()).type
         schema = pa.schema([*types.items(), *((name, kind) for name in self.predictions)])
         with _open_output(output, schema) as write:
             for place, batch in self.columns.batches(types, promote=widen, nulls=not as_is):
                 added = self._predict(batch, place) if self.predictions else []
                 arrays = [pa.array(values, type=kind) for values in added]
                 write(pa.RecordBatch.from_arrays([*batch.columns, *arrays], schema=schema))
-
-    def _prediction_type(self) -> Any:
-        import pyarrow as pa
-
-        if self.selection.classes is None:
-            return pa.float64()
-        return pa.array(self.selection.label_array()).type
 
     def _predict(self, batch: pa.RecordBatch, place: Location) -> list[Any]:
         import pyarrow as pa
@@ -213,34 +207,27 @@ def _numbers(column: Any, name: str, place: Location) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = pc.utf8_trim_whitespace(column)
-    for kind in (pa.float64(), pa.bool_()):
+    column, flaws = pc.utf8_trim_whitespace(column), {}
+    for expected, kind in (("a number", pa.float64()), ("true or false", pa.bool_())):
         try:
             return column.cast(kind)
         except pa.ArrowInvalid:
-            continue
-    words = column.to_pylist()
-    flaws = {
-        expected: [row for row, word in enumerate(words) if not _casts(word, kind)]
-        for expected, kind in (("a number", pa.float64()), ("true or false", pa.bool_()))
-    }
+            flaws[expected] = [row for row, word in enumerate(column) if not _casts(word, kind)]
     # The kind that most values have was meant.
     expected, rows = min(flaws.items(), key=lambda item: len(item[1]))
+    word = column[rows[0]].as_py()
     raise InputError(
-        f"column {name!r} has {words[rows[0]]!r} in line {place.first_row + rows[0] + 2} of "
+        f"column {name!r} has {word!r} in line {place.first_row + rows[0] + 2} of "
         f"{place.source!r} (the header is line 1), which is not {expected}",
-        parameter="table", value=words[rows[0]], hint="correct the value, or remove the row",
+        parameter="table", value=word, hint="correct the value, or remove the row",
     )  # fmt: skip
 
 
-def _casts(word: str | None, kind: Any) -> bool:
-    import pyarrow as pa
-
+def _casts(word: pa.Scalar, kind: Any) -> bool:
     try:
-        pa.scalar(word, pa.string()).cast(kind)
-    except pa.ArrowInvalid:
+        return bool(word.cast(kind) is not None)
+    except ValueError:
         return False
-    return True
 
 
 def _output_kind(output: str | None) -> str:
@@ -280,14 +267,13 @@ def _open_output(output: str | None, schema: pa.Schema) -> Iterator[Write]:
             with pa.ipc.new_file(file, schema) as writer:
                 yield writer.write_batch
         else:
-            with _packed(file) if suffix.endswith(".gz") else nullcontext(file) as text:
-                put = text.write
+            text: Any = nullcontext(file)
+            if suffix.endswith(".gz"):
+                # Without the time, the same table gives the same bytes.
+                text = gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0)
+            with text as opened:
+                put = opened.write
                 yield _text_writer(lambda part: put(part.encode()), schema, DELIMITERS[suffix])
-
-
-def _packed(file: Any) -> gzip.GzipFile:
-    """Compress what is written; without the time, the same table gives the same bytes."""
-    return gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0)
 
 
 def _text_writer(put: Callable[[str], object], schema: pa.Schema, delimiter: str) -> Write:

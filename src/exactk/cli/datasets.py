@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from exactk.errors import ExactkError, InputError, join_items
 
 if TYPE_CHECKING:
     from exactk.papers.datasets import Entry
+    from exactk.papers.datasets.fetching import Transfer
 
 __all__ = ["datasets", "fetch_sets", "list_sets", "path_of"]
 
@@ -94,7 +97,6 @@ def fetch_sets(
 
     The files are printed. A data set that is here is not downloaded again.
     """
-    from exactk.cli.progress import show_transfers
     from exactk.papers.datasets import describe, fetch
 
     if (bool(names) + everything + (paper is not None)) != 1:
@@ -103,7 +105,7 @@ def fetch_sets(
     # A wrong name is an error before the first download.
     entries = [describe(name) for name in wanted]
     failed: dict[str, ExactkError] = {}
-    with show_transfers(call.verbose) as show:
+    with _show_transfers(call.verbose) as show:
         for entry in entries:
             try:
                 path = fetch(entry.name, folder=folder, on_progress=show)
@@ -146,6 +148,26 @@ def path_of(call: Call, name: str | None, folder: str | None) -> int:
             f"data set {name!r} has no file: it is from {entry.source}", parameter="name"
         )
     raise InputError(missing_message(name, folder), parameter="name")
+
+
+@contextmanager
+def _show_transfers(verbose: int) -> Iterator[Callable[[Transfer], None] | None]:
+    """Show the bytes of downloads on a terminal until the block ends."""
+    from exactk.utils.progress import find_bar
+
+    bar = find_bar() if verbose else None
+    if bar is None:
+        yield None
+        return
+    with bar("downloading") as draw:
+
+        def show(transfer: Transfer) -> None:
+            of = f" ({transfer.file} of {transfer.files})" if transfer.files > 1 else ""
+            size = "" if transfer.total is None else f" of {transfer.total / 1e6:.1f}"
+            words = f"{transfer.name}{of}: {transfer.done / 1e6:.1f}{size} MB"
+            draw(transfer.done, transfer.total, words)
+
+        yield show
 
 
 def _entries(paper: str | None) -> list[Entry]:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactk.cli.framework import Call, LazyGroup, aligned, argument, check_place, command, option
+from exactk.cli.framework import (
+    Call,
+    LazyGroup,
+    Listing,
+    aligned,
+    argument,
+    check_place,
+    command,
+    option,
+)
 from exactk.errors import InputError, Setting, join_items
 from exactk.utils.formatting import escape_controls
 
@@ -120,67 +129,55 @@ def merge(call: Call, files: tuple[str, ...]) -> int:
 @argument("file", type=click.Path())
 def info(call: Call, file: str) -> int:
     """Show what a file of moments has, and check that it is whole."""
-    return call.emit(_Info(file, _read_header(file), _load(file)))
+    from exactk.data.usable_columns import usable_columns
 
-
-class _Info:
-    """What a file of moments has."""
-
-    def __init__(self, file: str, header: Header, moments: Moments) -> None:
-        from exactk.data.usable_columns import usable_columns
-        from exactk.utils.records_table import RecordsTable
-
-        self.moments = moments
-        names = moments.feature_names or tuple(f"x{j}" for j in range(len(moments.x_mean)))
-        usable = set(usable_columns(moments).tolist())
-        columns = zip(names, moments.x_mean, (moments.scatter / moments.weight) ** 0.5, strict=True)
-        self.table = RecordsTable(
-            ["column", "mean", "standard_deviation", "constant"],
-            [(*column, j not in usable) for j, column in enumerate(columns)],
+    header, moments = _read_header(file), _load(file)
+    usable = set(usable_columns(moments).tolist())
+    names = moments.feature_names or tuple(f"x{j}" for j in range(len(moments.x_mean)))
+    deviations = ((moments.scatter / moments.weight) ** 0.5).tolist()
+    rows = [
+        {"column": name, "mean": mean, "standard_deviation": sd, "constant": j not in usable}
+        for j, (name, mean, sd) in enumerate(
+            zip(names, moments.x_mean.tolist(), deviations, strict=True)
         )
-        shares: list[tuple[Any, float]] = []
-        if moments.classes is not None:
-            shares = list(zip(moments.classes.tolist(), moments.y_mean.tolist(), strict=True))
-        self.facts: dict[str, Any] = {
-            "file": file,
-            "bytes": Path(file).stat().st_size,
-            "version": header.version,
-            "exactk": header.writer,
-            "checksum": header.checksum,
-            "rows": moments.n_rows,
-            "weight": moments.weight,
-            "target": moments.target,
-            "task": "classification" if shares else "regression",
-            "outputs": len(moments.y_mean),
-            "classes": [{"label": label, "share": share} for label, share in shares],
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the facts about the file and the columns."""
-        return {**self.facts, "columns": self.table.to_plain()}
-
-    def __repr__(self) -> str:
-        facts, names = self.facts, self.table["column"]
-        constant = [row["column"] for row in self.table if row["constant"]]
-        weight = "" if facts["weight"] == facts["rows"] else f" (weight {facts['weight']:.6g})"
-        target = "unnamed" if facts["target"] is None else repr(facts["target"])
-        classes = facts["classes"]
-        lines = aligned({
-            "rows": f"{facts['rows']:,}{weight}",
-            "columns": f"{len(names):,}: {join_items(names)}",
-            "constant": f"{len(constant):,}: {join_items(constant)}" if constant else "none",
-            "target": f"{target}, {facts['task']}",
-            "file": f"{facts['bytes']:,} bytes, version {facts['version']} of the format, "
-            f"written by exactk {facts['exactk']}",
-            "checksum": f"correct, {facts['checksum']}",
-            "classes" if classes else "outputs": f"{len(classes) or facts['outputs']:,}",
-        })  # fmt: skip
-        lines += [""] if classes else []
-        for one in classes[:SHOWN]:
-            lines.append(f"{one['share']:8.2%}  {escape_controls(one['label'])}")
-        if len(classes) > SHOWN:
-            lines.append(f"{'':8}  and {len(classes) - SHOWN:,} more")
-        return "\n".join(lines)
+    ]
+    labels = [] if moments.classes is None else moments.classes.tolist()
+    classes = [
+        {"label": label, "share": share}
+        for label, share in zip(labels, moments.y_mean.tolist(), strict=False)
+    ]
+    facts = {
+        "file": file,
+        "bytes": Path(file).stat().st_size,
+        "version": header.version,
+        "exactk": header.writer,
+        "checksum": header.checksum,
+        "rows": moments.n_rows,
+        "weight": moments.weight,
+        "target": moments.target,
+        "task": "classification" if classes else "regression",
+        "outputs": len(moments.y_mean),
+        "classes": classes,
+    }
+    constant = [row["column"] for row in rows if row["constant"]]
+    weight = "" if moments.weight == moments.n_rows else f" (weight {moments.weight:.6g})"
+    target = "unnamed" if moments.target is None else repr(moments.target)
+    lines = aligned({
+        "rows": f"{moments.n_rows:,}{weight}",
+        "columns": f"{len(names):,}: {join_items(names)}",
+        "constant": f"{len(constant):,}: {join_items(constant)}" if constant else "none",
+        "target": f"{target}, {facts['task']}",
+        "file": f"{facts['bytes']:,} bytes, version {header.version} of the format, "
+        f"written by exactk {header.writer}",
+        "checksum": f"correct, {header.checksum}",
+        "classes" if classes else "outputs": f"{len(moments.y_mean):,}",
+    })  # fmt: skip
+    lines += [""] if classes else []
+    for one in classes[:SHOWN]:
+        lines.append(f"{one['share']:8.2%}  {escape_controls(one['label'])}")
+    if len(classes) > SHOWN:
+        lines.append(f"{'':8}  and {len(classes) - SHOWN:,} more")
+    return call.emit(Listing("columns", rows, **facts), lines)
 
 
 def _pass(stream: Stream, task: Task, classes: list[Any] | None, verbose: int) -> Moments:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ from exactk.cli.framework import (
     check_place,
     command,
     name_list,
+    note,
     option,
     param,
     split_list,
@@ -28,7 +31,7 @@ from exactk.params import Integer
 if TYPE_CHECKING:
     from exactk.papers.experiments.recipe import Recipe
     from exactk.papers.experiments.result_tables import StoreResults
-    from exactk.papers.experiments.runner import Plan, RunSummary
+    from exactk.papers.experiments.runner import Plan, RunProgress, RunSummary
 
     Planned = list[tuple[Recipe, Path, Plan]]
 
@@ -38,6 +41,7 @@ FOLDER = "exactk-bench"
 # More reasons for failed cells than a person reads.
 REASONS = 10
 MOST_SIZES = 100_000
+LINE_EVERY = 15.0
 
 papers = LazyGroup(
     "papers",
@@ -185,7 +189,6 @@ def _plan(
 
 def _measure(call: Call, planned: Planned, retry_failed: bool) -> str:
     """Run the cells, and return how to continue if Ctrl-C ended them."""
-    from exactk.cli.progress import show_cells
     from exactk.papers.experiments import runner
 
     options = {"jobs": call.values.get("n_jobs", 1), "seed": call.values.get("random_state", 0),
@@ -195,7 +198,7 @@ def _measure(call: Call, planned: Planned, retry_failed: bool) -> str:
         if recipe.exclusive and options["jobs"] > 1:
             call.say(f"{recipe.name} measures time, so its cells run one at a time")
         try:
-            with show_cells(f"{recipe.name}{of}", call.verbose) as show:
+            with _show_cells(f"{recipe.name}{of}", call.verbose) as show:
                 summary = runner.run(
                     recipe, place, retry_failed=retry_failed, on_progress=show, **options
                 )
@@ -203,6 +206,38 @@ def _measure(call: Call, planned: Planned, retry_failed: bool) -> str:
             return f"finished cells are in {place}; the same command continues"
         _say_summary(call, summary, place)
     return ""
+
+
+@contextmanager
+def _show_cells(name: str, verbose: int) -> Iterator[Callable[[RunProgress], None] | None]:
+    """Show how far a run is until the block ends: a bar, or a line every 15 seconds."""
+    from exactk.utils.progress import find_bar
+
+    last, bar = time.monotonic(), find_bar() if verbose else None
+    with nullcontext() if bar is None else bar(name) as draw:
+
+        def show(state: RunProgress) -> None:
+            nonlocal last
+            left = "" if state.remaining is None else f", {_duration(state.remaining)} left"
+            if draw is not None:
+                words = f"{state.done}/{state.total}{left} {' '.join(state.running[:1])}"
+                draw(state.done, state.total, words)
+            elif time.monotonic() - last >= LINE_EVERY:
+                last = time.monotonic()
+                note(f"{name}: {state.done} of {state.total} cells{left}")
+
+        yield show if verbose else None
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    if whole < 48 * 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+    return f"{whole // 86400} d {round(whole % 86400 / 3600)} h"
 
 
 @command("papers show")

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from exactk.utils.monitor import Progress
 
-__all__ = ["row_bar", "show_count", "show_progress"]
+__all__ = ["find_bar", "row_bar", "show_count", "show_progress"]
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def show_progress(description: str, verbose: int) -> Iterator[Callable[[Progress
     if not verbose:
         yield None
         return
-    if drawing := _drawing():
+    if drawing := find_bar():
         with drawing(description) as draw:
             yield lambda p: draw(p.done, p.total, _words(p))
         return
@@ -98,7 +98,7 @@ def _log_lines() -> Callable[[str], None]:
     return log
 
 
-def _drawing() -> Callable[[str], AbstractContextManager[Draw]] | None:
+def find_bar() -> Callable[[str], AbstractContextManager[Draw]] | None:
     """Return what draws a bar where a person looks, or None."""
     if find_spec("rich") is None:
         return None
@@ -129,7 +129,7 @@ def row_bar(description: str) -> Iterator[Callable[[int, int | None], None]]:
     >>> with row_bar("reading") as show:
     ...     show(1_000, None)
     """
-    if drawing := _drawing():
+    if drawing := find_bar():
         with drawing(description) as draw:
             yield lambda done, total: draw(done, total, f"{done:,} rows")
         return
@@ -167,7 +167,7 @@ def show_count(what: str, total: int, verbose: int) -> Iterator[Callable[[int], 
     if not verbose:
         yield lambda done: None
         return
-    if drawing := _drawing():
+    if drawing := find_bar():
         with drawing(what) as draw:
             yield lambda done: draw(done, total, f"{done} of {total}")
         return

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from exactk.cli.progress import show_cells
+from exactk.cli import papers
 from exactk.papers.experiments.reading import read_recipe, recipe_names
 from exactk.papers.experiments.runner import RunProgress
 from exactk.papers.experiments.store import Store
@@ -312,11 +312,11 @@ def test_ctrl_c_keeps_and_shows_what_is_done(tmp_path):
 
 
 def test_progress_lines(monkeypatch, capsys):
-    monkeypatch.setattr("exactk.cli.progress.LINE_EVERY", 0.0)
-    with show_cells("own", verbose=1) as show:
+    monkeypatch.setattr("exactk.cli.papers.LINE_EVERY", 0.0)
+    with papers._show_cells("own", verbose=1) as show:
         show(RunProgress(0, 4, None, ("iris",)))
         show(RunProgress(2, 4, 125.0, ("iris",)))
-    with show_cells("own", verbose=0) as show:
+    with papers._show_cells("own", verbose=0) as show:
         assert show is None
     lines = capsys.readouterr().err.splitlines()
     assert ["0 of 4 cells" in lines[0], "2 of 4 cells, 2 min 05 s left" in lines[1]] == [True] * 2
@@ -332,7 +332,7 @@ def test_progress_bar(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr("sys.stderr", terminal)
-    with show_cells("own [1]", verbose=1) as show:
+    with papers._show_cells("own [1]", verbose=1) as show:
         show(RunProgress(2, 4, 125.0, ("iris · [b]",)))
     for words in ("own [1]", "2/4", "2 min 05 s left", "iris · [b]"):
         assert words in terminal.getvalue()

@@ -65,10 +65,10 @@ def notebook(monkeypatch):
 def test_rich_draws_in_a_notebook_that_has_widgets(monkeypatch, notebook, widgets):
     there = {"rich": True, "ipywidgets": widgets}
     monkeypatch.setattr(progress, "find_spec", lambda name: there[name] or None)
-    assert (progress._drawing() is progress._rich_bar) == widgets
+    assert (progress.find_bar() is progress._rich_bar) == widgets
 
 
 def test_ipython_without_a_kernel_is_no_notebook(monkeypatch, notebook):
     del notebook.kernel
     monkeypatch.setattr(progress, "find_spec", lambda name: True)
-    assert progress._drawing() is None
+    assert progress.find_bar() is None

@@ -36,10 +36,10 @@ from __future__ import annotations
 
 from exactk.cli.framework.call import CONFIG, RULES, TABLE, Call, command, is_interrupted
 from exactk.cli.framework.options import LazyGroup, argument, name_list, option, param, split_list
-from exactk.cli.framework.output import Listing, aligned, check_place, write_text
+from exactk.cli.framework.output import Listing, aligned, check_place, note, write_text
 
 __all__ = [
     "CONFIG", "RULES", "TABLE", "Call", "LazyGroup", "Listing", "aligned", "argument",
-    "check_place", "command", "is_interrupted", "name_list", "option", "param", "split_list",
-    "write_text",
+    "check_place", "command", "is_interrupted", "name_list", "note", "option", "param",
+    "split_list", "write_text",
 ]  # fmt: skip
