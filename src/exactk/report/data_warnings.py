@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,22 +32,11 @@ LEAKAGE = 1e-3
 MAX_VALUES = 2**23
 
 
-@dataclass(frozen=True)
-class DataWarning:
-    """One thing that a reader should know.
+class DataWarning(NamedTuple):
+    """One thing that a reader should know: what was found, and what to do about it.
 
-    Attributes
-    ----------
-    kind : str
-        ``constant``, ``duplicated``, ``coded``, ``many levels``, ``collinear``, ``empty``,
-        ``imbalanced``, ``tiny``, ``few rows``, ``wide``, ``given away``, ``row number`` or
-        ``repeated rows``.
-    text : str
-        What was found, and what to do about it.
-    names : tuple of str
-        The columns or classes that it is about.
-    serious : bool
-        Whether the selection or its score may be worthless.
+    It is about the columns or classes of these names. If it is serious, the selection or its score
+    may be worthless.
     """
 
     kind: str
@@ -58,12 +47,6 @@ class DataWarning:
 
 def find_warnings(problem: Problem, result: Result) -> list[DataWarning]:
     """Return warnings about the columns, classes and rows of a problem, the serious ones first.
-
-    Parameters
-    ----------
-    problem : Problem
-    result : Result
-        A selection from this problem.
 
     Examples
     --------

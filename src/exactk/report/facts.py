@@ -151,14 +151,8 @@ def call_source(changed: Mapping[str, Any]) -> dict[str, str]:
 def python_code(call: Mapping[str, str], read: Mapping[str, Any] | None, given: str) -> str:
     """Return the lines of Python that make a report again.
 
-    Parameters
-    ----------
-    call : mapping
-        Changed parameters of `exactk.investigate`, as `call_source` gives them.
-    read : mapping or None
-        Changed parameters of `exactk.read_table`, ``path`` first, if the table is from a file.
-    given : str
-        What the call is given without a file: ``"X, y"`` or ``"problem"``.
+    These are calls of `exactk.read_table` and `exactk.investigate` with the changed parameters
+    `read` and `call`. Without a file the table is what is `given`: ``"X, y"`` or ``"problem"``.
 
     Examples
     --------

@@ -251,15 +251,9 @@ class _Question:
 
 
 class _Parts:
-    """The parts of a report as they are computed: what is missing, and what time is left.
+    """The parts of a report as they are computed: why parts are missing, and what time is left.
 
-    Attributes
-    ----------
-    left : int
-        Number of parts to compute, among which the time is shared.
-    missing : dict of str to str
-        Why a part is missing.
-    interrupted : bool
+    `left` is the number of parts to compute, among which the time is shared.
     """
 
     def __init__(self, time_limit: float | None, left: int) -> None:
@@ -278,15 +272,7 @@ class _Parts:
     def run(
         self, name: str, call: Callable[[], Found], *, is_foreign: bool = False
     ) -> Found | None:
-        """Return one part, or None with a reason in `missing`.
-
-        Parameters
-        ----------
-        name : str
-        call : callable
-        is_foreign : bool
-            Whether it runs code of the user, which may raise any error.
-        """
+        """Return one part, or None with a reason in `missing`; code of the user may fail."""
         found = None
         if self.interrupted:
             self.missing[name] = INTERRUPTED

@@ -184,13 +184,7 @@ class SelectionReport(TableResult):
 
 
 def check_replaceable(path: str | PathLike[str], *, overwrite: bool = False) -> None:
-    """Raise if a file exists that exactk did not write, unless it may be overwritten.
-
-    Parameters
-    ----------
-    path : path
-    overwrite : bool
-    """
+    """Raise if a file exists that exactk did not write, unless it may be overwritten."""
     place = Path(path)
     if overwrite or not place.is_file():
         return
