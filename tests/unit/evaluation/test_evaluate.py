@@ -40,7 +40,6 @@ from exactk import (
 )
 from exactk.evaluation import baselines, fold_methods, holdout
 from exactk.evaluation.baselines import BASELINES, TrainingData
-from exactk.evaluation.evaluate import measure_evaluation
 from exactk.evaluation.holdout import FoldScores
 from exactk.methods import registry
 from exactk.methods.base import Method
@@ -81,7 +80,7 @@ def _nogueira(sets: list[list[str]], d: int) -> float:
 
 
 @pytest.mark.parametrize("method", ["exchange", "greedy"])
-def test_scores_and_predictions_of_classes_are_those_of_a_nested_pipeline(method: str) -> None:
+def test_scores_and_predictions_of_classes_are_those_of_a_nested_pipeline(method):
     X, y = make_classes()
     found = evaluate(X, y, k=3, method=method, random_state=3, cv=4)
     folds = StratifiedKFold(4, shuffle=True, random_state=3)
@@ -107,7 +106,7 @@ def test_scores_and_predictions_of_classes_are_those_of_a_nested_pipeline(method
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_methods_of_scikit_learn_are_its_pipelines(task: str) -> None:
+def test_methods_of_scikit_learn_are_its_pipelines(task):
     is_number = task == "regression"
     X, y = make_numbers() if is_number else make_classes()
     model = Ridge() if is_number else LogisticRegression(max_iter=1000)
@@ -125,7 +124,7 @@ def test_methods_of_scikit_learn_are_its_pipelines(task: str) -> None:
         np.testing.assert_allclose(_scores(found, name), expected, err_msg=name)
 
 
-def test_a_method_has_the_same_scores_alone_and_in_a_comparison() -> None:
+def test_a_method_has_the_same_scores_alone_and_in_a_comparison():
     X, y = make_classes()
     found = evaluate(X, y, k=4, compare_with=["greedy", *SCIKIT], random_state=3)
     assert found.table["method"] == ["exchange", "greedy", *SCIKIT]
@@ -140,7 +139,7 @@ def test_a_method_has_the_same_scores_alone_and_in_a_comparison() -> None:
         assert set(alone.in_all_folds) == set.intersection(*map(set, sets))
 
 
-def test_differences_are_paired_and_to_the_reference() -> None:
+def test_differences_are_paired_and_to_the_reference():
     X, y = make_classes()
     found = evaluate(X, y, k=3, method="rfe", compare_with="exchange", cv=6)
     ours, theirs = _scores(found, "exchange"), _scores(found, "rfe")
@@ -153,7 +152,7 @@ def test_differences_are_paired_and_to_the_reference() -> None:
     assert found.standard_error == pytest.approx(np.std(theirs, ddof=1) / np.sqrt(6))
 
 
-def test_objectives_are_those_of_the_problem_and_none_is_below_enumeration() -> None:
+def test_objectives_are_those_of_the_problem_and_none_is_below_enumeration():
     X, y = make_classes()
     names = [f"g{j}" for j in range(12)]
     problem = Problem.from_arrays(X[:, :12], y, feature_names=names, ridge=0.2)
@@ -169,7 +168,7 @@ def test_objectives_are_those_of_the_problem_and_none_is_below_enumeration() -> 
     assert max(found.table["excess"]) > 0
 
 
-def test_a_problem_keeps_its_ridge_unless_another_is_given() -> None:
+def test_a_problem_keeps_its_ridge_unless_another_is_given():
     X, y = make_classes()
     for own in (0.0, 0.2):
         problem = Problem.from_arrays(X, y, ridge=own)
@@ -181,7 +180,7 @@ def test_a_problem_keeps_its_ridge_unless_another_is_given() -> None:
         assert by_rule.folds == evaluate(X, y, k=3, cv=3).folds
 
 
-def test_a_fit_without_error_has_no_excess() -> None:
+def test_a_fit_without_error_has_no_excess():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 12))
     y = X[:, 2] + X[:, 4]
@@ -196,7 +195,7 @@ def test_a_fit_without_error_has_no_excess() -> None:
     assert found.to_dict()["methods"][-1]["excess"] is None
 
 
-def test_noise_looks_like_noise_and_planted_columns_are_found() -> None:
+def test_noise_looks_like_noise_and_planted_columns_are_found():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(80, 200)), np.arange(80) % 2
     found = evaluate(X, y, k=10, compare_with=SCIKIT, cv=4)
@@ -213,7 +212,7 @@ def test_noise_looks_like_noise_and_planted_columns_are_found() -> None:
     assert min(planted.table["test_score"]) > 0.6
 
 
-def test_weights_reach_selection_estimator_and_score() -> None:
+def test_weights_reach_selection_estimator_and_score():
     X, y = make_classes()
     weights = np.random.default_rng(1).choice([0.0, 1.0, 2.0, 5.0], size=90)
     found = evaluate(X, y, k=3, compare_with=["l1"], sample_weight=weights)
@@ -237,7 +236,7 @@ def test_weights_reach_selection_estimator_and_score() -> None:
     assert copies.table["features"] == found.table["features"]
 
 
-def test_classes_are_balanced_by_the_training_rows_alone() -> None:
+def test_classes_are_balanced_by_the_training_rows_alone():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 20)), np.arange(100) % 2
     test = np.r_[np.flatnonzero(y == 0)[:30], np.flatnonzero(y == 1)[:2]]
@@ -256,7 +255,7 @@ def test_classes_are_balanced_by_the_training_rows_alone() -> None:
         assert first[0][name] == [f"x{j}" for j in BASELINES[name](rows, 5)]
 
 
-def test_groups_are_never_on_both_sides() -> None:
+def test_groups_are_never_on_both_sides():
     X, y = make_classes()
     groups = np.arange(90) // 6
     found = evaluate(X, y, k=3, groups=groups, n_permutations=3)
@@ -268,7 +267,7 @@ def test_groups_are_never_on_both_sides() -> None:
     assert len(found.null) == 3
 
 
-def test_own_estimator_score_and_folds() -> None:
+def test_own_estimator_score_and_folds():
     X, y = make_classes()
     rows = np.arange(90)
     cv = [(rows[:60], rows[60:])]
@@ -288,7 +287,7 @@ def test_own_estimator_score_and_folds() -> None:
     assert masks.test_score == masks.baseline_score == 0.25
 
 
-def test_rows_that_are_held_out_twice_have_the_last_prediction() -> None:
+def test_rows_that_are_held_out_twice_have_the_last_prediction():
     X, y = make_numbers()
     found = evaluate(X, y, k=2, cv=RepeatedKFold(n_splits=3, n_repeats=2, random_state=0))
     assert found.n_folds == 6
@@ -297,7 +296,7 @@ def test_rows_that_are_held_out_twice_have_the_last_prediction() -> None:
         np.testing.assert_allclose([found.predictions[i] for i in test], model.predict(X[test]))
 
 
-def test_several_outputs() -> None:
+def test_several_outputs():
     X, y = make_numbers()
     Y = np.c_[y, X[:, 3] + X[:, 5]]
     found = evaluate(X, Y, k=3, compare_with=SCIKIT)
@@ -330,9 +329,7 @@ class Noting(LogisticRegression):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_frames_of_any_library_and_problems_have_the_same_scores(
-    library: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frames_of_any_library_and_problems_have_the_same_scores(library, monkeypatch):
     monkeypatch.setattr(Noting, "seen", [])
     columns, y = _colours()
     frame, options = _made_by(library, columns), {"k": 2, "ridge": "auto", "compare_with": ["l1"]}
@@ -343,7 +340,6 @@ def test_frames_of_any_library_and_problems_have_the_same_scores(
     problem = Problem.from_arrays(frame, y)
     assert evaluate(problem, estimator=Noting(max_iter=1000), **options).folds == found.folds
     assert "encoded columns" in _row(found, "l1")["note"]
-    assert _row(found, "exchange")["note"] == ""
     del columns["colour"]
     Noting.seen.clear()
     numbers = _made_by(library, columns)
@@ -357,7 +353,7 @@ def test_frames_of_any_library_and_problems_have_the_same_scores(
                               **options).folds  # fmt: skip
 
 
-def test_levels_are_encoded_once_for_all_folds() -> None:
+def test_levels_are_encoded_once_for_all_folds():
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(2)
     level = rng.permutation(np.arange(64) % 30)
@@ -375,7 +371,7 @@ def test_levels_are_encoded_once_for_all_folds() -> None:
             assert set(row["features"]) == set(solve(part, 2).selected)
 
 
-def test_constraints_are_kept_by_methods_of_exactk_alone() -> None:
+def test_constraints_are_kept_by_methods_of_exactk_alone():
     X, y = make_classes()
     found = evaluate(
         X, y, k=2, constraints={"include": [0], "exclude": [5]}, compare_with=SCIKIT, cv=2
@@ -390,7 +386,7 @@ def test_constraints_are_kept_by_methods_of_exactk_alone() -> None:
     assert set(free.table["note"]) == {""}
 
 
-def test_constant_columns_and_copies() -> None:
+def test_constant_columns_and_copies():
     X, y = make_classes(90, 10)
     X[:, 0] = 3.0
     X[:, 1] = np.arange(90) == 7  # constant if row 7 is held out
@@ -402,7 +398,7 @@ def test_constant_columns_and_copies() -> None:
     assert np.isfinite(found.table["objective"]).all()
 
 
-def test_a_fold_with_too_few_columns_is_named() -> None:
+def test_a_fold_with_too_few_columns_is_named():
     X = np.random.default_rng(0).normal(size=(20, 4))
     y = X[:, 0] + X[:, 1]
     X[:, 2] = np.arange(20) == 5  # constant if row 5 is held out
@@ -412,7 +408,7 @@ def test_a_fold_with_too_few_columns_is_named() -> None:
     assert evaluate(X, y, k=3).k == 3
 
 
-def test_folds_choose_k_by_their_training_rows() -> None:
+def test_folds_choose_k_by_their_training_rows():
     X, y = make_classes()
     auto = AutoK(k_max=8, criterion="bic")
     found = evaluate(X, y, k=auto, compare_with=["greedy", "rfe"], cv=3)
@@ -428,7 +424,7 @@ def test_folds_choose_k_by_their_training_rows() -> None:
     assert 1 <= word.k <= 16
 
 
-def test_an_existing_selection_is_scored_as_it_is() -> None:
+def test_an_existing_selection_is_scored_as_it_is():
     X, y = make_classes()
     result = solve(Problem.from_arrays(X, y, ridge=0.3), 3)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
@@ -453,7 +449,7 @@ def test_an_existing_selection_is_scored_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("method", ["exchange", "selectkbest"])
-def test_permutations_count_how_many_explain_as_much(method: str) -> None:
+def test_permutations_count_how_many_explain_as_much(method):
     X, y = make_numbers()
     found = evaluate(X, y, k=2, method=method, n_permutations=20, cv=2)
     result = solve(Problem.from_arrays(X, y, ridge=found.ridge), 2)
@@ -466,12 +462,11 @@ def test_permutations_count_how_many_explain_as_much(method: str) -> None:
     noise = evaluate(X, rng.normal(size=80), k=2, method=method, n_permutations=20, cv=2)
     assert noise.n_as_good == (noise.null >= noise.observed).sum() > 0
     none = evaluate(X, y, k=2, cv=2)
-    assert np.isnan(none.p_value)
     assert none.to_dict()["p_value"] is None
     assert "shuffled" not in repr(none)
 
 
-def test_p_values_of_noise_are_uniform_with_class_weights_too() -> None:
+def test_p_values_of_noise_are_uniform_with_class_weights_too():
     found = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -516,10 +511,7 @@ def _stopping(monkeypatch: pytest.MonkeyPatch, at: int, error: BaseException) ->
         (6 + 4, True, "after 3 of 20 permutations", 2, 3),
     ],
 )
-def test_ctrl_c_keeps_what_is_done(
-    at: int, is_reference: bool, message: str, n_methods: int, n_null: int, stop: BaseException,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+def test_ctrl_c_keeps_what_is_done(at, is_reference, message, n_methods, n_null, stop, monkeypatch):
     X, y = make_classes()
     method = _stopping(monkeypatch, 0, stop)
     methods: tuple[Any, Any] = (method, "rfe") if is_reference else ("fisher", method)
@@ -537,14 +529,12 @@ def test_ctrl_c_keeps_what_is_done(
 
 
 @pytest.mark.parametrize("at", [1, 2])
-def test_ctrl_c_before_the_first_fold_is_no_answer(
-    at: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_before_the_first_fold_is_no_answer(at, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         evaluate(*make_classes(), k=3, method=_stopping(monkeypatch, at, KeyboardInterrupt()))
 
 
-def test_stopped_before_the_score_with_all_features(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_before_the_score_with_all_features(monkeypatch):
     def stopped(self: FoldScores) -> float:
         raise KeyboardInterrupt
 
@@ -554,7 +544,7 @@ def test_stopped_before_the_score_with_all_features(monkeypatch: pytest.MonkeyPa
     assert found.table["method"] == ["exchange", "fisher"]
 
 
-def test_a_method_that_fails_is_a_row_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_that_fails_is_a_row_with_its_error(monkeypatch):
     X, y = make_numbers()
     method = _stopping(monkeypatch, 3, RuntimeError("no luck"))
     found = evaluate(X, y, k=3, compare_with=["fisher", method, "rfe"])
@@ -571,7 +561,7 @@ def test_a_method_that_fails_is_a_row_with_its_error(monkeypatch: pytest.MonkeyP
     json.loads(found.to_json())
 
 
-def test_without_the_reference_the_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_reference_the_error_is_raised(monkeypatch):
     X, y = make_numbers()
     with pytest.raises(InputError, match="needs classes"):
         evaluate(X, y, k=3, method="fisher", compare_with=["exchange"])
@@ -582,7 +572,7 @@ def test_without_the_reference_the_error_is_raised(monkeypatch: pytest.MonkeyPat
     assert error.value.parameter == "memory_limit"
 
 
-def test_our_own_bugs_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_bugs_pass(monkeypatch):
     def broken(*args: Any, **options: Any) -> Any:
         raise RuntimeError("a bug")
 
@@ -604,35 +594,27 @@ class Narrow(LogisticRegression):
         return super().fit(X, y, sample_weight)
 
 
-def test_an_estimator_of_the_user_may_fail() -> None:
+def test_an_estimator_of_the_user_may_fail():
     X, y = make_classes()
     found = evaluate(X, y, k=3, estimator=Narrow())
     assert np.isnan(found.all_features_score)
-    usual = evaluate(X, y, k=3, estimator=LogisticRegression())
-    assert found.folds == usual.folds
-    with pytest.raises(InputError, match="RuntimeError: too wide") as error:
-        evaluate(X, y, k=6, estimator=Narrow())
-    assert error.value.parameter == "estimator"
-
-    def failing(model: Any, X: Any, y: Any) -> float:
-        raise LookupError("no score")
-
-    with pytest.raises(InputError, match="LookupError: no score") as error:
-        evaluate(X, y, k=6, scoring=failing)
-    assert error.value.parameter == "scoring"
+    assert found.folds == evaluate(X, y, k=3, estimator=LogisticRegression()).folds
+    failing = {"estimator": Narrow(), "scoring": lambda model, X, y: 1 // 0}
+    for name, text in (("estimator", "RuntimeError: too wide"), ("scoring", "ZeroDivisionError")):
+        with pytest.raises(InputError, match=text) as error:
+            evaluate(X, y, k=6, **{name: failing[name]})
+        assert error.value.parameter == name
 
 
 @pytest.mark.parametrize("limit", [15, 16])
-def test_wide_tables_have_no_score_with_all_features(
-    limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wide_tables_have_no_score_with_all_features(limit, monkeypatch):
     monkeypatch.setattr(holdout, "ALL_COLUMNS", limit)
     found = evaluate(*make_classes(), k=2, cv=2)
     assert np.isnan(found.all_features_score) == (limit < 16)
     assert ("with all features" in repr(found)) == (limit == 16)
 
 
-def test_time_limit() -> None:
+def test_time_limit():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 300))
     y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
@@ -647,7 +629,7 @@ def test_time_limit() -> None:
     assert error.value.parameter == "time_limit"
 
 
-def test_fits_that_do_not_converge_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fits_that_do_not_converge_are_noted(monkeypatch):
     class Hasty(LogisticRegression):
         def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
             self.max_iter = 1
@@ -659,24 +641,7 @@ def test_fits_that_do_not_converge_are_noted(monkeypatch: pytest.MonkeyPatch) ->
     assert "max_iter in 3 of 3 folds" in found.table[0]["note"]
 
 
-def test_what_is_known_of_all_rows_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = make_classes()
-    problem = Problem.from_arrays(X, y, ridge=0.1)
-    whole = solve(problem, 3)
-    nothing = ("features", "estimator", "scoring", "cv", "groups", "ridge", "effort", "time_limit",
-               "random_state")  # fmt: skip
-    asked = dict.fromkeys(nothing) | {"n_permutations": 0, "verbose": 0}
-    searched, select = [], fold_methods.FoldMethod.select
-    monkeypatch.setattr(fold_methods.FoldMethod, "select",
-                        lambda *given: searched.append(given) or select(*given))  # fmt: skip
-    found = measure_evaluation(problem, None, k=3, method="exchange", compare_with=["rfe"],
-                               known=whole, **asked)  # fmt: skip
-    assert len(searched) == 5 + 6
-    assert found.folds == evaluate(problem, k=3, compare_with=["rfe"]).folds
-    assert found.table["seconds"][0] == whole.seconds
-
-
-def test_same_seed_same_answer() -> None:
+def test_same_seed_same_answer():
     def content(seed: Any) -> list[Any]:
         found = evaluate(*make_classes(), k=3, cv=2, n_permutations=3, random_state=seed)
         return [found.folds, found.null.tolist()]
@@ -688,7 +653,7 @@ def test_same_seed_same_answer() -> None:
     assert null != content(4)[1]
 
 
-def test_names_and_parameters_of_methods() -> None:
+def test_names_and_parameters_of_methods():
     X, y = make_classes()
     few, many = registry.create("gsrfs", lam=0.1), registry.create("gsrfs", lam=10.0)
     both = evaluate(X, y, k=3, method="gsrfs", compare_with=[few, many], cv=2)
@@ -703,36 +668,31 @@ def test_names_and_parameters_of_methods() -> None:
         evaluate(X, y, k=3, effort=0, method="fisher")
 
 
-BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "no k": ({"k": None}, "k"),
-    "unknown method": ({"method": "exchnage"}, "method"),
-    "unknown other": ({"compare_with": ["selectkbst"]}, "compare_with"),
-    "no method": ({"compare_with": [5]}, "compare_with"),
-    "number of methods": ({"compare_with": 3}, "compare_with"),
-    "twice": ({"compare_with": ["exchange"]}, "compare_with"),
-    "k of a method of scikit-learn": ({"k": "auto", "method": "rfe"}, "k"),
-    "k and features": ({"features": [1, 2]}, "features"),
-    "short groups": ({"groups": [1, 2]}, "groups"),
-    "groups of features": ({"groups": {"a": [1]}}, "groups"),
-    "scoring": ({"scoring": "acuracy"}, "scoring"),
-    "estimator": ({"estimator": "ridge"}, "estimator"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_errors_come_before_any_search(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def searched(*args: Any, **options: Any) -> Any:
-        raise AssertionError("searched")
-
-    monkeypatch.setattr(fold_methods.FoldMethod, "search", searched)
-    X, y = make_classes()
-    options, parameter = BAD[name]
+@pytest.mark.parametrize(
+    ("options", "parameter"),
+    [
+        ({"k": None}, "k"),
+        ({"method": "exchnage"}, "method"),
+        ({"compare_with": ["selectkbst"]}, "compare_with"),
+        ({"compare_with": [5]}, "compare_with"),
+        ({"compare_with": 3}, "compare_with"),
+        ({"compare_with": ["exchange"]}, "compare_with"),
+        ({"k": "auto", "method": "rfe"}, "k"),
+        ({"features": [1, 2]}, "features"),
+        ({"groups": [1, 2]}, "groups"),
+        ({"groups": {"a": [1]}}, "groups"),
+        ({"scoring": "acuracy"}, "scoring"),
+        ({"estimator": "ridge"}, "estimator"),
+    ],
+)
+def test_errors_come_before_any_search(options, parameter, monkeypatch):
+    monkeypatch.setattr(fold_methods.FoldMethod, "search", lambda *args: pytest.fail("searched"))
     with pytest.raises(InputError) as error:
-        evaluate(X, y, **{"k": 3, **options})
+        evaluate(*make_classes(), **{"k": 3, **options})
     assert error.value.parameter == parameter
 
 
-def test_tables_json_and_text() -> None:
+def test_tables_json_and_text():
     X, y = make_classes()
     found = evaluate(X, y, k=3, compare_with=["rfe"], n_permutations=9)
     assert found.folds["fold"] == [1, 2, 3, 4, 5] * 2
@@ -751,9 +711,7 @@ def test_tables_json_and_text() -> None:
     assert "<table>" in found._repr_html_()
 
 
-def test_progress_is_logged(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_is_logged(caplog, monkeypatch):
     monkeypatch.setattr("exactk.utils.progress.LOG_EVERY", 0.0)
     with caplog.at_level("INFO", "exactk"):
         evaluate(*make_classes(), k=3, compare_with=["rfe"], n_permutations=2, verbose=1)
