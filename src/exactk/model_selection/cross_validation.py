@@ -44,37 +44,24 @@ class Fold:
     ----------
     train : Problem
         Of the training rows alone.
+    weight : float
+        Weight of the rows held out, or their number.
     held : Moments or None
         Of the rows held out.
-    source, split : Problem and pair of ndarray, or None
+    by_rows : tuple of Problem and pair of ndarray, or None
         The problem with all rows in memory; its training rows and those held out.
     """
 
     train: Problem
+    weight: float
     held: Moments | None = None
-    source: Problem | None = None
-    split: Split | None = None
-
-    @property
-    def weight(self) -> float:
-        """Weight of the rows held out, or their number."""
-        if self.held is not None:
-            return self.held.weight
-        source, (_, rows) = self.by_rows
-        weights = source.weights
-        return float(len(rows) if weights is None else weights[rows].sum())
-
-    @property
-    def by_rows(self) -> tuple[Problem, Split]:
-        """The problem with all rows, and which of them train and are held out."""
-        assert self.source is not None
-        assert self.split is not None
-        return self.source, self.split
+    by_rows: tuple[Problem, Split] | None = None
 
     def errors(self, results: Sequence[Result]) -> Floats:
         """Return the weighted sums of the loss of several fits over the rows held out."""
         if self.held is not None:
             return np.array([_squared_error(self.train, self.held, r) for r in results])
+        assert self.by_rows is not None
         source, (_, held) = self.by_rows
         rows, target = _table(source)
         union = np.unique(np.concatenate([r.support for r in results]))
@@ -430,12 +417,14 @@ def make_folds(
             with _in_a_fold():
                 # The classes weigh as in the whole table: the losses of folds are comparable.
                 train = training_problem(problem, pair[0], rebalance=False)
-            yield Fold(train, None, problem, pair)
+            test = pair[1]
+            weight = len(test) if problem.weights is None else problem.weights[test].sum()
+            yield Fold(train, float(weight), None, (problem, pair))
         return
     held = [_moments(problem, test) for _, test in splits]
     rest = leave_one_out(held) if partition else [_moments(problem, train) for train, _ in splits]
     for moments, own, pair in zip(rest, held, splits, strict=True):
-        yield Fold(_of_moments(problem, moments), own, problem, pair)
+        yield Fold(_of_moments(problem, moments), own.weight, own, (problem, pair))
 
 
 def _affords_moments(problem: Problem, n_matrices: int) -> bool:
@@ -483,14 +472,14 @@ def _stream_folds(problem: Problem, n_folds: int, rng: np.random.Generator) -> I
         if len(parts) < 2:
             raise _too_few_values()
         for held, rest in zip(parts, leave_one_out(parts), strict=True):
-            yield Fold(_of_moments(problem, rest), held)
+            yield Fold(_of_moments(problem, rest), held.weight, held)
         return
     for fold in range(n_folds):
         own, others = stream.reduce(SplitReducer(names, encoding, n_folds, seed, only_fold=fold))
         if others is None:
             raise _too_few_values()
         if own is not None:
-            yield Fold(_of_moments(problem, others), own)
+            yield Fold(_of_moments(problem, others), own.weight, own)
 
 
 def _too_few_values() -> InputError:

@@ -131,6 +131,7 @@ class FoldScorer:
 
     def __call__(self, fold: Fold, results: Sequence[Result]) -> Floats:
         """Return the score of each selection."""
+        assert fold.by_rows is not None
         source, (train, test) = fold.by_rows
         assert source.rows is not None
         if source.weights is not None:

@@ -382,13 +382,6 @@ def measure_stability(
     kind = np.where(
         frequencies >= threshold, "core", np.where(frequencies <= negligible, "rare", "unstable")
     )
-    groups_by_kind = {
-        one: FrequencyGroup(
-            tuple(names[f] for f in order if kind[f] == one),
-            tuple(int(columns[f]) for f in order if kind[f] == one),
-        )
-        for one in ("core", "unstable", "rare")
-    }
     errors = np.sqrt(frequencies * (1.0 - frequencies) / n)
     low, high = wilson(frequencies, n, level)
     in_full, selected = features.members([full.support, result.support]) > 0
@@ -397,13 +390,19 @@ def measure_stability(
          in_full[f], selected[f])
         for f in order
     ]  # fmt: skip
+    by_kind = {}
+    for one in ("core", "unstable", "rare"):
+        found = [f for f in order if kind[f] == one]
+        by_kind[one] = FrequencyGroup(
+            tuple(names[f] for f in found), tuple(int(columns[f]) for f in found)
+        )
     return Stability(
         k=k, frequencies=features.spread(frequencies), supports=supports,
         index=nogueira_index(free) if free.size else 1.0,
         interval=nogueira_interval(free, level) if free.size else (1.0, 1.0),
         level=float(level),
         jaccard=mean_jaccard([set(np.flatnonzero(row).tolist()) for row in member]),
-        **groups_by_kind, threshold=float(threshold), negligible=float(negligible),
+        **by_kind, threshold=float(threshold), negligible=float(negligible),
         expected_false=per_set**2 / ((2.0 * threshold - 1.0) * max(free.shape[1], 1)),
         support=result.support, result=result, full=full, table=RecordsTable(COLUMNS, rows),
         n_subsamples=n, status=gathered.status,
