@@ -22,10 +22,11 @@ from exactk.errors import InputError, Setting, join_items
 from exactk.utils.formatting import escape_controls
 
 if TYPE_CHECKING:
-    from exactk.data.archive import Header
     from exactk.data.moments import Moments
     from exactk.data.targets import Task
+    from exactk.streaming.anndata import AnnDataStream
     from exactk.streaming.base import Stream
+    from exactk.streaming.files import FileStream
 
 __all__ = ["build", "info", "merge", "moments"]
 
@@ -71,30 +72,29 @@ def build(call: Call, tables: tuple[str, ...], add_to: str | None) -> int:
     Feather; or one .h5ad file. If only one class occurs in it, give --task
     classification.
     """
+    from exactk.data.moments import Moments
     from exactk.problem.constructors import STREAM_LIMIT, check_width
     from exactk.problem.read_table import TableRoles, match_labels, open_stream
 
     check_place(str(call.output), [*tables, *([add_to] if add_to is not None else [])])
     values = dict(call.values)
     classes, limit = values.pop("classes", ()), values.pop("memory_limit", STREAM_LIMIT)
-    earlier = None if add_to is None else _read_header(add_to).facts
-    if add_to is not None and earlier is not None:
-        # Read twice and not kept during the pass; a damaged file is an error before it.
-        _load(add_to)
-        values["task"] = _task(add_to, earlier, values.get("task", "auto"))
+    earlier = None if add_to is None else Moments.load(add_to)
+    if earlier is not None:
+        held = "regression" if earlier.classes is None else "classification"
+        if values.setdefault("task", held) != held:
+            raise InputError(
+                (Setting("task", values["task"]),
+                 f" does not match {add_to!r}, which is of a {held}"),
+                parameter="task", value=values["task"], hint="leave it out",
+            )  # fmt: skip
     stream = open_stream(tables, TableRoles(str(call.target), **values))
     check_width(stream, limit)
-    known: Sequence[Any] = ()
-    if add_to is not None and earlier is not None:
-        _check_same(add_to, "columns", earlier.get("feature_names"), stream.feature_names)
-        _check_same(add_to, "target", [earlier.get("target") or stream.target], [stream.target])
-        known = (earlier.get("classes") or {}).get("labels", ())
-        if known:
-            _check_labels(add_to, known[0], stream.y_kind, widen=stream.promote)
+    known = () if earlier is None else _check_same(str(add_to), earlier, stream)
     matched, labels = match_labels(stream, classes, known)
     made = _pass(matched, values.get("task", "auto"), labels, call.verbose)
-    if add_to is not None:
-        made = _merge(_load(add_to), made, f"the table and {add_to!r}")
+    if earlier is not None:
+        made = _merge(earlier, made, f"the table and {add_to!r}")
     return _save(call, made)
 
 
@@ -107,21 +107,24 @@ def merge(call: Call, files: tuple[str, ...]) -> int:
     Columns are matched by name. A class that only one table has is added to the
     others. Two files are in memory at a time.
     """
+    from exactk.data.archive import read_header
+    from exactk.data.moments import FILE_VERSION, Moments
+
     if len(files) < 2:
         raise InputError("merge needs two or more files of moments", parameter="files")
     check_place(str(call.output), files)
     seen: dict[str, str] = {}
     for file in files:
-        checksum = _read_header(file).checksum
+        checksum = read_header(file, "moments", FILE_VERSION).checksum
         if checksum in seen:
             raise InputError(
                 f"{file!r} has the moments of {seen[checksum]!r}: their rows would count twice",
                 parameter="files", value=file,
             )  # fmt: skip
         seen[checksum] = file
-    merged = _load(files[0])
+    merged = Moments.load(files[0])
     for file in files[1:]:
-        merged = _merge(merged, _load(file), f"{file!r} and the files before it")
+        merged = _merge(merged, Moments.load(file), f"{file!r} and the files before it")
     return _save(call, merged)
 
 
@@ -129,9 +132,11 @@ def merge(call: Call, files: tuple[str, ...]) -> int:
 @argument("file", type=click.Path())
 def info(call: Call, file: str) -> int:
     """Show what a file of moments has, and check that it is whole."""
+    from exactk.data.archive import read_header
+    from exactk.data.moments import FILE_VERSION, Moments
     from exactk.data.usable_columns import usable_columns
 
-    header, moments = _read_header(file), _load(file)
+    header, moments = read_header(file, "moments", FILE_VERSION), Moments.load(file)
     usable = set(usable_columns(moments).tolist())
     names = moments.feature_names or tuple(f"x{j}" for j in range(len(moments.x_mean)))
     deviations = ((moments.scatter / moments.weight) ** 0.5).tolist()
@@ -193,35 +198,29 @@ def _pass(stream: Stream, task: Task, classes: list[Any] | None, verbose: int) -
         return stream.reduce(MomentsReducer(stream.feature_names, encoding, stream.target), show)
 
 
-def _task(add_to: str, earlier: dict[str, Any], task: Task) -> Task:
-    held: Task = "regression" if earlier.get("classes") is None else "classification"
-    if task not in ("auto", held):
-        raise InputError(
-            (Setting("task", task), f" does not match {add_to!r}, which is of a {held}"),
-            parameter="task", value=task, hint="leave it out",
-        )  # fmt: skip
-    return held
-
-
-def _check_labels(add_to: str, label: Any, y_kind: str, *, widen: bool) -> None:
-    """Raise for labels that cannot be merged, before the pass if that is known."""
-    kind = {str: "text", bool: "true or false"}.get(type(label), "numbers")
-    new = {"text": "text", "bool": "true or false"}.get(y_kind, "numbers")
-    if kind != new and (new == "text" or not widen):
+def _check_same(add_to: str, earlier: Moments, stream: FileStream | AnnDataStream) -> Sequence[Any]:
+    """Return the earlier labels; raise before the pass if the table cannot be added."""
+    for what, names, others in (
+        ("columns", earlier.feature_names, stream.feature_names),
+        ("target", earlier.target and [earlier.target], [stream.target]),
+    ):
+        if names and set(names) != set(others):
+            raise InputError(
+                f"the table and {add_to!r} have different {what}: only one of the two has "
+                f"{join_items(sorted(map(str, set(names) ^ set(others))))}",
+                parameter=what,
+            )
+    if earlier.classes is None:
+        return ()
+    labels: list[Any] = earlier.classes.tolist()
+    kind = {str: "text", bool: "true or false"}.get(type(labels[0]), "numbers")
+    new = {"text": "text", "bool": "true or false"}.get(stream.y_kind, "numbers")
+    if kind != new and (new == "text" or not stream.promote):
         raise InputError(
             f"the labels of the table are {new}, and those of {add_to!r} are {kind}",
             parameter="target", hint="make them the same in both",
         )  # fmt: skip
-
-
-def _check_same(add_to: str, what: str, names: Sequence[Any] | None, others: Sequence[Any]) -> None:
-    """Raise for a table of other columns or another target, before the pass."""
-    if names and set(names) != set(others):
-        raise InputError(
-            f"the table and {add_to!r} have different {what}: only one of the two has "
-            f"{join_items(sorted(map(str, set(names) ^ set(others))))}",
-            parameter=what,
-        )
+    return labels
 
 
 def _merge(one: Moments, other: Moments, what: str) -> Moments:
@@ -229,19 +228,6 @@ def _merge(one: Moments, other: Moments, what: str) -> Moments:
         return one.merge(other, overwrite=True)
     except InputError as error:
         raise InputError(f"{what} cannot be merged: {error}", parameter="files") from error
-
-
-def _read_header(file: str) -> Header:
-    from exactk.data.archive import read_header
-    from exactk.data.moments import FILE_VERSION
-
-    return read_header(file, "moments", FILE_VERSION)
-
-
-def _load(file: str) -> Moments:
-    from exactk.data.moments import Moments
-
-    return Moments.load(file)
 
 
 def _save(call: Call, made: Moments) -> int:

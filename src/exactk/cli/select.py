@@ -86,7 +86,11 @@ def select(call: Call, with_table: bool, export: str | None) -> int:
     if isinstance(asked["k"], int):
         result = _solve(problem, **asked)
     else:
-        choice = _choose(problem, **asked)
+        from exactk.model_selection.choose_k import choose_k
+
+        given = asked.pop("k")
+        auto = {} if isinstance(given, str) else given.get_params(deep=False)
+        choice = choose_k(problem, **auto, **asked)
         result = choice.result
     problem = problem.with_ridge(result.ridge)
     if seconds is not None and not is_interrupted(result):
@@ -120,13 +124,6 @@ def _solve(
         options["random_state"] = random_state
     problem = problem.with_ridge(ridge, k, random_state=random_state)
     return solve(problem, k, method, time_limit=time_limit, verbose=verbose, **options)
-
-
-def _choose(problem: Problem, *, k: Any, **asked: Any) -> AutoKResult:
-    from exactk.model_selection.choose_k import choose_k
-
-    auto = {} if isinstance(k, str) else k.get_params(deep=False)
-    return choose_k(problem, **auto, **asked)
 
 
 def _facts(

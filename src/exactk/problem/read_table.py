@@ -165,9 +165,17 @@ def read_table(
         problem = Problem.from_stream(stream, task=task, classes=labels, verbose=verbose, **limit)
         if groups is None:
             return TableData(problem, None, target)
-        return TableData(
-            _load_rows(problem, groups, verbose), _stream_groups(path, roles, problem), target
-        )
+        try:
+            # Only rows in memory can be split by groups.
+            problem = problem.in_memory(verbose=verbose)
+        except TooLargeError as error:
+            error.hint = (
+                Setting("groups", groups), " needs the rows in memory: raise ",
+                Setting("memory_limit"), " or name fewer columns",
+            )  # fmt: skip
+            error.args = (error.text(),)
+            raise
+        return TableData(problem, _stream_groups(path, roles, problem), target)
     if is_h5ad(path):
         adata = _open_cells(path, roles, backed=False)
         problem = Problem.from_anndata(
@@ -351,21 +359,6 @@ def _cell_groups(
     return _check_groups(roles.groups, values)
 
 
-def _load_rows(problem: Problem, groups: str, verbose: int) -> Problem:
-    """Return the problem with its rows in memory: only those can be split by groups."""
-    try:
-        return problem.in_memory(verbose=verbose)
-    except TooLargeError as error:
-        raise InputError(
-            error.message,
-            parameter="memory_limit",
-            hint=(
-                Setting("groups", groups), " needs the rows in memory: raise ",
-                Setting("memory_limit"), " or name fewer columns",
-            ),
-        ) from error  # fmt: skip
-
-
 def _stream_groups(path: str, roles: TableRoles, problem: Problem) -> npt.NDArray[Any] | None:
     """Return the group of each row that was loaded: those of weight zero were left out."""
     assert roles.groups is not None
@@ -446,15 +439,15 @@ def _read_moments(
             f"the moments in {path!r} have the target {moments.target!r}, not {target!r}",
             parameter="target", value=target, hint="leave it out",
         )  # fmt: skip
+    names = moments.feature_names or ()
+    for parameter, asked in (("columns", columns or ()), ("drop", drop)):
+        unknown = next((name for name in asked if name not in names), None)
+        if unknown is not None:
+            raise InputError(
+                f"column {unknown!r} is not in {path!r}", parameter=parameter, value=unknown,
+                hint=suggest(unknown, names),
+            )  # fmt: skip
     if columns or drop:
-        names = moments.feature_names or ()
-        asked = [("columns", name) for name in columns or ()] + [("drop", name) for name in drop]
-        for parameter, name in asked:
-            if name not in names:
-                raise InputError(
-                    f"column {name!r} is not in {path!r}", parameter=parameter, value=name,
-                    hint=suggest(name, names),
-                )  # fmt: skip
         kept = tuple(name for name in (columns or names) if name not in drop)
         if not kept:
             raise InputError(f"{path!r} has no columns that are not dropped", parameter="drop")
