@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import InputError, Text, join_items, render
+from exactk.errors import InputError, join_items
 from exactk.types import Floats
 from exactk.utils.records_table import RecordsTable, TableResult
 
@@ -128,8 +128,8 @@ class Result(TableResult):
         Column of the user's table behind each of `support`: the same, unless text is encoded.
     included : tuple of str
         Those of `feature_names` that the constraints include. They have no rank.
-    assumptions : tuple of Text
-        What was assumed about the target, and which parameter changes it; see `exactk.errors.Text`.
+    assumptions : tuple of str
+        What was assumed about the target, and which parameter changes it.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class Result(TableResult):
     loss: str = "squared"
     input_columns: tuple[int, ...] = ()
     included: tuple[str, ...] = ()
-    assumptions: tuple[Text, ...] = field(default=(), repr=False)
+    assumptions: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         """Lock the arrays: a result does not change."""
@@ -269,8 +269,6 @@ class Result(TableResult):
             if part.name == "scores" and value is not None:
                 # JSON has no nan, and nan is not equal to itself.
                 value = [None if np.isnan(score) else float(score) for score in value]
-            elif part.name == "assumptions":
-                value = [render(assumption) for assumption in value]
             elif isinstance(value, np.ndarray):
                 value = value.tolist()
             elif isinstance(value, tuple):

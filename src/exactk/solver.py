@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from exactk.errors import InputError, join_items
+from exactk.errors import InputError, join_items, render
 from exactk.methods import registry
 from exactk.methods.base import Method
 from exactk.methods.iteration import Step
@@ -367,7 +367,7 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
         scores=answer.scores,
         loss=problem.loss.name,
         input_columns=tuple(problem.input_columns[support].tolist()),
-        assumptions=problem.assumptions,
+        assumptions=tuple(render(assumption) for assumption in problem.assumptions),
         included=tuple(problem.name(p) for p in support if int(p) in rules.include),
     )
 

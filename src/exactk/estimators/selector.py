@@ -93,7 +93,8 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     support_ : ndarray of bool of shape (n_features,)
         Mask of the selected features.
     selected_ : ndarray of int of shape (n_selected,)
-        Selected columns of X in order of entry: k, or more if a group counts as one feature.
+        Selected columns of X in order of entry: included columns, then the most useful ones. There
+        are k, or more if a group counts as one feature.
     ranking_ : ndarray of int of shape (n_features,)
         1..n_selected for the selected columns in order of entry, n_selected + 1 for all others.
     coef_, intercept_ : ndarrays of shape (n_outputs, n_features) and (n_outputs,)

@@ -216,6 +216,18 @@ def test_text_is_coded_again_for_predictions(wine: tuple[Any, Any]) -> None:
         model.predict(odd)
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_numbers_beside_text_are_finite_in_predictions(value: float) -> None:
+    X = pl.DataFrame({"size": ["s", "m", "l"] * 50, "hue": np.arange(150) % 7.0})
+    y = np.arange(150) % 3 + (np.arange(150) % 7 > 3)
+    model = TopKClassifier(k=2).fit(X, y)
+    odd = X.with_columns(hue=pl.Series([value] + [1.0] * 149))
+    for ask in (model.predict, model.predict_proba, model.decision_function):
+        with says("'hue' (1 of 150 rows)") as error:
+            ask(odd)
+        assert error.value.parameter == "X"
+
+
 def test_classes_that_are_far_apart_are_distinguished() -> None:
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 30)

@@ -81,7 +81,7 @@ def test_classes_and_regression() -> None:
 
 def test_what_was_assumed_about_whole_numbers_is_in_the_result() -> None:
     selector = TopKSelector(k=2).fit(X, Y)
-    assert Setting("task", "regression") in selector.result_.assumptions[0]
+    assert str(Setting("task", "regression")) in selector.result_.assumptions[0]
     assert TopKSelector(k=2, task="classification").fit(X, Y).result_.assumptions == ()
     amounts = (100 * X[:, 0]).round().astype(int)
     selector.fit(X, amounts)
