@@ -13,6 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from exactk.data.design_matrix import refuse_non_finite
 from exactk.data.frames import encode_like, is_frame, take_columns
 from exactk.data.open_table import is_dask
 from exactk.errors import InputError
@@ -63,6 +64,10 @@ class _TopKModel(TopKSelector):
                 )  # fmt: skip
             validate_data(self, X, reset=False, skip_check_array=True)
             taken = encode_like(take_columns(X, chosen), self._coding)
+            bad = np.count_nonzero(~np.isfinite(taken), axis=0)
+            if bad.any():
+                names = tuple(self.coded_feature_names_[self._columns])
+                refuse_non_finite(bad, names, len(taken))
         else:
             taken = validate_data(self, X, reset=False, accept_sparse="csr")[:, chosen]
         predicted: Floats = np.asarray(taken @ self.coef_[:, self._columns].T) + self.intercept_
