@@ -90,9 +90,9 @@ def evaluate(
         elimination with logistic or ridge regression) and "l1" (logistic regression or lasso with
         the L1 penalty that leaves k features). They ignore all constraints but exclude.
     estimator : estimator, str or None
-        Trained on the selected columns of X; of a frame it gets a frame, but an array of encoded
-        columns if X has text columns. None is logistic regression, or ridge regression for
-        numbers, on standardised columns. Other names are "svm", "knn" and "forest".
+        Trained on the selected columns: a frame if X is a frame without text columns, else an
+        array. None is logistic regression, or ridge regression for numbers, on standardised
+        columns. Other names are "svm", "knn" and "forest".
     scoring : str, callable or None
         Score of scikit-learn, higher is better. None is "accuracy", or "r2" for numbers.
     cv : int, scikit-learn splitter, iterable of (train, test), or None

@@ -127,23 +127,17 @@ def test_the_stability_is_that_of_stability(table):
 def test_all_rows_are_searched_once(table, monkeypatch):
     from exactk.evaluation import fold_methods
 
-    rows, found = [], []
+    rows = []
 
     def counted(problem, *args, **options):
         rows.append(problem.n_rows)
         return solve(problem, *args, **options)
 
-    def counted_here(*args, **options):
-        found.append(solve(*args, **options))
-        return found[-1]
-
-    monkeypatch.setattr(fold_methods, "solve", counted)
-    monkeypatch.setattr(investigate_module, "solve", counted_here)
-    options = {**QUICK, "compare_with": (), "n_permutations": 0}
-    report = investigate(*table, k=2, **options)
-    assert rows == [48] * 5
+    for module in (fold_methods, investigate_module):
+        monkeypatch.setattr(module, "solve", counted)
+    report = investigate(*table, k=2, **{**QUICK, "compare_with": (), "n_permutations": 0})
+    assert rows == [60] + [48] * 5
     assert report.stability.full is report.result
-    assert len(found) == 1
 
 
 def test_one_page_has_one_set_of_folds(table):
@@ -345,15 +339,14 @@ def test_weights_of_any_size_give_the_same(table):
 
 
 def test_the_same_seed_gives_the_same(table):
-    one, two, other = (investigate(*table, k=2, random_state=s, **QUICK) for s in (7, 7, 8))
-    assert one.evaluation.folds == two.evaluation.folds
-    assert one.stability.table == two.stability.table
-    assert one.figures["means"] == two.figures["means"]
-    assert one.evaluation.folds != other.evaluation.folds
-    drawn = [
-        investigate(*table, k=2, random_state=np.random.default_rng(0), **QUICK) for _ in range(2)
-    ]
-    assert drawn[0].evaluation.folds == drawn[1].evaluation.folds
+    for make in (int, np.random.default_rng):
+        one, two, other = (
+            investigate(*table, k=2, random_state=make(s), **QUICK) for s in (7, 7, 8)
+        )
+        assert one.evaluation.folds == two.evaluation.folds
+        assert one.stability.table == two.stability.table
+        assert one.figures["means"] == two.figures["means"]
+        assert one.evaluation.folds != other.evaluation.folds
 
 
 def test_pairs_of_rows_serve_every_part(table):
@@ -430,13 +423,8 @@ def test_ctrl_c_in_the_permutation_test_keeps_the_scores(table, monkeypatch):
 
 
 def test_ctrl_c_at_the_end_loses_nothing(table, monkeypatch):
-    whole, calls = investigate_module.find_warnings, []
-
-    def stop_once(*args):
-        calls.append(args)
-        return stop() if len(calls) == 1 else whole(*args)
-
-    monkeypatch.setattr(investigate_module, "find_warnings", stop_once)
+    calls = iter([stop, investigate_module.find_warnings])
+    monkeypatch.setattr(investigate_module, "find_warnings", lambda *args: next(calls)(*args))
     report = checked(investigate(*table, k=2, **QUICK))
     assert report.interrupted
     assert report.missing_parts == {}
