@@ -6,6 +6,7 @@ import datetime as dt
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
@@ -302,6 +303,8 @@ def _as_array(y: Any) -> npt.NDArray[Any]:
         raise _of_y("y has rows of different lengths") from error
     if values.dtype.kind == "O" and any(np.ndim(value) for value in values.ravel()):
         raise _of_y("y has lists, tuples or arrays", hint="give one label or number for each row")
+    if values.dtype.kind == "O" and any(isinstance(v, Decimal) for v in values.ravel()):
+        values = values.astype(np.float64) if _all_numbers(values.ravel()) else values
     if values.dtype.kind == "S" or (values.dtype.kind == "O" and _has_bytes(values)):
         raise _of_y("y has bytes", hint="decode them to strings first")
     if values.ndim == 2 and values.shape[1] == 1:
@@ -434,10 +437,15 @@ def _assumed(n_numbers: str, taken: str, other: str, task: str) -> Text:
 
 def _guess_task(values: npt.NDArray[Any], weights: Floats | None) -> Guess:
     if values.dtype.kind == "O" and values.ndim == 1:
+        if not _all_numbers(values):
+            return _guess_task(values.astype(str), weights)
         try:
-            return _guess_task(values.astype(float if _all_numbers(values) else str), weights)
+            numbers = values.astype(np.float64)
         except OverflowError as error:
             raise _of_y("y has numbers too large for float64", hint="rescale y") from error
+        # Whole numbers may differ by less than float64 can tell.
+        whole = np.array_equal(numbers, np.round(numbers))
+        return _guess(values, weights) if whole else ("regression", "")
     if values.ndim == 1 and values.dtype.kind in "biufU":
         # As type_of_target has it, without its price and its warning of many classes.
         if values.dtype.kind == "f" and not np.array_equal(values, np.round(values)):
@@ -475,7 +483,7 @@ def refuse_names(n_labels: int, n_rows: int) -> None:
 
 def _all_numbers(values: npt.NDArray[Any]) -> bool:
     return all(
-        isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_))
+        isinstance(v, (int, float, np.number, Decimal)) and not isinstance(v, (bool, np.bool_))
         for v in values
     )
 

@@ -107,11 +107,12 @@ def test_any_text_is_a_label(y: list[str]) -> None:
         pl.Series([0.5, 1.5, 3.0]),
         pa.array([0.5, 1.5, 3.0]),
         [Decimal("0.5"), Decimal("1.5"), Decimal("3")],
+        [Decimal("0.5"), 1.5, 3],
     ],
     ids=lambda y: f"{type(y).__module__.split('.')[0]}.{type(y).__name__}",
 )
 def test_fractions_are_amounts(y: Any) -> None:
-    target = encode_target(y, "regression" if isinstance(y[0], Decimal) else "auto")
+    target = encode_target(y)
     assert (target.task, target.classes, target.n_outputs) == ("regression", None, 1)
     assert target.block(0, 3).tolist() == [[0.5], [1.5], [3.0]]
 
@@ -153,6 +154,11 @@ def test_many_rare_whole_numbers_are_amounts(dtype: Any) -> None:
     assert encode_target(ages, "classification").n_outputs == 30
     assert encode_target(ages, "regression").assumption == ""
     assert encode_target(ages.astype(int).astype(str)).n_outputs == 30
+
+
+def test_many_whole_numbers_that_float64_cannot_tell_apart_are_amounts() -> None:
+    assert encode_target([10**30 + i for i in range(60)]).task == "regression"
+    assert encode_target([10**30 + i % 2 for i in range(60)]).n_outputs == 2
 
 
 @pytest.mark.parametrize(
