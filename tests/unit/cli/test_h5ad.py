@@ -50,36 +50,6 @@ def wine_h5ad(
     return path
 
 
-@pytest.fixture
-def wine_text(wine_cells: Any, tmp_path: Path) -> Path:
-    """The same table as text: its X and what is in obs."""
-    frame = pd.DataFrame(wine_cells.X.toarray(), columns=wine_cells.var_names)
-    for name in wine_cells.obs.columns:
-        frame[name] = wine_cells.obs[name].to_numpy()
-    path = tmp_path / "text.csv"
-    frame.to_csv(path, index=False, float_format="%.17g")
-    return path
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("-k", 4),
-        ("-k", 4, "--include", "ash", "--weights", "copies"),
-        ("-k", 3, "--exclude", "proline", "--ridge", 0.3),
-        ("-k", "auto", "--k-max", 3, "--groups", "site", "--seed", 0),
-    ],
-)
-def test_the_answer_is_that_of_the_same_table_as_text(
-    ask: Any, wine_h5ad: Path, wine_text: Path, options: tuple[Any, ...]
-) -> None:
-    unused = ",".join(name for name in ("copies", "site") if name not in options)
-    found = ask("select", wine_h5ad, "cultivar", *options)["result"]
-    other = ask("select", wine_text, "cultivar", *options, "--drop", unused)["result"]
-    assert found["selected"] == other["selected"]
-    assert found["objective"] == pytest.approx(other["objective"], rel=1e-9)
-
-
 def test_layers_and_names_of_genes(
     ask: Any, fails: Any, wine_h5ad: Path, wine_cells: Any, tmp_path: Path
 ) -> None:

@@ -40,67 +40,61 @@ def test_while_python_imports(wine_csv, delay):
     assert "nterrupted" in err
 
 
-def test_an_interrupt_waits_until_an_import_has_ended(tmp_path, wine_csv):
-    """Libraries turn an interrupt during their import into other errors."""
-    slow = (
-        "import exactk.cli.framework.call as call, sys, types, time\n"
-        f"sys.path.insert(0, {str(tmp_path)!r})\n"
-        "def read(self):\n"
-        "    import slow_module\n"
-        "    print('imported', flush=True)\n"
-        "    time.sleep(60)\n"
-        "call.Call.read = read"
-    )
+SLOW_IMPORT = """
+    import slow_module
+    print("imported", flush=True)
+"""
+DESTRUCTOR = """
+    class Hides:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0)
+
+    Hides()
+"""
+
+
+@pytest.mark.parametrize(
+    ("hidden", "printed"),
+    [(SLOW_IMPORT, ["go", "imported"]), (DESTRUCTOR, ["go"])],
+    ids=["import", "destructor"],
+)
+def test_an_interrupt_that_a_library_hides_is_raised_again(tmp_path, wine_csv, hidden, printed):
+    """Python cannot raise in a destructor; modules make other errors of an interrupt."""
     (tmp_path / "slow_module.py").write_text(
         "import signal, os, time\n"
         "try:\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(0.2)\n"
         "except BaseException as error:\n    raise ImportError('broken') from error\n"
     )
-    process = start(["stability", str(wine_csv), *WINE, "-k", "3"], slow)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert out.splitlines() == ["go", "imported"]
-    assert err.strip() == "Error: interrupted; nothing was written."
-
-
-def test_an_interrupt_that_a_destructor_hides_is_raised_again(wine_csv):
-    hidden = (
-        "import exactk.cli.framework.call as call, os, signal, time\n"
-        "class Hides:\n"
-        "    def __del__(self):\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "        time.sleep(0)\n"
-        "def read(self):\n"
-        "    Hides()\n"
-        "    time.sleep(60)\n"
+    before = (
+        "import exactk.cli.framework.call as call, os, signal, sys, time\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        f"def read(self):{hidden}    time.sleep(60)\n"
         "call.Call.read = read"
     )
-    process = start(["stability", str(wine_csv), *WINE, "-k", "3"], hidden)
-    _, err = process.communicate(timeout=30)
+    process = start(["stability", str(wine_csv), *WINE, "-k", "3"], before)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
+    assert out.splitlines() == printed
     assert err.strip() == "Error: interrupted; nothing was written."
 
 
-def test_an_error_that_a_library_makes_of_an_interrupt(run, wine_csv, monkeypatch):
-    def broken(self):
-        exactk.cli._Ctrl.pressed = True
-        raise ImportError("numpy could not be imported")
-
-    monkeypatch.setattr(call_module.Call, "read", broken)
-    done = run("select", wine_csv, *WINE, "-k", 3)
-    assert done.code == 130
-    assert done.err.strip() == "Error: interrupted; nothing was written."
+def broken(self):
+    exactk.cli._Ctrl.pressed = True
+    raise ImportError("numpy could not be imported")
 
 
-def test_before_there_is_a_result(run, wine_csv, tmp_path, monkeypatch):
-    def stop(self):
-        raise KeyboardInterrupt
+def stopped(self):
+    raise KeyboardInterrupt
 
-    monkeypatch.setattr(call_module.Call, "read", stop)
-    place = tmp_path / "x.csv"
-    done = run("select", wine_csv, *WINE, "-k", 2, "-o", place)
+
+@pytest.mark.parametrize("read", [broken, stopped])
+def test_before_there_is_a_result(run, wine_csv, tmp_path, monkeypatch, read):
+    monkeypatch.setattr(call_module.Call, "read", read)
+    done = run("select", wine_csv, *WINE, "-k", 2, "-o", tmp_path / "x.csv")
     assert (done.code, done.out) == (130, "")
-    assert not place.exists()
+    assert done.err.strip() == "Error: interrupted; nothing was written."
+    assert not (tmp_path / "x.csv").exists()
 
 
 def test_handlers_are_restored(run):

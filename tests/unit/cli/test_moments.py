@@ -6,10 +6,6 @@ import csv
 import errno
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -264,31 +260,3 @@ def test_output_that_fails(run, wine_csv, whole, other, monkeypatch, command, er
     assert words in done.err
     assert place.read_text() == "old"
     assert sorted(path.name for path in wine_csv.parent.iterdir()) == before
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_ctrl_c_while_the_file_is_written(wine_csv):
-    place = wine_csv.with_name("m.npz")
-    args = ["moments", "build", str(wine_csv), *BUILD, "-o", str(place)]
-    code = (
-        "import time\n"
-        "import exactk.data.archive\n"
-        "from exactk.cli import main\n"
-        "strips = exactk.data.archive._bytes_of\n"
-        "def slow(array, half):\n"
-        "    for part in strips(array, half):\n"
-        "        yield part\n"
-        "        time.sleep(60)\n"
-        "exactk.data.archive._bytes_of = slow\n"
-        f"main({args!r})"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 120
-    while not list(wine_csv.parent.glob(".exactk-*.part")) and time.monotonic() < until:
-        time.sleep(0.02)
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert err.strip() == "Error: interrupted; nothing was written."
-    assert os.listdir(wine_csv.parent) == [wine_csv.name]

@@ -8,10 +8,8 @@ import json
 import os
 import re
 import shlex
-import signal
-import subprocess
 import sys
-import time
+from importlib import import_module
 
 import pytest
 
@@ -147,35 +145,12 @@ def test_mistakes_are_said_before_any_work(fails, here, wine_csv, args, words):
     assert wine_csv.read_bytes() == before
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a child on Windows")
-def test_ctrl_c_in_a_long_report_writes_what_is_done(here, wine_csv):
-    stopped = (
-        "import signal, sys\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from exactk.cli import main\n"
-        "import exactk.report.investigate\n"
-        "module = sys.modules['exactk.report.investigate']\n"
-        "whole = module._evaluate\n"
-        "def _evaluate(*args, **options):\n"
-        "    print('begun', flush=True)\n"
-        "    return whole(*args, **options)\n"
-        "module._evaluate = _evaluate\n"
-        "main(sys.argv[1:])"
-    )
-    args = ["report", "wine.csv", *WINE, "-k", 3, "--permutations", 1_000_000, "--certify", 10]
-    process = subprocess.Popen(
-        [sys.executable, "-c", stopped, *map(str, args), "--config", "few.toml"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 130, err
-    assert "Traceback" not in err
-    assert "wrote report.html" in err
+def test_ctrl_c_writes_what_is_done(run, here, monkeypatch):
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_module("exactk.report.investigate"), "_evaluate", stop)
+    done = run("report", "wine.csv", *WINE, "-k", 3, *QUICK)
+    assert (done.code, done.out) == (130, "")
+    assert "wrote report.html" in done.err
     assert "proline" in (here / "report.html").read_text("utf-8")

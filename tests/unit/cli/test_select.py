@@ -280,12 +280,9 @@ def test_export_after_ctrl_c(run, wine_csv, tmp_path, monkeypatch):
         ("a,y\n1,u\n,v\n2,u\n", [], "'a'"),
         ("a,y\n1,u\n2,u\n3,u\n", [], "class"),
         ("a,y\n1,u\n1,v\n1,u\n", [], "constant"),
-        ("y\nu\nv\n", [], "no feature"),
         ("a,y,w\n1,u,-1\n2,v,1\n3,u,1\n", ["--weights", "w"], "weight"),
-        ("a,y\n1,u\n2,v\n3,u\n", ["--weights", "w"], "'w'"),
         ("a,y\n1,u\n2,v\n3,u\n", ["--drop", "b"], "'b'"),
         ("a,y\n1,u\n2,v\n3,u\n", ["--task", "regression"], "regression"),
-        ("a,y\n1,2\n2,3\nx3,4\n", [], "'a'"),
     ],
 )
 def test_bad_tables(fails, tmp_path, text, args, words):
