@@ -13,12 +13,13 @@ array([1, 3])
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from exactk._version import __version__
 
+# The command line handles Ctrl-C only when this module is imported: nothing else is, not typing.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from exactk import losses, plots
     from exactk.data.moments import Moments
     from exactk.errors import ExactkError, InputError, UnknownMethodError, UnknownOptionError
@@ -117,6 +118,8 @@ _MODULE_OF = {name: f"exactk.{module}" for module, names in _NAMES.items() for n
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     if name in _MODULES:
         return import_module(_MODULES[name])
     if name in _MODULE_OF:
