@@ -21,7 +21,10 @@ __all__ = [
     "LEAST_WEIGHT",
     "MANY_CLASSES",
     "MOST_CLASSES",
+    "MOST_EXACT",
     "MOST_WEIGHT",
+    "OFFSET",
+    "TOO_ALIKE",
     "WEIGHT",
     "Target",
     "Task",
@@ -33,6 +36,7 @@ __all__ = [
     "guess_whole_numbers",
     "is_missing",
     "refuse_names",
+    "refuse_one_class",
 ]
 
 Task = Literal["auto", "classification", "regression"]
@@ -47,6 +51,10 @@ RARE_SHARE = 0.1
 MOST_WEIGHT = 1e140
 LEAST_WEIGHT = 1e-140
 WEIGHT = Setting("sample_weight")
+# From here on float64 does not have every whole number.
+MOST_EXACT = 2.0**53
+TOO_ALIKE = "y is the same in every row, or differs too little for float64"
+OFFSET = "if it differs, subtract an offset, such as its smallest value"
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,6 +489,19 @@ def refuse_names(n_labels: int, n_rows: int) -> None:
         )
 
 
+def refuse_one_class(classes: npt.NDArray[Any]) -> None:
+    """Raise for fewer than two classes."""
+    if len(classes) > 1:
+        return
+    if classes.dtype.kind in "iuf" and (abs(classes) >= MOST_EXACT).any():
+        raise _of_y(TOO_ALIKE, hint=OFFSET)
+    only = f", {str(classes[0])!r}" if len(classes) else ""
+    raise _of_y(
+        f"y has {len(classes)} class{only}: classification needs at least two classes "
+        f"(in rows of non-zero weight)"
+    )
+
+
 def _all_numbers(values: npt.NDArray[Any]) -> bool:
     return all(
         isinstance(v, (int, float, np.number, Decimal)) and not isinstance(v, (bool, np.bool_))
@@ -539,12 +560,7 @@ def _code_labels(values: npt.NDArray[Any], counted: npt.NDArray[Any]) -> Target:
             f"y mixes labels that cannot be sorted together ({join_items(kinds)})",
             hint="make them all strings or all numbers",
         ) from error
-    if len(classes) < 2:
-        only = f", {str(classes[0])!r}" if len(classes) else ""
-        raise _of_y(
-            f"y has {len(classes)} class{only}: classification needs at least two classes "
-            f"(in rows of non-zero weight)"
-        )
+    refuse_one_class(classes)
     if codes is None:
         index = {label: code for code, label in enumerate(classes.tolist())}
         codes = np.fromiter((index.get(v, -1) for v in values.tolist()), dtype=np.intp)

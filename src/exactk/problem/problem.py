@@ -314,7 +314,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
     ) -> Problem:
         if not isinstance(scale, (bool, np.bool_)):
             raise InputError(f"scale must be True or False, not {scale!r}", parameter="scale")
-        total = check_total(float(np.trace(read.yy)), target, weights)
+        total = check_total(float(np.trace(read.yy)), target, weights, read.y_mean)
         cross = np.ascontiguousarray(read.xy.T * x_scale)
         with np.errstate(over="ignore", invalid="ignore"):
             too_large = not np.isfinite((cross**2).sum())

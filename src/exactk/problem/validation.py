@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.data.moments import Moments
-from exactk.data.targets import WEIGHT, Target
+from exactk.data.targets import MOST_EXACT, OFFSET, TOO_ALIKE, WEIGHT, Target
 from exactk.data.usable_columns import TINY_SQUARE
 from exactk.errors import ConstantTargetError, InputError, join_items
 from exactk.types import Floats
@@ -56,7 +56,7 @@ def check_one_hot(moments: Moments, labels: npt.NDArray[Any]) -> None:
         )  # fmt: skip
 
 
-def check_total(total: float, target: Target, weights: Floats | None) -> float:
+def check_total(total: float, target: Target, weights: Floats | None, y_mean: Floats) -> float:
     """Return ‖HY‖², or say why it cannot be used."""
     if not np.isfinite(total):
         raise InputError(
@@ -79,6 +79,8 @@ def check_total(total: float, target: Target, weights: Floats | None) -> float:
                 "y varies too little for sums of squares in float64", parameter="y",
                 hint="rescale y",
             )  # fmt: skip
+        if np.abs(y_mean).max() >= MOST_EXACT:
+            raise ConstantTargetError(TOO_ALIKE, parameter="y", hint=OFFSET)
         raise ConstantTargetError(
             f"y is the same in every row{of_weight}: there is nothing to predict", parameter="y"
         )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactk.data.targets import MOST_CLASSES as MOST_NUMBERS
-from exactk.data.targets import Task, refuse_names
+from exactk.data.targets import Task, refuse_names, refuse_one_class
 from exactk.errors import InputError, Setting, join_items
 from exactk.streaming.base import Block, EncodedLabels, Stream
 from exactk.types import Floats
@@ -217,11 +217,6 @@ def check_number(
 
 def check_found(classes: npt.NDArray[Any], n_rows: int, target_encoding: TargetEncoding) -> None:
     """Raise where the labels found in a pass are no classes."""
-    if len(classes) < 2:
-        only = f", {str(classes[0])!r}" if len(classes) else ""
-        raise InputError(
-            f"y has {len(classes)} class{only}: classification needs at least two classes "
-            f"(in rows of non-zero weight)", parameter="y",
-        )  # fmt: skip
+    refuse_one_class(classes)
     if target_encoding.guessed and isinstance(classes[0], str):
         refuse_names(len(classes), n_rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from exactk import Problem, TopKSelector, investigate
+from exactk import Problem, TopKSelector, investigate, read_table
 from exactk.data.targets import apply_class_weights, encode_target, encode_weights
 from exactk.errors import Setting, render
 from tests.support import says
@@ -159,6 +160,26 @@ def test_many_rare_whole_numbers_are_amounts(dtype: Any) -> None:
 def test_many_whole_numbers_that_float64_cannot_tell_apart_are_amounts() -> None:
     assert encode_target([10**30 + i for i in range(60)]).task == "regression"
     assert encode_target([10**30 + i % 2 for i in range(60)]).n_outputs == 2
+
+
+@pytest.mark.parametrize("task", ["auto", "regression"])
+@pytest.mark.parametrize("least", [2**60, 2**63, 10**30])
+def test_a_target_that_float64_cannot_tell_apart_is_not_called_constant(
+    least: int, task: Any, tmp_path: Path
+) -> None:
+    y = [least + i for i in range(60)]
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    path = tmp_path / "large.csv"
+    lines = [f"{a},{b},{value}" for (a, b), value in zip(X, y, strict=True)]
+    path.write_text("\n".join(["a,b,y", *lines]))
+    for make in (
+        lambda: Problem.from_arrays(X, y, task=task),
+        lambda: Problem.from_files(path, "y", task=task),
+        lambda: read_table(path, "y", task=task),
+    ):
+        with says("too little for float64", "subtract an offset") as error:
+            make()
+        assert error.value.parameter == "y"
 
 
 @pytest.mark.parametrize(
