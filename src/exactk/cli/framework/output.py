@@ -107,32 +107,34 @@ def check_place(path: str, inputs: Sequence[str], option: str = "--output") -> N
     option : str
         The option that gave the path.
     """
-    place, name = Path(path), option.lstrip("-")
+    wrong, hint = _flaw(Path(path), inputs)
+    if wrong:
+        message = f"{option} {path!r} {wrong}"
+        raise InputError(message, parameter=option.lstrip("-"), hint=hint)
+
+
+def _flaw(place: Path, inputs: Sequence[str]) -> tuple[str, str]:
+    """Return why a place cannot be written and how to fix it, or empty words."""
     if place.is_dir():
-        raise InputError(f"{option} {path!r} is a folder", parameter=name, hint="name a file")
+        return "is a folder", "name a file"
+    folder = Path(os.path.realpath(place)).parent
     if place.exists():
         files = [name for one in inputs for name in (one, *glob.glob(one, recursive=True))]
         if any(Path(name).exists() and place.samefile(name) for name in files):
-            raise InputError(
-                f"{option} {path!r} is also an input", parameter=name, hint="give another name"
-            )
+            return "is also an input", "give another name"
         if not os.access(place, os.W_OK):
-            raise InputError(f"{option} {path!r} cannot be written: no permission", parameter=name)
+            return "cannot be written: no permission", ""
         if not place.is_file():
             # Pipes and devices are written to and not replaced.
-            return
-    folder = Path(os.path.realpath(place)).parent
+            return "", ""
     for table in inputs:
         if Path(table).is_dir() and Path(os.path.realpath(table)) in (folder, *folder.parents):
-            raise InputError(
-                f"{option} {path!r} is in the folder {table!r}, which is read as a table",
-                parameter=name, hint="give another folder",
-            )  # fmt: skip
-    wrong = "" if folder.is_dir() else "its folder does not exist"
-    if not wrong and not os.access(folder, os.W_OK | os.X_OK):
-        wrong = "no permission in its folder"
-    if wrong:
-        raise InputError(f"{option} {path!r} cannot be written: {wrong}", parameter=name)
+            return f"is in the folder {table!r}, which is read as a table", "give another folder"
+    if not folder.is_dir():
+        return "cannot be written: its folder does not exist", ""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return "cannot be written: no permission in its folder", ""
+    return "", ""
 
 
 def write_text(text: str, path: str | None = None, option: str = "--output") -> None:
