@@ -76,15 +76,11 @@ def start(*args: object, cwd: Path, **environment: str) -> Iterator[subprocess.P
     """Run the command in a group of its own; nothing of it is left when the block ends."""
     process = subprocess.Popen(
         [sys.executable, "-m", "exactk", "papers", *map(str, args)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, **environment},
-        start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
+        env={**os.environ, **environment}, start_new_session=True,
         # Ignored in what a script starts in the background, and so in all that it starts.
         preexec_fn=heed_interrupts if os.name == "posix" else None,
-    )
+    )  # fmt: skip
     with process:
         try:
             yield process
