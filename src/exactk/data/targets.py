@@ -35,6 +35,7 @@ __all__ = [
     "first_word",
     "guess_whole_numbers",
     "is_missing",
+    "refuse_masked",
     "refuse_names",
     "refuse_one_class",
 ]
@@ -127,6 +128,7 @@ def encode_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """Check sample weights: one finite, non-negative number a row, not all zero."""
     if sample_weight is None:
         return None
+    refuse_masked(sample_weight, "sample_weight")
     try:
         raw = np.asarray(sample_weight)
         if raw.dtype.kind == "c":
@@ -234,26 +236,31 @@ def apply_class_weights(class_weight: Any, target: Target, weights: Floats | Non
 
 
 def _named_weights(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -> Floats:
-    place = {label: i for i, label in enumerate(classes.tolist())}
-    each = np.ones(len(classes))
-    named = {key.item() if isinstance(key, np.generic) else key for key in class_weight}
+    labels, each = classes.tolist(), np.ones(len(classes))
+    codes = {label: code for code, label in enumerate(labels)}
+    # The keys of a TOML file are text, whatever the labels are.
+    texts = {str(label): code for label, code in codes.items() if not isinstance(label, str)}
+    texts |= {text.removesuffix(".0"): code for text, code in texts.items()}
+    found = {label: codes.get(label, texts.get(label)) for label in class_weight}
+    complete = set(found.values()).issuperset(codes.values())
     for label, weight in class_weight.items():
-        label = label.item() if isinstance(label, np.generic) else label
-        if label not in place and named.issuperset(place):
+        code = found[label]
+        if code is None and complete:
             # A fold may lack a class; where all that there are have a weight, that is no slip.
             continue
-        if label not in place:
+        if code is None:
             raise InputError(
                 f"class_weight names {label!r}, which is no class of y: "
-                f"{', '.join(map(repr, classes.tolist()[:6]))}", parameter="class_weight",
+                f"{', '.join(map(repr, labels[:6]))}", parameter="class_weight",
             )  # fmt: skip
         number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
-        if not number or not 0 < weight < np.inf:
+        if not number or not 0 < weight <= MOST_WEIGHT:
             raise InputError(
-                f"class_weight must be numbers above 0, and is {weight!r} for {label!r}",
+                f"class_weight must be numbers above 0, at most {MOST_WEIGHT:g}, and is "
+                f"{weight!r} for {label!r}",
                 parameter="class_weight", hint="to leave a class out, leave out its rows",
             )  # fmt: skip
-        each[place[label]] = weight
+        each[code] = weight
     return each
 
 
@@ -294,7 +301,8 @@ def encode_target(y: Any, task: Task = "auto", weights: Floats | None = None) ->
         _refuse_dates(counted, task)
     assumption: Text = ""
     if task == "auto":
-        task, assumption = _guess_task(counted, None if weights is None else weights[weights > 0])
+        alive = None if weights is None else weights[weights > 0]
+        task, assumption = _guess_task(counted, alive, values)
     by_number = task == "regression" or values.ndim == 2
     target = _code_numbers(values, task) if by_number else _code_labels(values, counted)
     return replace(target, assumption=assumption)
@@ -305,6 +313,7 @@ def _as_array(y: Any) -> npt.NDArray[Any]:
         raise _of_y("y is None: exactk requires y to be passed, but the target y is None")
     if issparse(y):
         raise _of_y("y is a sparse matrix", hint="make it dense with y.toarray()")
+    refuse_masked(y, "y")
     try:
         values = np.asarray(y)
     except ValueError as error:
@@ -325,6 +334,17 @@ def _as_array(y: Any) -> npt.NDArray[Any]:
     if np.iscomplexobj(values):
         raise _of_y("Complex data not supported: y has complex values")
     return values
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise for a masked array: without its mask, missing values would look like others."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        rows = np.argwhere(np.ma.getmaskarray(values))
+        raise InputError(
+            (Setting(name), f" is a masked array with {len(rows)} masked values, the first in ",
+             Row(rows[0][0])),
+            parameter=name, hint="fill them in, or drop those rows",
+        )  # fmt: skip
 
 
 def _of_y(message: Text, *, hint: Text = "") -> InputError:
@@ -443,22 +463,25 @@ def _assumed(n_numbers: str, taken: str, other: str, task: str) -> Text:
     )
 
 
-def _guess_task(values: npt.NDArray[Any], weights: Floats | None) -> Guess:
+def _guess_task(values: npt.NDArray[Any], weights: Floats | None, table: npt.NDArray[Any]) -> Guess:
+    """Guess from the rows that count; `table` has all rows."""
     if values.dtype.kind == "O" and values.ndim == 1:
         if not _all_numbers(values):
-            return _guess_task(values.astype(str), weights)
+            return _guess_task(values.astype(str), weights, table)
         try:
             numbers = values.astype(np.float64)
         except OverflowError as error:
             raise _of_y("y has numbers too large for float64", hint="rescale y") from error
         # Whole numbers may differ by less than float64 can tell.
         whole = np.array_equal(numbers, np.round(numbers))
-        return _guess(values, weights) if whole else ("regression", "")
+        return _guess(values, weights, table) if whole else ("regression", "")
     if values.ndim == 1 and values.dtype.kind in "biufU":
         # As type_of_target has it, without its price and its warning of many classes.
         if values.dtype.kind == "f" and not np.array_equal(values, np.round(values)):
             return "regression", ""
-        return ("classification", "") if values.dtype.kind == "b" else _guess(values, weights)
+        if values.dtype.kind == "b":
+            return "classification", ""
+        return _guess(values, weights, table)
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.simplefilter("ignore", UserWarning)
         kind = type_of_target(values, input_name="y")
@@ -469,24 +492,48 @@ def _guess_task(values: npt.NDArray[Any], weights: Floats | None) -> Guess:
     return "classification", ""
 
 
-def _guess(values: npt.NDArray[Any], weights: Floats | None) -> Guess:
+def _guess(values: npt.NDArray[Any], weights: Floats | None, table: npt.NDArray[Any]) -> Guess:
     """Tell classes from amounts, and from names of single rows."""
     different, codes = np.unique(values, return_inverse=True)
     if values.dtype.kind == "U":
-        refuse_names(len(different), len(values))
+        refuse_names(different, len(values), table)
         return "classification", ""
     n_rows_of = np.bincount(codes, weights=weights, minlength=len(different)).astype(np.float64)
     return guess_whole_numbers(n_rows_of * (len(values) / max(n_rows_of.sum(), 1e-300)))
 
 
-def refuse_names(n_labels: int, n_rows: int) -> None:
-    """Raise where every row has a label of its own."""
-    if n_labels > MANY_CLASSES and n_labels == n_rows:
+def refuse_names(
+    labels: npt.NDArray[Any], n_rows: int, table: npt.NDArray[Any] | None = None
+) -> None:
+    """Raise where most rows have a label of their own: a name, or a number among which is text.
+
+    Parameters
+    ----------
+    labels : ndarray
+        The different ones.
+    n_rows : int
+    table : ndarray or None
+        The targets of all rows, if they are in memory.
+    """
+    n_labels = len(labels)
+    if n_labels <= MANY_CLASSES or 2 * n_labels <= n_rows:
+        return
+    words = [label for label in labels.tolist() if not _is_number(label)]
+    way = ("if they are classes, set ", Setting("task", "classification"))
+    if 0 < 2 * len(words) < n_labels:
+        word, where = words[0], tuple[str, ...]()
+        if table is not None:
+            row = int(np.flatnonzero(np.isin(table.astype(str), words))[0])
+            word, where = str(table[row]), (" in ", Row(row))
+        raise _of_y(
+            (f"y has {word!r}", *where, ", which is not a number as in most rows"),
+            hint=("correct it; ", *way),
+        )
+    if n_labels == n_rows:
         raise _of_y(
             f"y has {n_labels} labels in {n_rows} rows, all different: that looks like the "
-            f"name of each row, not a class",
-            hint=("if they are classes, set ", Setting("task", "classification")),
-        )
+            f"name of each row, not a class", hint=way,
+        )  # fmt: skip
 
 
 def refuse_one_class(classes: npt.NDArray[Any]) -> None:
@@ -536,7 +583,10 @@ def _code_numbers(
     except (TypeError, ValueError, OverflowError) as error:
         shown = first_word(values)
         what = "regression" if task == "regression" else "a target of several columns"
-        raise _of_y(f"y has {shown!r}, which is not a number; {what} needs numbers") from error
+        row = [shown in line for line in values.reshape(len(values), -1).tolist()].index(True)
+        raise _of_y(
+            (f"y has {shown!r} in ", Row(row), f", which is not a number; {what} needs numbers")
+        ) from error
     if numbers.ndim == 1:
         numbers = numbers[:, None]
     return Target(task=task, classes=None, codes=None, values=numbers)

@@ -219,4 +219,4 @@ def check_found(classes: npt.NDArray[Any], n_rows: int, target_encoding: TargetE
     """Raise where the labels found in a pass are no classes."""
     refuse_one_class(classes)
     if target_encoding.guessed and isinstance(classes[0], str):
-        refuse_names(len(classes), n_rows)
+        refuse_names(classes, n_rows)

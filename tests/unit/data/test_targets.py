@@ -14,7 +14,7 @@ from scipy import sparse
 
 from exactk import Problem, TopKSelector, investigate, read_table
 from exactk.data.targets import apply_class_weights, encode_target, encode_weights
-from exactk.errors import Setting, render
+from exactk.errors import InputError, Setting, render
 from tests.support import says
 
 pd = pytest.importorskip("pandas")
@@ -268,6 +268,7 @@ def test_missing_and_infinite_values_are_counted(y: Any, count: int, row: int) -
         ([["a", "b"], ["b", "a"]], ["'a'", "not a number"]),
         ([[1, 2], [3]], ["y"]),
         ([b"a", b"b"], ["bytes"]),
+        (np.ma.array([1.5, 2.5, 3.5], mask=[0, 0, 1]), ["masked", "row 2"]),
     ],
     ids=repr,
 )
@@ -282,8 +283,8 @@ def test_what_is_no_target(y: Any, words: list[str]) -> None:
 def test_task_and_target_must_agree() -> None:
     with says("continuous", "fractions", "task='regression'"):
         encode_target([0.5, 1.5], "classification")
-    with says("numbers", "regression", "'a'"):
-        encode_target(["a", "b"], "regression")
+    with says("numbers", "regression", "'a'", "row 1"):
+        encode_target(["1", "a", "b"], "regression")
     with says("task must be", "'classification'", "'clasification'"):
         encode_target([0, 1], "clasification")  # type: ignore[arg-type]
 
@@ -345,6 +346,7 @@ def test_one_weight_for_all_and_none() -> None:
         ([1, 2], ["sample_weight", "(2,)", "(3,)"]),
         ([[1], [2], [3]], ["1D", "sample_weight", "(3, 1)"]),
         (["a", "b", "c"], ["sample_weight", "numbers"]),
+        (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), ["masked", "row 1"]),
         ([1, 1e308, 1], ["sample_weight is 1e+308 in row 1", "too large", "divide all weights"]),
         ([1e-310, 1e-310, 1e-310], ["1e-310", "too small", "divide all weights"]),
     ],
@@ -371,6 +373,37 @@ def test_weights_of_classes() -> None:
         apply_class_weights({"b": 0.0}, target, None)
     with says("class_weight is for classes"):
         apply_class_weights("balanced", encode_target([0.5, 1.5]), None)
+
+
+@pytest.mark.parametrize(
+    ("y", "label"),
+    [
+        *[([0, 1, 1], label) for label in (1, 1.0, np.int64(1), "1")],
+        *[([0.0, 1.0, 1.0], label) for label in (1, 1.0, "1", "1.0")],
+        ([False, True, True], "True"),
+    ],
+)
+def test_weights_name_numbers_by_their_text_too(y: list[Any], label: Any) -> None:
+    found = apply_class_weights({label: 2}, encode_target(y), None)
+    assert found is not None
+    assert found.tolist() == [1.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("weight", [1e308, np.inf, 0, "1"])
+def test_weights_of_classes_that_cannot_be_are_not_those_of_rows(weight: Any) -> None:
+    with pytest.raises(InputError) as error:
+        apply_class_weights({0: weight, 1: 1}, encode_target([0, 1, 1]), None)
+    assert error.value.parameter == "class_weight"
+
+
+@pytest.mark.parametrize("container", [list, np.array, pd.Series, lambda y: np.array(y, object)])
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_a_word_among_numbers_is_named_with_its_row(container: Any, weight: float) -> None:
+    y = container([*range(37), "?", *range(37, 59)])
+    weights = np.array([weight, *[1.0] * 59])
+    with says("'?'", "not a number", "row 37", "task='classification'") as error:
+        encode_target(y, weights=weights)
+    assert error.value.parameter == "y"
 
 
 DAYS = pd.date_range("2020", periods=60)
