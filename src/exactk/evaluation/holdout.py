@@ -11,7 +11,7 @@ import numpy as np
 
 from exactk.data.frames import is_frame
 from exactk.data.open_table import is_dask
-from exactk.errors import ExactkError, InputError
+from exactk.errors import InputError
 from exactk.model_selection.cross_validation import Split
 from exactk.model_selection.scoring import HoldoutScorer, read_estimator, target_labels
 from exactk.problem.problem import Problem
@@ -53,10 +53,9 @@ class FoldScores:
         classes = problem.task == "classification"
         several = classes and self._y.ndim == 2
         made = read_estimator(estimator, problem.task, several_labels=several)
-        scoring = scoring or ("accuracy" if classes else "r2")
+        if scoring is None:
+            scoring = "accuracy" if classes else "r2"
         self._scorer = HoldoutScorer.of(made, scoring, weighted=self._weights is not None)
-        # Code of the user may raise anything; scikit-learn's and ours must not.
-        self._is_foreign = callable(scoring) or not (estimator is None or type(estimator) is str)
         self._found: dict[tuple[int, bytes], tuple[float, Any]] = {}
         self.scoring = self._scorer.scoring
         last = made.steps[-1][1] if hasattr(made, "steps") else made
@@ -66,7 +65,7 @@ class FoldScores:
         constant = replace(self._scorer, estimator=dummy)
         any_column = np.zeros(1, dtype=np.intp)
         folds = range(len(splits))
-        self.baseline = [self._score(constant, fold, any_column, "scoring") for fold in folds]
+        self.baseline = [self._score(constant, fold, any_column) for fold in folds]
 
     def score(self, fold: int, columns: Indices, *, keep: bool = False) -> tuple[float, Any]:
         """Return the score of a fold, computed once, and the predictions if they are kept."""
@@ -80,7 +79,7 @@ class FoldScores:
                 return self._scorer.scorer(fitted, X, y, **weights)
 
             scorer = replace(self._scorer, scorer=keeping) if keep else self._scorer
-            self._found[key] = self._score(scorer, fold, columns, "estimator"), predictions
+            self._found[key] = self._score(scorer, fold, columns), predictions
         return self._found[key]
 
     def all_features(self) -> float:
@@ -106,20 +105,8 @@ class FoldScores:
         # scikit-learn does not read Arrow tables.
         return part.to_numpy() if part.implementation.is_pyarrow() else part.to_native()
 
-    def _score(self, scorer: HoldoutScorer, fold: int, columns: Indices, parameter: str) -> float:
+    def _score(self, scorer: HoldoutScorer, fold: int, columns: Indices) -> float:
         (train, test), w = self.splits[fold], self._weights
         x, z = self._table(train, columns), self._table(test, columns)
         weights = None if w is None else (w[train], w[test])
-        try:
-            return scorer.score(x, self._y[train], z, self._y[test], weights)
-        except ExactkError:
-            raise
-        except Exception as error:
-            # An estimator or a score of the user may raise anything; our own bugs pass.
-            if not self._is_foreign:
-                raise
-            raise InputError(
-                f"{self.estimator} with scoring {self.scoring} fails on fold {fold + 1}: "
-                f"{type(error).__name__}: {error}",
-                parameter=parameter,
-            ) from error
+        return scorer.score(x, self._y[train], z, self._y[test], weights)

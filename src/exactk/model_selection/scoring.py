@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils.validation import has_fit_parameter
 
 from exactk.errors import InputError, suggest
@@ -82,6 +82,11 @@ def read_estimator(estimator: Any, task: str, *, several_labels: bool = False) -
         raise InputError(
             parameter="estimator", value=estimator, expected=expected,
             hint="give an object, such as LogisticRegression()",
+        )  # fmt: skip
+    if not (is_classifier(estimator) or is_regressor(estimator)):
+        raise InputError(
+            f"{type(_last_step(estimator)).__name__} is neither a classifier nor a regressor",
+            parameter="estimator", value=estimator, hint="give one, such as LogisticRegression()",
         )  # fmt: skip
     try:
         return clone(estimator)
@@ -182,16 +187,21 @@ class HoldoutScorer:
         if weights is not None:
             fit_options = dict.fromkeys(_weight_options(fitted), weights[0])
             score_options = {"sample_weight": weights[1]}
+        parameter = "estimator"
         try:
             with limit_threads(int(np.prod(x.shape))):
                 fitted.fit(x, y, **fit_options)
+                parameter = "scoring"
                 value = self.scorer(fitted, z, t, **score_options)
-        except (AttributeError, TypeError, ValueError) as error:
-            # How scikit-learn says that a target, an estimator and a score do not go together.
+        except Exception as error:
+            # All code here is of scikit-learn or of the user, and that may raise anything.
+            if not _predicts(fitted, z):
+                parameter = "estimator"
             raise InputError(
                 f"{type(_last_step(fitted)).__name__} with scoring {self.scoring} fails on a fold: "
-                f"{str(error).rstrip('.')}",
-                parameter="scoring", hint=self._hint(np.asarray(y)),
+                f"{type(error).__name__}: {error}".rstrip(".: "),
+                parameter=parameter,
+                hint=self._hint(np.asarray(y)) if parameter == "scoring" else "",
             ) from error  # fmt: skip
         if not (isinstance(value, (int, float, np.number)) and np.isfinite(value)):
             raise InputError(
@@ -203,6 +213,8 @@ class HoldoutScorer:
 
     def _hint(self, y: npt.NDArray[Any]) -> str:
         """Return what to do if the score is known not to suit the classes or the estimator."""
+        if is_regressor(self.estimator):
+            return ""
         several = y.ndim == 1 and len(np.unique(y)) > 2
         if self.scoring == "roc_auc" and several:
             return "for three or more classes use 'roc_auc_ovr' or 'roc_auc_ovo'"
@@ -236,7 +248,8 @@ def read_scoring(scoring: Any, estimator: Any) -> tuple[Callable[..., Any], str]
     from sklearn.metrics import check_scoring, get_scorer_names
 
     named, known = isinstance(scoring, str), get_scorer_names()
-    if not (scoring is None or callable(scoring) or (named and scoring in known)):
+    is_function = callable(scoring) and not isinstance(scoring, type)
+    if not (scoring is None or is_function or (named and scoring in known)):
         raise InputError(
             parameter="scoring", value=scoring,
             expected="a score of scikit-learn, such as 'accuracy', 'balanced_accuracy', 'roc_auc' "
@@ -252,6 +265,14 @@ def read_scoring(scoring: Any, estimator: Any) -> tuple[Callable[..., Any], str]
     # What make_scorer returns has no name of its own.
     function = getattr(scoring, "_score_func", scoring)
     return found, str(getattr(function, "__name__", type(function).__name__))
+
+
+def _predicts(fitted: Any, z: Any) -> bool:
+    try:
+        fitted.predict(z)
+    except Exception:
+        return False
+    return True
 
 
 def _last_step(estimator: Any) -> Any:

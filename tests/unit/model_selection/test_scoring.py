@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -16,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from exactk import Problem, choose_k
+from exactk import Problem, choose_k, evaluate
 from exactk.errors import InputError
 from exactk.model_selection.scoring import (
     ESTIMATORS,
@@ -102,6 +104,9 @@ class NoFit:
     [
         ("estimator", {"estimator": LogisticRegression}),
         ("estimator", {"estimator": NoFit()}),
+        ("estimator", {"estimator": KMeans(2)}),
+        ("estimator", {"estimator": make_pipeline(VarianceThreshold(), StandardScaler())}),
+        ("scoring", {"scoring": KMeans}),
         ("estimator", {"estimator": "logstic"}),
         ("scoring", {"scoring": "acuracy"}),
         ("scoring", {"scoring": 3}),
@@ -129,9 +134,35 @@ def test_close_names_are_suggested() -> None:
         read_scoring("acuracy", Ridge())
 
 
-def test_a_bug_of_the_user_is_not_hidden() -> None:
-    def broken(model: Any, X: Any, y: Any) -> float:
-        raise ZeroDivisionError
+class Failing(DecisionTreeClassifier):
+    """Fails in a method."""
 
-    with pytest.raises(ZeroDivisionError):
-        choose_k(*WINE, k_max=2, scoring=broken, estimator=SVC())
+    def __init__(self, where: str = "fit", kind: type[Exception] = ValueError) -> None:
+        super().__init__()
+        self.where, self.kind = where, kind
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        if self.where == "fit":
+            raise self.kind
+        return super().fit(X, y, sample_weight)
+
+    def predict(self, X: Any, check_input: bool = True) -> Any:
+        raise self.kind
+
+
+@pytest.mark.parametrize("kind", [ValueError, ZeroDivisionError])
+def test_errors_of_the_user_name_the_parameter_and_their_cause(kind: type[Exception]) -> None:
+    def broken(model: Any, X: Any, y: Any) -> float:
+        raise kind
+
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("scoring", {"scoring": broken, "estimator": SVC()}),
+        ("estimator", {"estimator": Failing("fit", kind)}),
+        ("estimator", {"estimator": Failing("predict", kind)}),
+    ]
+    for parameter, options in cases:
+        for call in (partial(choose_k, k_max=2), partial(evaluate, k=2)):
+            with pytest.raises(InputError) as error:
+                call(*WINE, **options)
+            assert error.value.parameter == parameter
+            assert isinstance(error.value.__cause__, kind)
