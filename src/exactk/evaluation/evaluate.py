@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from math import inf, nan, sqrt
+from math import inf, isnan, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -96,8 +96,8 @@ def evaluate(
     scoring : str, callable or None
         Score of scikit-learn, higher is better. None is "accuracy", or "r2" for numbers.
     cv : int, scikit-learn splitter, iterable of (train, test), or None
-        A number of folds is stratified by class; None is five, or fewer if there are fewer rows or
-        groups.
+        A number of folds is stratified by class, or `GroupKFold` with groups; None is five, or
+        fewer if there are fewer rows, rows of a class, or groups.
     groups : array-like of shape (n,) or None
         Group of each row, such as a patient. Rows of one group stay in one fold, and are shuffled
         together or among themselves.
@@ -109,9 +109,11 @@ def evaluate(
     effort : float or None
         Search effort of the methods that have one.
     time_limit : float or None
-        Maximum seconds of each selection. A method of scikit-learn then has no answer.
+        Maximum seconds of each search: on all rows, in each fold and for each shuffled target.
+        A method of scikit-learn then has no answer.
     random_state : int, Generator or None
-        Seed of the folds, the searches and the permutations; None is a fixed seed.
+        Seed of the folds (whole groups are dealt without it), the searches and the permutations;
+        None is a fixed seed.
     verbose : int
         1 shows progress.
     sample_weight, task, loss, class_weight, constraints
@@ -142,15 +144,20 @@ def evaluate(
     score if features are selected on all rows 0.944, optimism +0.000
     0 of 19 shuffled targets did as well (p = 0.05)
     """
+    # First statement: so far, the locals are the parameters alone.
     return measure_evaluation(**locals())
 
 
 def measure_evaluation(
     X: Any, y: Any, *, k: Any, features: Any, method: Any, compare_with: Any, estimator: Any,
     scoring: Any, cv: Any, groups: Any, n_permutations: int, ridge: Any, effort: Any,
-    time_limit: Any, random_state: Any, verbose: int, known: Result | None = None, **table: Any,
+    time_limit: Any, random_state: Any, verbose: int, known: Result | None = None,
+    end: float = inf, **table: Any,
 ) -> Evaluation:  # fmt: skip
-    """Return the evaluation of the same parameters, with what is known to be selected."""
+    """Return the evaluation of the same parameters, with what is known to be selected.
+
+    No search of a shuffled target starts after `end`, a time of ``time.monotonic``.
+    """
     is_given = features is not None
     names = named_methods(method, compare_with, is_given=is_given)
     limit, seed = check_time_limit(time_limit), _seed(random_state)
@@ -179,10 +186,10 @@ def measure_evaluation(
             problem, one, ridge=ridge, groups=groups, time_limit=limit, seed=seed
         )
     scores = FoldScores(X, problem, splits, estimator, scoring)
-    run = _Run(problem, scores, size, is_given=is_given)
+    run = _Run(problem, scores, size, is_given=is_given, is_known=known is not None)
     message, null = run.run(methods, known, verbose), np.empty(0)
     if n_permutations and not message:
-        null, message = run.shuffled(n_permutations, random_state, groups, verbose)
+        null, message = run.shuffled(n_permutations, random_state, groups, end, verbose)
     return run.evaluation(null, message)
 
 
@@ -221,11 +228,16 @@ class _Run:
     """
 
     def __init__(
-        self, problem: Problem, scores: FoldScores, k: int | AutoK, *, is_given: bool
-    ) -> None:
+        self, problem: Problem, scores: FoldScores, k: int | AutoK, *, is_given: bool,
+        is_known: bool,
+    ) -> None:  # fmt: skip
         assert problem.rows is not None
+        # A shuffled target is searched once, at one k: a known selection may come from another
+        # effort or time, and a chosen k from several searches.
+        self._is_searched_otherwise = not is_given and (is_known or isinstance(k, AutoK))
         self._problem, self._scores, self._k, self._is_given = problem, scores, k, is_given
-        self._all_features, self.outcomes = nan, list[_Outcome]()
+        self._all_features, self._observed, self.outcomes = nan, nan, list[_Outcome]()
+        self._interrupted = False
         self._predictions: list[Any] = [None] * problem.rows.n_rows
 
     @property
@@ -249,6 +261,7 @@ class _Run:
                 finished = len(self.outcomes[0].folds) if self.outcomes else 0
                 if not finished:
                     raise
+                self._interrupted = True
                 if finished < n_folds:
                     return f"stopped by the user after {finished} of {n_folds} folds"
                 if len(self.outcomes) < n:
@@ -311,16 +324,25 @@ class _Run:
         notes = [f"{s} in {ends[s]} of {len(splits)} folds" for s in UNUSUAL if ends[s]]
         outcome.note = "; ".join([*([whole.message] if whole.message else []), *notes])
 
-    def shuffled(self, n: int, random_state: Any, groups: Any, verbose: int) -> tuple[Floats, str]:
-        """Return the shares explained of shuffled targets, and whether the user stopped."""
+    def shuffled(
+        self, n: int, random_state: Any, groups: Any, end: float, verbose: int
+    ) -> tuple[Floats, str]:
+        """Return the shares explained of shuffled targets, and why some are missing."""
         method, whole, null = self.outcomes[0].method, self._whole, list[float]()
-        problem = method.problem.with_ridge(whole.ridge)
-        with show_count("permutations", n, verbose) as show, suppress(KeyboardInterrupt):
-            for other in permuted_problems(problem, n, random_state, groups=groups):
-                null.append(method.search(other, whole.k).explained)
-                show(len(null))
-        stopped = f"stopped by the user after {len(null)} of {n} permutations"
-        return np.array(null), stopped if len(null) < n else ""
+        problem, why = method.problem.with_ridge(whole.ridge), ""
+        with show_count("permutations", n, verbose) as show:
+            try:
+                if self._is_searched_otherwise:
+                    self._observed = method.search(problem, whole.k).explained
+                for other in permuted_problems(problem, n, random_state, groups=groups):
+                    if time.monotonic() >= end:
+                        why = "stopped by the time limit"
+                        break
+                    null.append(method.search(other, whole.k).explained)
+                    show(len(null))
+            except KeyboardInterrupt:
+                self._interrupted, why = True, "stopped by the user"
+        return np.array(null), f"{why} after {len(null)} of {n} permutations" if why else ""
 
     def evaluation(self, null: Floats, message: str) -> Evaluation:
         """Return what was found."""
@@ -331,11 +353,12 @@ class _Run:
             table=self._table(), folds=RecordsTable(FOLD_COLUMNS, folds),
             predictions=self._predictions, splits=scores.splits[:n_folds], k=whole.k,
             features=self._names(whole), baseline_score=float(np.mean(scores.baseline[:n_folds])),
-            all_features_score=self._all_features, observed=whole.explained, null=null,
+            all_features_score=self._all_features, null=null,
+            observed=whole.explained if isnan(self._observed) else self._observed,
             ridge=whole.ridge, scoring=scores.scoring, estimator=scores.estimator,
             task=problem.task, n_rows=problem.n_rows, n_features=len(problem.original_names),
             message="; ".join(filter(None, [message, AS_GIVEN if self._is_given else ""])),
-            status=Status.INTERRUPTED if message else whole.status,
+            status=Status.INTERRUPTED if self._interrupted else whole.status,
         )  # fmt: skip
 
     def _names(self, result: Result) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ class Evaluation(TableResult):
         Mean score with all features that are not excluded; nan if the table has more than 1,000
         columns or 2,000,000 values, or if the estimator cannot be trained on them.
     observed, null : float, ndarray
-        `Result.explained` of the reference on all rows, and of each shuffled target.
+        `Result.explained` of the same search on the target, and on each shuffled one; of an
+        existing selection itself.
     ridge : float
         Ridge of the reference on all rows, and of all objectives.
     scoring, estimator, task : str

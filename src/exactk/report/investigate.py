@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from math import inf
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from exactk.errors import ExactkError, InputError
 from exactk.evaluation.evaluate import Evaluation, measure_evaluation
 from exactk.evaluation.fold_methods import configured_method, named_methods
+from exactk.evaluation.holdout import FoldScores
 from exactk.methods import registry
 from exactk.methods.base import Method, generator
 from exactk.model_selection.choose_k import AutoK, AutoKResult, choose_k
@@ -223,6 +225,10 @@ class _Question:
             made = read_estimator(self.estimator, problem.task, several_labels=several)
             if self.scoring is not None:
                 read_scoring(self.scoring, made)
+            if problem.rows is not None:
+                # Without features, on all rows: whether the score is defined for the target.
+                rows = problem.weighted_rows
+                FoldScores(problem, problem, [(rows, rows)], self.estimator, self.scoring)
 
     @cached_property
     def splits(self) -> Any:
@@ -369,7 +375,9 @@ def _select(asked: _Question, parts: _Parts) -> tuple[AutoKResult | None, Result
     """Return the selection on all rows, and how its number of features was chosen."""
     problem = asked.problem
     if isinstance(asked.k, AutoK):
-        choice = _choose(problem, asked, parts, None, asked.cv)
+        # A number of folds is dealt as in `choose_k`; a splitter may shuffle each time.
+        cv = asked.cv if is_number(asked.cv) else asked.splits
+        choice = _choose(problem, asked, parts, None, cv)
         return choice, choice.result
     if asked.ridge is not None:
         problem = problem.with_ridge(asked.ridge, asked.k, random_state=asked.seed)
@@ -403,12 +411,13 @@ def _shown_sizes(asked: _Question, choice: AutoKResult | None, result: Result) -
 
 def _evaluate(asked: _Question, parts: _Parts, found: Result, n_permutations: int) -> Evaluation:
     # A search on all rows is known; one for each fold and shuffled target, and other methods.
-    pieces = n_permutations + 6 * (1 + len(asked.compare_with))
+    pieces, share = n_permutations + 6 * (1 + len(asked.compare_with)), parts.seconds()
     return measure_evaluation(
         asked.problem, None, k=asked.k, features=None, compare_with=asked.compare_with,
         estimator=asked.estimator, scoring=asked.scoring, cv=asked.splits, groups=asked.groups,
         n_permutations=n_permutations, ridge=asked.ridge, effort=asked.light_effort,
-        time_limit=parts.seconds(pieces), known=found, **asked.common,
+        time_limit=None if share is None else share / pieces, known=found,
+        end=inf if share is None else time.monotonic() + share, **asked.common,
     )  # fmt: skip
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,6 +42,7 @@ from exactk import (
 )
 from exactk.evaluation import baselines, fold_methods, holdout
 from exactk.evaluation.baselines import BASELINES, TrainingData
+from exactk.evaluation.evaluate import measure_evaluation
 from exactk.evaluation.holdout import FoldScores
 from exactk.methods import registry
 from exactk.methods.base import Method
@@ -440,7 +443,7 @@ def test_an_existing_selection_is_scored_as_it_is():
         assert np.isnan([found.optimism, found.stability]).all()
         assert "optimistic" in found.message
         assert found.status == Status.CONVERGED
-        # Shuffled targets are searched, as the selection was.
+        # Shuffled targets are searched.
         alone = evaluate(X, y, k=3, ridge=0.3, n_permutations=9)
         np.testing.assert_allclose(found.null, alone.null)
         assert found.observed == pytest.approx(alone.observed)
@@ -464,6 +467,26 @@ def test_permutations_count_how_many_explain_as_much(method):
     none = evaluate(X, y, k=2, cv=2)
     assert none.to_dict()["p_value"] is None
     assert "shuffled" not in repr(none)
+
+
+def test_the_target_is_searched_as_the_shuffled_ones():
+    X, y = make_classes()
+    problem = Problem.from_arrays(X, y, ridge=0.1)
+    known = solve(problem, 3, "greedy")
+    options = {
+        "features": None, "compare_with": (), "estimator": None, "scoring": None, "cv": 2,
+        "groups": None, "n_permutations": 5, "ridge": None, "effort": 0.0, "random_state": 0,
+        "verbose": 0, "method": "exchange",
+    }  # fmt: skip
+    weak = replace(known, residual=known.total)
+    found = measure_evaluation(problem, None, k=3, time_limit=None, known=weak, **options)
+    assert found.observed == solve(problem, 3, effort=0.0).explained > weak.explained
+    chosen = measure_evaluation(problem, None, k=AutoK(k_max=4), time_limit=None, **options)
+    assert chosen.observed == solve(problem, chosen.k, effort=0.0).explained
+    late = measure_evaluation(problem, None, k=3, time_limit=None, end=time.monotonic(), **options)
+    assert (len(late.null), late.status) == (0, Status.CONVERGED)
+    assert np.isnan(late.p_value)
+    assert "0 of 5 permutations" in late.message
 
 
 def test_p_values_of_noise_are_uniform_with_class_weights_too():
@@ -682,6 +705,11 @@ def test_names_and_parameters_of_methods():
         ({"groups": [1, 2]}, "groups"),
         ({"groups": {"a": [1]}}, "groups"),
         ({"scoring": "acuracy"}, "scoring"),
+        ({"scoring": 0}, "scoring"),
+        ({"scoring": ""}, "scoring"),
+        ({"scoring": []}, "scoring"),
+        ({"scoring": "r2"}, "scoring"),
+        ({"estimator": StandardScaler()}, "estimator"),
         ({"estimator": "ridge"}, "estimator"),
     ],
 )

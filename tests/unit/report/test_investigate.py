@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from itertools import combinations
 
@@ -353,6 +354,16 @@ def test_pairs_of_rows_serve_every_part(table):
     report = investigate(*table, k=2, cv=KFold(3).split(table[0]), **QUICK)
     assert report.missing_parts == {}
     assert report.choice.n_folds == report.evaluation.n_folds == 3
+    shuffled = KFold(3, shuffle=True, random_state=np.random.RandomState(0))
+    one = investigate(*table, k="auto", cv=shuffled, **NONE)
+    pairs = one.evaluation.splits
+    assert one.choice.table == exactk.choose_k(*table, cv=pairs, ridge="auto").table
+    scored = exactk.choose_k(
+        Problem.from_arrays(*table).with_ridge(one.result.ridge), cv=pairs, effort=0,
+        scoring="accuracy", k_max=one.choice.k_max,
+    )  # fmt: skip
+    means = [row["mean"] for row in one.figures["scores"]["table"]]
+    assert means == pytest.approx(scored.table["mean"])
 
 
 def test_a_notebook_shows_features_and_warnings(table):
@@ -461,6 +472,30 @@ def test_bad_parameters_are_refused_before_any_search(table, monkeypatch, name):
     with pytest.raises(ExactkError) as error:
         investigate(*table, **{"k": 2, name: BAD[name]})
     assert error.value.parameter == name
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scoring": "r2"}, {"scoring": KFold}, {"scoring": ""}, {"estimator": PCA(1)},
+        {"certify": ""}, {"certify": []}, {"n_subsamples": ""}, {"n_subsamples": []},
+    ],
+)  # fmt: skip
+def test_scores_that_do_not_suit_the_target_and_empty_values(table, monkeypatch, options):
+    monkeypatch.setattr(investigate_module, "solve", stop)
+    with pytest.raises(InputError) as error:
+        investigate(*table, k=2, **options)
+    assert error.value.parameter == next(iter(options))
+
+
+def test_the_permutation_test_ends_with_its_time(table):
+    start = time.monotonic()
+    report = investigate(*table, k=2, time_limit=4, **{**NONE, "n_permutations": 100_000})
+    assert time.monotonic() - start < 8
+    n = len(report.evaluation.null)
+    assert 0 < n < 100_000
+    assert f"{n} of 100000 permutations" in report.evaluation.message
+    assert not report.interrupted
 
 
 def test_a_file_of_others_is_not_replaced(table, tmp_path):
