@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ from exactk.params import validate
 from exactk.problem.constraints import Constraints, Rules
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Result, Status
+from exactk.search.feasibility import Feasible
+from exactk.search.units import Units
 from exactk.solver import grade, solve
 from exactk.types import Indices
 
@@ -28,11 +30,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Question",
     "columns_of",
+    "count_scope",
     "has_same_objective",
     "is_auto",
     "largest_size",
     "read_problem",
     "read_question",
+    "units_of",
 ]
 
 # Objectives of the same columns that differ by no more, as a share of themselves and of the total,
@@ -202,9 +206,10 @@ def read_question(
     k : int, "auto", AutoK or None
         Number of features; "auto" chooses it.
     features : list of str or int, Result, fitted selector or None
-        An existing selection, in place of k. A result or a selector also gives its ridge, loss
-        and task, a selector its class weights and constraints, if these are not given and X is a
-        table. A result has the name of its loss only: give `loss` if it has parameters.
+        An existing selection that keeps the constraints, in place of k. A result or a selector
+        also gives its ridge, loss and task, a selector its class weights and constraints, if these
+        are not given and X is a table. A result has the name of its loss only: give `loss` if it
+        has parameters.
     ridge : "auto", "cv", float or None
         None is the ridge of a Problem, or "auto" for a table.
     method, groups, random_state, time_limit, verbose
@@ -325,6 +330,7 @@ def _with_features(
     columns = columns_of(problem, features if given is None else given)
     if columns.size == 0:
         raise InputError("features is empty", parameter="features", hint="name a column")
+    units_of(problem, Units(problem), columns)
     k = (problem.rules or Rules()).size_of(columns)
     if ridge is not None:
         problem = problem.with_ridge(ridge, k, random_state=random_state)
@@ -335,6 +341,31 @@ def _with_features(
             parameter="ridge", value=problem.ridge, hint=("use ", Setting("ridge", given.ridge)),
         )  # fmt: skip
     return Question(problem, k, columns, given)
+
+
+def units_of(problem: Problem, units: Units, columns: Indices) -> list[int]:
+    """Return the units of the columns, or say why no method can select them."""
+    found = units.units_of(columns.tolist())
+    names = join_items(problem.original_names[j] for j in problem.table_columns(columns))
+    if found is None:
+        raise InputError(
+            f"{names} cannot be selected together: constant or excluded columns, or parts of "
+            f"groups, are among them",
+            parameter="features",
+        )  # fmt: skip
+    if count_scope(units, found) is None:
+        raise InputError(
+            f"{names} cannot be selected together: they break constraints of the problem",
+            parameter="features",
+        )
+    return found
+
+
+def count_scope(units: Units, members: Sequence[int]) -> Feasible | None:
+    """The sets of the same size that keep the rules, if this one does; copies apart if they are."""
+    k = int(units.weights[list(members)].sum())
+    both = (Feasible(units, k), Feasible(units, k, forbid_duplicates=False))
+    return next((feasible for feasible in both if feasible.keeps(members)), None)
 
 
 def has_same_objective(problem: Problem, result: Result) -> bool:

@@ -14,10 +14,9 @@ from exactk.problem.constraints import Rules
 from exactk.problem.fit import check_squared
 from exactk.problem.problem import Problem
 from exactk.proof.best_first import BestFirstSearch, Tree
-from exactk.proof.incumbent import count_scope, units_of
 from exactk.proof.make_tree import make_tree
 from exactk.proof.unit_tree import UnitTree
-from exactk.question import Question, read_question
+from exactk.question import Question, count_scope, read_question, units_of
 from exactk.result import Status
 from exactk.search.feasibility import Feasible, InfeasibleError
 from exactk.search.unit_pricing import UnitPricing

@@ -11,11 +11,10 @@ import numpy as np
 from exactk.params import validated
 from exactk.problem.problem import Problem
 from exactk.proof.best_first import BestFirstSearch, FoundSet
-from exactk.proof.incumbent import count_scope
 from exactk.proof.make_tree import make_tree
 from exactk.proof.results import BestSets
 from exactk.proof.run import ProofLimits, assumptions_of, why_unproven
-from exactk.question import read_question
+from exactk.question import count_scope, read_question
 from exactk.result import Result, Status
 from exactk.search.feasibility import UndecidedError
 from exactk.search.native_state import has_only_column_rules

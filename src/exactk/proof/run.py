@@ -12,7 +12,7 @@ from exactk.problem.constraints import Rules
 from exactk.problem.fit import check_squared
 from exactk.problem.problem import Problem
 from exactk.proof.best_first import PROVEN, BestFirstSearch, BoundTree, Tree, relative_gap
-from exactk.proof.incumbent import check_same, units_of
+from exactk.proof.incumbent import check_same
 from exactk.proof.make_tree import make_tree
 from exactk.proof.results import CONSTRAINED, Certificate
 from exactk.proof.unit_tree import COPIES, UnitTree
@@ -21,7 +21,6 @@ from exactk.result import Answer, Result, Status
 from exactk.search.feasibility import UndecidedError
 from exactk.search.native_state import has_only_column_rules
 from exactk.search.state import TIE
-from exactk.search.units import Units
 from exactk.solver import grade
 from exactk.utils.monitor import Monitor
 
@@ -74,7 +73,6 @@ def known_result(question: Question) -> Result | None:
     """
     problem = question.problem
     if question.columns is not None:
-        units_of(problem, Units(problem), question.columns)
         if question.result is not None:
             check_same(problem, question.result)
         return question.solved()

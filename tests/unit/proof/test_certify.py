@@ -22,8 +22,11 @@ from exactk import (
     best_sets,
     certify,
     certify_path,
+    evaluate,
+    explain,
     solve,
     solve_path,
+    stability,
 )
 from exactk.errors import InputError
 from exactk.proof import best_sets as best_sets_module
@@ -354,13 +357,17 @@ def test_a_table_has_the_ridge_and_loss_of_its_selection() -> None:
     assert (path.at(3).ridge, path.proven) == (0.3, True)
 
 
-def test_sets_that_break_the_rules_are_refused(cancer: Problem) -> None:
+@pytest.mark.parametrize("function", [certify, explain, stability, evaluate])
+def test_sets_that_break_the_rules_are_refused(function: Any, cancer: Problem) -> None:
     ruled = cancer.with_constraints(exclude=["x0"], max_correlation=0.5)
     with says("'x0'", "excluded") as error:
-        certify(ruled, features=["x0", "x1"])
+        function(ruled, features=["x0", "x1"])
     assert error.value.parameter == "features"
     with says("'x2', 'x3'", "constraints") as error:
-        certify(ruled, features=["x2", "x3"])
+        function(ruled, features=["x2", "x3"])
+    assert error.value.parameter == "features"
+    with says("'x2'", "constraints") as error:
+        function(cancer.with_constraints(include=["x1"]), features=["x2"])
     assert error.value.parameter == "features"
 
 
