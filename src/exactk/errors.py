@@ -20,11 +20,14 @@ __all__ = [
     "did_you_mean",
     "join_items",
     "render",
+    "show_value",
     "suggest",
 ]
 
 # A word is suggested only if it is nearly the same as the word that was given.
 SIMILAR = 0.8
+# Characters of a value that a message shows.
+MOST_SHOWN = 80
 
 
 class _NoValue:
@@ -57,7 +60,7 @@ class Setting:
 
     def __str__(self) -> str:
         """Return the parameter as Python code."""
-        return self.name if self.value is NO_VALUE else f"{self.name}={self.value!r}"
+        return self.name if self.value is NO_VALUE else f"{self.name}={show_value(self.value)}"
 
 
 class Row(str):
@@ -149,7 +152,7 @@ class ExactkError(Exception):
         """
         message = render(self.message, show)
         if not message and self.parameter is not None:
-            given = "" if self.value is NO_VALUE else f", not {self.value!r}"
+            given = "" if self.value is NO_VALUE else f", not {show_value(self.value)}"
             message = f"{show(Setting(self.parameter))} must be {self.expected}{given}"
         hint = render(self.hint, show)
         return f"{message}; {hint}" if message and hint else message or hint
@@ -196,6 +199,25 @@ class UnknownMethodError(InputError):
 
 class UnknownOptionError(ExactkError, TypeError):
     """The method has no parameter of this name."""
+
+
+def show_value(value: object) -> str:
+    """Return a value as Python writes it, in one line that is not too long, whatever it is.
+
+    Examples
+    --------
+    >>> show_value("x" * 100)[-6:], show_value(10**5000)
+    ('xxx...', 'int')
+    """
+    kind = type(value).__name__
+    try:
+        text = repr(value)
+        if "\n" in text:
+            shape = getattr(value, "shape", None)
+            text = " ".join(text.split()) if shape is None else f"{kind} of shape {shape}"
+    except Exception:  # the code of another library may raise anything
+        text = kind
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
 
 
 def join_items(items: Iterable[object], limit: int = 5, *, quoted: bool = True) -> str:

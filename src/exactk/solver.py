@@ -188,9 +188,7 @@ def _method(method: str | Method, options: dict[str, Any]) -> tuple[Method, str]
     if isinstance(method, str):
         return registry.create(method, **options), method
     if not isinstance(method, Method):
-        raise InputError(
-            f"method must be a name or a method object, not {method!r}", parameter="method"
-        )
+        raise InputError(parameter="method", value=method, expected="a name or a method object")
     name = type(method).__name__.lower()
     registry.check_options(name, method.option_names(), options)
     copy: Method = clone(method)
@@ -271,8 +269,7 @@ def check_time_limit(time_limit: object) -> float | None:
     number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)
     if not number or not time_limit > 0:  # type: ignore[operator]  # a number by now
         raise InputError(
-            f"time_limit must be a number of seconds above 0, not {time_limit!r}",
-            parameter="time_limit",
+            parameter="time_limit", value=time_limit, expected="a number of seconds above 0"
         )
     return float(min(time_limit, 1e9))  # type: ignore[call-overload]  # a number by now
 

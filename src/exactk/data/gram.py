@@ -25,7 +25,7 @@ from exactk.data.design_matrix import DesignMatrix, far_from_zero
 from exactk.data.moments import Margins, Moments
 from exactk.data.targets import Target
 from exactk.errors import InputError
-from exactk.params import Integer
+from exactk.params import Choice, Integer
 from exactk.types import Floats, Indices
 
 __all__ = ["ColumnGram", "Gram", "GramMode", "WholeGram", "check_memory_limit", "choose_gram"]
@@ -350,9 +350,9 @@ def check_memory_limit(memory_limit: Any) -> None:
     """
     if not Integer(0).allows(memory_limit):
         raise InputError(
-            f"memory_limit must be a number of bytes, zero or more, not {memory_limit!r}",
-            parameter="memory_limit",
-        )
+            parameter="memory_limit", value=memory_limit,
+            expected="a number of bytes, zero or more",
+        )  # fmt: skip
 
 
 def choose_gram(
@@ -364,10 +364,7 @@ def choose_gram(
 ) -> Margins | Moments:
     """Read the table once: with its Gram matrix where that is cheap or asked for, else without."""
     check_memory_limit(memory_limit)
-    if mode not in ("auto", "full", "columns"):
-        raise InputError(
-            f"gram must be 'auto', 'full' or 'columns', not {mode!r}", parameter="gram"
-        )
+    Choice(("auto", "full", "columns"))("gram", mode)
     d = rows.n_features
     cheap = rows.gram_cost <= FIRST_COLUMNS * rows.pass_cost and 8 * d * d <= memory_limit
     if mode == "full" and 8 * d * d > memory_limit:

@@ -180,10 +180,7 @@ def check_names(feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
     if feature_names is None:
         return None
     if isinstance(feature_names, str) or not hasattr(feature_names, "__iter__"):
-        raise InputError(
-            f"feature_names must be a list of names, not {feature_names!r}",
-            parameter="feature_names",
-        )
+        raise InputError(parameter="feature_names", value=feature_names, expected="a list of names")
     names = tuple(str(name) for name in feature_names)
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils.multiclass import type_of_target
 
-from exactk.errors import InputError, Row, Setting, Text, join_items
+from exactk.errors import InputError, Row, Setting, Text, join_items, show_value
+from exactk.params import Choice
 from exactk.types import Floats
 
 __all__ = [
@@ -250,14 +251,14 @@ def _named_weights(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -
             continue
         if code is None:
             raise InputError(
-                f"class_weight names {label!r}, which is no class of y: "
+                f"class_weight names {show_value(label)}, which is no class of y: "
                 f"{', '.join(map(repr, labels[:6]))}", parameter="class_weight",
             )  # fmt: skip
         number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
         if not number or not 0 < weight <= MOST_WEIGHT:
             raise InputError(
                 f"class_weight must be numbers above 0, at most {MOST_WEIGHT:g}, and is "
-                f"{weight!r} for {label!r}",
+                f"{show_value(weight)} for {label!r}",
                 parameter="class_weight", hint="to leave a class out, leave out its rows",
             )  # fmt: skip
         each[code] = weight
@@ -290,10 +291,7 @@ def encode_target(y: Any, task: Task = "auto", weights: Floats | None = None) ->
     >>> encode_target([0.5, 1.5]).task
     'regression'
     """
-    if task not in ("auto", "classification", "regression"):
-        raise InputError(
-            parameter="task", value=task, expected="'auto', 'classification' or 'regression'"
-        )
+    Choice(("auto", "classification", "regression"))("task", task)
     values = _as_array(y)
     _refuse_missing(values)
     counted = values if weights is None else values[weights > 0]
@@ -526,7 +524,7 @@ def refuse_names(
             row = int(np.flatnonzero(np.isin(table.astype(str), words))[0])
             word, where = str(table[row]), (" in ", Row(row))
         raise _of_y(
-            (f"y has {word!r}", *where, ", which is not a number as in most rows"),
+            (f"y has {show_value(word)}", *where, ", which is not a number as in most rows"),
             hint=("correct it; ", *way),
         )
     if n_labels == n_rows:
@@ -585,7 +583,11 @@ def _code_numbers(
         what = "regression" if task == "regression" else "a target of several columns"
         row = [shown in line for line in values.reshape(len(values), -1).tolist()].index(True)
         raise _of_y(
-            (f"y has {shown!r} in ", Row(row), f", which is not a number; {what} needs numbers")
+            (
+                f"y has {show_value(shown)} in ",
+                Row(row),
+                f", which is not a number; {what} needs numbers",
+            )
         ) from error
     if numbers.ndim == 1:
         numbers = numbers[:, None]

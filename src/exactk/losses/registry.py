@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from exactk.errors import InputError, UnknownOptionError, did_you_mean
+from exactk.errors import InputError, UnknownOptionError, did_you_mean, show_value
 from exactk.losses.base import Loss
 from exactk.losses.likelihood import Logistic, Poisson
 from exactk.losses.robust import L2R, L21, Huber
@@ -33,7 +33,8 @@ def loss_class(name: Any) -> type[Loss]:
     if not isinstance(name, str) or name not in _LOSSES:
         close = did_you_mean(name, names()) if isinstance(name, str) else ""
         raise InputError(
-            f"loss must be one of {', '.join(names())}, not {name!r}{close}", parameter="loss"
+            f"loss must be one of {', '.join(names())}, not {show_value(name)}{close}",
+            parameter="loss",
         )
     return _LOSSES[name]
 

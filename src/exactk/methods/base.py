@@ -209,19 +209,21 @@ def initial_supports(init: object, problem: Problem, k: int) -> list[npt.NDArray
     """Return the supports in an ``init``: none, one list of k candidates, or several."""
     if init is None:
         return []
-    words = "init must be a list of k column indices, or several such lists"
+    wrong = InputError(
+        parameter="init", value=init, expected="a list of k column indices, or several such lists"
+    )
     if isinstance(init, (str, bytes)) or not np.iterable(init):
-        raise InputError(f"{words}, not {init!r}", parameter="init")
+        raise wrong
     items = list(init)
     nested = [not np.isscalar(item) for item in items]
     if any(nested) and not all(nested):
-        raise InputError(f"{words}, not a mixture of both: {init!r}", parameter="init")
+        raise wrong
     supports = []
     for given in items if any(nested) else [items]:
         try:
             support = problem.check_support(given)
         except InputError as error:
-            raise InputError(f"{words}: {error}", parameter="init") from error
+            raise InputError(f"init: {error}", parameter="init") from error
         rules = problem.rules or Rules()
         size = rules.size_of(support)
         if size != k:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from exactk.errors import UnknownMethodError, UnknownOptionError, did_you_mean
+from exactk.errors import UnknownMethodError, UnknownOptionError, did_you_mean, show_value
 from exactk.methods.base import Method
 
 __all__ = ["MethodInfo", "create", "describe", "method_class", "names"]
@@ -132,7 +132,7 @@ def describe(name: str) -> MethodInfo:
     """Return the registry line of a method, or raise with the nearest name."""
     if name not in _METHODS:
         raise UnknownMethodError(
-            f"unknown method {name!r}{did_you_mean(str(name), names())} (known methods: "
+            f"unknown method {show_value(name)}{did_you_mean(str(name), names())} (known methods: "
             f"{', '.join(names())})", parameter="method",
         )  # fmt: skip
     return _METHODS[name]

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from exactk.errors import InputError, did_you_mean, join_items, suggest
+from exactk.errors import InputError, Setting, join_items, show_value, suggest
+from exactk.params import Choice
 from exactk.types import Count, Indices
 
 __all__ = [
@@ -127,7 +128,7 @@ class Constraints(BaseEstimator):
         return {
             name: value
             for name, value in values.items()
-            if value is not None and not (name in unset and value == unset[name])
+            if value is not None and not (isinstance(value, str) and value == unset.get(name))
         }
 
 
@@ -246,20 +247,23 @@ class Columns:
         """Return the columns of the problem behind a name or a number."""
         if isinstance(column, str):
             if column not in self._known:
+                known = suggest(column, list(self._known)) or f"it has {join_items(self.names)}"
                 raise InputError(
-                    f"{what}: there is no column "
-                    f"{column!r}{did_you_mean(column, list(self._known))}",
-                    parameter=_parameter(what),
-                )
+                    (*_shown(what), f": the table has no column {show_value(column)}"),
+                    parameter=_parameter(what), hint=known,
+                )  # fmt: skip
             return self._known[column]
         if isinstance(column, (bool, np.bool_)) or not isinstance(column, (int, np.integer)):
             raise InputError(
-                f"{what}: a column is a name or a number, not {column!r}",
+                (*_shown(what), f": a column is a name or a number, not {show_value(column)}"),
                 parameter=_parameter(what),
             )
         if not 0 <= column < len(self.parts):
             raise InputError(
-                f"{what}: column {column} is not in 0..{len(self.parts) - 1}",
+                (
+                    *_shown(what),
+                    f": column {show_value(column)} is not in 0..{len(self.parts) - 1}",
+                ),
                 parameter=_parameter(what),
             )
         return self.parts[int(column)]
@@ -272,7 +276,10 @@ class Columns:
         listed = isinstance(columns, Collection) and getattr(columns, "ndim", 1) == 1
         if not listed or isinstance(columns, (Mapping, bytes)):
             raise InputError(
-                f"{what} must be a list of column names or numbers, not {columns!r}",
+                (
+                    *_shown(what),
+                    f" must be a list of column names or numbers, not {show_value(columns)}",
+                ),
                 parameter=_parameter(what),
             )
         return tuple(sorted({p for column in columns for p in self.find(what, column)}))
@@ -281,6 +288,12 @@ class Columns:
 def _parameter(what: str) -> str:
     """Return the parameter of a place in it, such as ``quotas['a']``."""
     return what.partition("[")[0]
+
+
+def _shown(what: str) -> tuple[Setting, str]:
+    """Return a place in a parameter for a message."""
+    name = _parameter(what)
+    return Setting(name), what.removeprefix(name)
 
 
 def make_rules(
@@ -312,8 +325,7 @@ def make_rules(
         Unknown names, values out of range, and constraints that contradict each other whatever
         k is, each by name.
     """
-    if count not in ("groups", "columns"):
-        raise InputError(f"count must be 'groups' or 'columns', not {count!r}", parameter="count")
+    Choice(("groups", "columns"))("count", count)
     together = _groups(columns, feature_groups, categories)
     for group in together:
         columns.add_group(group.name, group.columns)
@@ -453,7 +465,8 @@ def _quotas(columns: Columns, quotas: Any, of_group: Mapping[int, Group]) -> tup
         return ()
     if not isinstance(quotas, Mapping):
         raise InputError(
-            f"quotas must map names to columns and bounds, not {quotas!r}", parameter="quotas"
+            f"quotas must map names to columns and bounds, not {show_value(quotas)}",
+            parameter="quotas",
         )
     return tuple(
         _quota(columns, name, quota, of_group) for name, quota in _by_text("quotas", quotas).items()
@@ -466,7 +479,7 @@ def _quota(columns: Columns, name: str, quota: Any, of_group: Mapping[int, Group
     if not isinstance(quota, Mapping) or "columns" not in quota or not set(quota) <= {*keys}:
         raise InputError(
             f"{what} must have columns and at_least, at_most or both, such as "
-            f"{{'columns': ['a', 'b'], 'at_most': 1}}, not {quota!r}", parameter="quotas",
+            f"{{'columns': ['a', 'b'], 'at_most': 1}}, not {show_value(quota)}", parameter="quotas",
         )  # fmt: skip
     least, most = quota.get("at_least"), quota.get("at_most")
     if least is None and most is None:
@@ -477,7 +490,8 @@ def _quota(columns: Columns, name: str, quota: Any, of_group: Mapping[int, Group
         whole = isinstance(bound, (int, np.integer)) and not isinstance(bound, bool)
         if bound is not None and not (whole and bound >= 0):
             raise InputError(
-                f"{what}: a bound must be a whole number from 0, not {bound!r}", parameter="quotas"
+                f"{what}: a bound must be a whole number from 0, not {show_value(bound)}",
+                parameter="quotas",
             )
     if least is not None and most is not None and least > most:
         raise InputError(
@@ -494,10 +508,11 @@ def _quota(columns: Columns, name: str, quota: Any, of_group: Mapping[int, Group
 
 
 def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | None:
-    if (costs is None) != (budget is None):
-        given, missing = ("budget", "costs") if costs is None else ("costs", "budget")
-        raise InputError(f"{given} needs {missing} as well", parameter=missing)
     if costs is None:
+        if budget is not None:
+            raise InputError(
+                (Setting("budget"), " needs ", Setting("costs"), " as well"), parameter="costs"
+            )
         return None
     if isinstance(costs, Mapping) or hasattr(costs, "to_dict"):
         # A pandas Series has labels, which count, and not the places where they stand.
@@ -535,6 +550,10 @@ def _costs(columns: Columns, costs: Any, budget: Any) -> tuple[float, ...] | Non
             f"costs has no number for {join_items(without)}", parameter="costs",
             hint="give 0 for columns that cost nothing",
         )  # fmt: skip
+    if budget is None:
+        raise InputError(
+            (Setting("costs"), " needs ", Setting("budget"), " as well"), parameter="budget"
+        )
     return tuple(each.tolist())
 
 
@@ -545,6 +564,6 @@ def _number(what: str, value: Any, low: float, high: float) -> float | None:
     if not number or isinstance(value, bool) or not low <= value <= high:
         span = f"from {low:g} to {high:g}" if high < MOST_COST else f"of at least {low:g}"
         raise InputError(
-            f"{what} must be a number {span}, not {value!r}", parameter=_parameter(what)
+            f"{what} must be a number {span}, not {show_value(value)}", parameter=_parameter(what)
         )
     return float(value)

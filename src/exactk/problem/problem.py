@@ -19,7 +19,7 @@ from exactk.data.moments import Margins, Moments
 from exactk.data.open_table import check_names, open_rows
 from exactk.data.targets import Target, Task, apply_class_weights, encode_target, encode_weights
 from exactk.data.usable_columns import UnitColumns, column_scales, usable_columns
-from exactk.errors import InputError, Text, join_items
+from exactk.errors import InputError, Text, join_items, show_value
 from exactk.losses.base import Loss
 from exactk.losses.registry import task_of
 from exactk.losses.squared import Squared
@@ -313,7 +313,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         memory_limit: int,
     ) -> Problem:
         if not isinstance(scale, (bool, np.bool_)):
-            raise InputError(f"scale must be True or False, not {scale!r}", parameter="scale")
+            raise InputError(parameter="scale", value=scale, expected="True or False")
         total = check_total(float(np.trace(read.yy)), target, weights, read.y_mean)
         cross = np.ascontiguousarray(read.xy.T * x_scale)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -690,7 +690,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             return np.zeros(0, dtype=np.intp)
         if values.ndim != 1 or values.dtype.kind not in "iu":
             raise InputError(
-                f"a support is a list of column indices, not {support!r}", parameter="support"
+                parameter="support", value=support, expected="a list of column indices"
             )
         out_of_range = values[(values < 0) | (values >= self.n_features)]
         if out_of_range.size:
@@ -707,9 +707,9 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
     def check_k(self, k: Any) -> int:
         """Return k as an int, or say why it cannot be met."""
         if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
-            raise InputError(f"k must be a whole number, not {k!r}", parameter="k")
+            raise InputError(parameter="k", value=k, expected="a whole number")
         if k < 1:
-            raise InputError(f"k must be at least 1, not {k}", parameter="k")
+            raise InputError(parameter="k", value=k, expected="at least 1")
         most = self.n_usable if self.rules is None else self.rules.size_of(self.usable)
         if k > most:
             constant = np.setdiff1d(np.arange(self.n_features), self.usable)
@@ -721,7 +721,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             )
             way = f"ask for k <= {most}" if most else "give columns that vary"
             raise InputError(
-                f"k={k} is more than the {most} usable columns{why}, X has {self.n_features} "
-                "feature(s)", parameter="k", hint=way,
+                f"k={show_value(k)} is more than the {most} usable columns{why}, X has "
+                f"{self.n_features} feature(s)", parameter="k", hint=way,
             )  # fmt: skip
         return int(k)

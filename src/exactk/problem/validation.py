@@ -23,18 +23,18 @@ MOST_RIDGE = 1e100
 def check_ridge(ridge: Any) -> float:
     """Return the ridge as a float, or say what it must be."""
     if isinstance(ridge, bool) or not isinstance(ridge, (int, float, np.integer, np.floating)):
-        way = "; Problem.with_ridge also takes 'auto' and 'cv'" if ridge in ("auto", "cv") else ""
+        named = isinstance(ridge, str) and ridge in ("auto", "cv")
         raise InputError(
-            f"ridge must be a number that is zero or more, not {ridge!r}{way}", parameter="ridge"
-        )
+            parameter="ridge", value=ridge, expected="a number that is zero or more",
+            hint="Problem.with_ridge also takes 'auto' and 'cv'" if named else "",
+        )  # fmt: skip
     try:
         value = float(ridge)
     except OverflowError:
         value = np.inf
     if not 0 <= value <= MOST_RIDGE:
         raise InputError(
-            f"ridge must be zero or more, and at most {MOST_RIDGE:g}, not {ridge!r}",
-            parameter="ridge",
+            parameter="ridge", value=ridge, expected=f"zero or more, and at most {MOST_RIDGE:g}"
         )
     return value
 

@@ -20,7 +20,7 @@ import numpy as np
 from exactk.data.arrow import check_roles
 from exactk.data.frames import frame_to_array
 from exactk.data.open_table import check_names, is_dask
-from exactk.errors import InputError
+from exactk.errors import InputError, show_value
 from exactk.native.threads import one_blas_thread
 from exactk.streaming.arrow import named_features
 from exactk.streaming.base import (
@@ -200,7 +200,9 @@ def _in_memory(values: Any, what: str) -> Any:
     except ValueError as error:
         raise InputError(f"{what} has rows of different lengths", parameter=what) from error
     if array.ndim == 0:
-        raise InputError(f"{what} must have one value a row, not be {values!r}", parameter=what)
+        raise InputError(
+            f"{what} must have one value a row, not be {show_value(values)}", parameter=what
+        )
     return array
 
 

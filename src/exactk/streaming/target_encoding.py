@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from exactk.data.targets import MOST_CLASSES as MOST_NUMBERS
 from exactk.data.targets import Task, refuse_names, refuse_one_class
-from exactk.errors import InputError, Setting, join_items
+from exactk.errors import InputError, Setting, join_items, show_value
+from exactk.params import Choice
 from exactk.streaming.base import Block, EncodedLabels, Stream
 from exactk.types import Floats
 
@@ -84,7 +85,7 @@ def check_classes(classes: Any) -> npt.NDArray[Any] | None:
     values = np.asarray(classes)
     if values.ndim != 1 or len(values) < 2:
         raise InputError(
-            f"classes must be a list of two labels or more, not {classes!r}", parameter="classes"
+            parameter="classes", value=classes, expected="a list of two labels or more"
         )
     distinct = np.unique(values)
     if len(distinct) != len(values):
@@ -96,10 +97,7 @@ def check_classes(classes: Any) -> npt.NDArray[Any] | None:
 
 def choose_encoding(stream: Stream, task: Task, classes: Any = None) -> TargetEncoding:
     """Settle how the target of a stream is read: as `exactk.data.targets` has it for arrays."""
-    if task not in ("auto", "classification", "regression"):
-        raise InputError(
-            f"task must be 'auto', 'classification' or 'regression', not {task!r}", parameter="task"
-        )
+    Choice(("auto", "classification", "regression"))("task", task)
     known = check_classes(classes)
     if known is not None and task == "regression":
         raise InputError(
@@ -172,9 +170,10 @@ class Labels:
             codes = [column.labels.index(label) for label in new]
             row = int(np.flatnonzero(np.isin(column.codes, codes))[0])
             raise InputError(
-                f"y holds the label {new[0]!r} ({block.location.rows(row, row + 1)}), which is not "
-                f"among the classes given: {join_items(self._codes)}", parameter="classes",
-            )  # fmt: skip
+                f"y holds the label {show_value(new[0])} ({block.location.rows(row, row + 1)}), "
+                f"which is not among the classes given: {join_items(self._codes)}",
+                parameter="classes",
+            )
         check_number(len(self._codes) + len(new), self._coding, new)
         for label in new:
             self._codes[label] = len(self._codes)

@@ -11,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from exactk.errors import InputError, MissingExtraError
+from exactk.params import Choice
 from exactk.utils.formatting import csv_text, escape_controls
 
 __all__ = ["RecordsTable", "TableResult", "notebook_html"]
@@ -152,10 +153,7 @@ class RecordsTable(Sequence[dict[str, Any]]):
         0  1   0.50
         1  2   0.25
         """
-        if library not in ("pandas", "polars"):
-            raise InputError(
-                f"library must be 'pandas' or 'polars', not {library!r}", parameter="library"
-            )
+        Choice(("pandas", "polars"))("library", library)
         return self.to_pandas() if library == "pandas" else self.to_polars()
 
     def to_text(self, rows: int | None = None, width: int | None = SHOWN_WIDTH) -> str:

@@ -11,6 +11,8 @@ from exactk import AutoK, Constraints, InfeasibleError, Problem, TopKSelector, e
 from exactk.problem.constraints import Group, Quota, Rules
 from tests.support import says
 
+pd = pytest.importorskip("pandas")
+
 NAMES = ["age", "bmi", "dose", "x1", "x2", "flat"]
 
 
@@ -277,8 +279,31 @@ def test_odd_values_are_refused(constraints: dict[str, Any], words: list[str]) -
     assert error.value.parameter in allowed
 
 
+@pytest.mark.parametrize(
+    ("constraints", "parameter", "words"),
+    [
+        ({"count": np.array(["groups"])}, "count", []),
+        ({"count": pd.NA}, "count", []),
+        ({"include": ["zz"]}, "include", ["'zz'", "'age'", "'bmi'"]),
+        ({"include": ["Dose"]}, "include", ["did you mean"]),
+        ({"include": ["x" * 10_000]}, "include", []),
+        ({"costs": {"zz": 1.0}}, "costs", ["'zz'"]),
+        ({"costs": [-1] * 6}, "costs", []),
+        ({"costs": [1] * 6}, "budget", []),
+        ({"budget": 3}, "costs", []),
+    ],
+)
+def test_the_parameter_that_is_wrong_is_named(
+    constraints: dict[str, Any], parameter: str, words: list[str]
+) -> None:
+    for given in (constraints, Constraints(**constraints)):
+        with says(*words) as error:
+            _problem().with_constraints(given)
+        assert error.value.parameter == parameter
+        assert len(str(error.value)) < 300
+
+
 def test_costs_of_a_series_go_by_label() -> None:
-    import pandas as pd
 
     series = pd.Series(dict(zip(reversed(NAMES), range(6), strict=True)))
     rules = _rules(costs=series, budget=3)
