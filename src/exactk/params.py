@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set, Sized
 from dataclasses import dataclass, field
 from functools import wraps
 from math import inf
@@ -29,6 +29,7 @@ __all__ = [
     "Dictionary",
     "Instance",
     "Integer",
+    "Items",
     "ListOf",
     "Number",
     "Param",
@@ -369,6 +370,59 @@ class ListOf(Check):
 
 
 @dataclass(frozen=True)
+class Items(Check):
+    """A list, an array or an index of names, numbers, or True and False.
+
+    Attributes
+    ----------
+    text : str
+        What the items are.
+    kinds : tuple of type
+        Types of an item.
+    least : int
+        Smallest number of items.
+    alone : bool
+        Whether one item, or a set, is allowed.
+    objects : tuple of str
+        Attributes of other objects that are allowed: they know the items.
+
+    Examples
+    --------
+    >>> Items("a list of column names")("drop", [3.5])
+    Traceback (most recent call last):
+    ...
+    exactk.errors.InputError: drop must be a list of column names, not [3.5]
+    """
+
+    text: str = ""
+    kinds: tuple[type, ...] = (str, numbers.Integral)
+    least: int = 0
+    alone: bool = False
+    objects: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the expected value for an error."""
+        return self._with_none(self.text)
+
+    def allows(self, value: Any) -> bool:  # noqa: D102
+        if any(hasattr(value, name) for name in self.objects):
+            return True
+        if isinstance(value, (str, numbers.Integral)):
+            return self.alone and isinstance(value, self.kinds) and not isinstance(value, bool)
+        listed = isinstance(value, Iterable) and isinstance(value, Sized)
+        if not listed or isinstance(value, (bytes, bytearray, Mapping)):
+            return False
+        if getattr(value, "ndim", 1) != 1 or (isinstance(value, Set) and not self.alone):
+            return False
+        # Items of an array are compared as Python values.
+        items = value.tolist() if hasattr(value, "tolist") else list(value)
+        return len(items) >= self.least and all(map(self._is_item, items))
+
+    def _is_item(self, item: Any) -> bool:
+        return isinstance(item, self.kinds) or Boolean().allows(item)
+
+
+@dataclass(frozen=True)
 class Dictionary(Check):
     """Names with values.
 
@@ -421,17 +475,20 @@ class Param:
     metavar: str = ""
 
 
-COLUMNS = Anything("a list of column names or numbers")
+COLUMNS = Items("a list of column names or numbers", alone=True)
+NAMES = Items("a list of column names", (str,))
+# A larger number of sets, samples or permutations is a slip.
+LARGEST = 1_000_000
 LIMIT = Number("(0, inf]", none="no limit")
 
 PARAMS: dict[str, Param] = {
     param.name: param
     for param in (
-        Param("columns", "Input", None, Anything("a list of column names"),
+        Param("columns", "Input", None, NAMES,
               "Use only these columns as features.", "--columns", "COLUMN,..."),
-        Param("drop", "Input", (), Anything("a list of column names"),
+        Param("drop", "Input", (), NAMES,
               "Ignore these columns.", "--drop", "COLUMN,..."),
-        Param("weights", "Input", None, Anything("the name of a column"),
+        Param("weights", "Input", None, String(empty=True),
               "Column with the weight of each row.", "--weights", "COLUMN"),
         Param("groups", "Input", None, Anything("one label for each row"),
               "Column with the group of each row, such as a patient. Rows of one group stay "
@@ -444,7 +501,8 @@ PARAMS: dict[str, Param] = {
               "Weight classes inversely to their frequency.", "--class-weight"),
         Param("sample_weight", "Input", None, Anything("one weight for each row"),
               "Weight of each row."),
-        Param("classes", "Input", None, Anything("a list of labels"),
+        Param("classes", "Input", None,
+              Items("a list of labels: text, numbers, or True and False", (str, numbers.Real), 1),
               "All class labels, if they are known in advance. Any other label is an error."),
         Param("layer", "Input", None, String(none="the matrix X"),
               "Layer of an .h5ad file to use in place of X."),
@@ -457,7 +515,8 @@ PARAMS: dict[str, Param] = {
               AnyOf((Integer(1), Choice(("auto",)), Instance("AutoK"))),
               "Number of features; auto chooses it.", "-k", "NUMBER|auto"),
         Param("features", "Features", None,
-              Anything("a list of columns, a Result or a fitted selector"),
+              Items("a list of columns, a Result or a fitted selector", alone=True,
+                    objects=("support", "result", "result_", "get_support")),
               "Existing selection, in place of -k.", "--features", "COLUMN,..."),
         Param("k_max", "Features", None, Integer(1, none="50, or fewer for a small table"),
               "Largest number of features to try.", "--k-max", "NUMBER"),
@@ -505,7 +564,8 @@ PARAMS: dict[str, Param] = {
               AnyOf((String(), Instance("Method"))),
               "Selection method, such as exchange or greedy; see exactk list methods.",
               "--method", "NAME[:PARAMETER=VALUE,...]"),
-        Param("compare_with", "Search", (), Anything("a list of method names or objects"),
+        Param("compare_with", "Search", (),
+              AnyOf((ListOf(AnyOf((String(), Instance("Method")))), String(), Instance("Method"))),
               "Other methods to evaluate on the same folds, such as selectkbest, rfe or l1.",
               "--compare-with", "NAME,..."),
         Param("loss", "Search", "squared", AnyOf((String(), Instance("Loss"))),
@@ -530,25 +590,26 @@ PARAMS: dict[str, Param] = {
         Param("gap", "Search", 1e-6, Number("[0, 1]"),
               "Stop when the gap is this small, as a share of the objective."),
         Param("n_best", "Search", None,
-              Integer(1, 1_000_000, none="10, or up to 1,000 with within"),
+              Integer(1, LARGEST, none="10, or up to 1,000 with within"),
               "List the N best sets.", "--best", "N"),
         Param("within", "Search", None, Number("[0, inf)", none="no limit"),
               "List only sets whose objective is larger by at most this share.",
               "--within", "SHARE"),
-        Param("n_subsamples", "Search", 100, Integer(2), "Number of half-samples.",
+        Param("n_subsamples", "Search", 100, Integer(2, LARGEST), "Number of half-samples.",
               "--subsamples", "NUMBER"),
         Param("threshold", "Search", 0.9, Number("(0.5, 1]"),
               "Features selected at least this often are stable.", "--threshold", "SHARE"),
         Param("negligible", "Search", 0.05, Number("[0, 0.5)"),
               "Features selected at most this often are rare."),
         Param("level", "Search", 0.95, Number("(0, 1)"), "Level of the confidence intervals."),
-        Param("n_permutations", "Search", 0, Integer(0),
+        Param("n_permutations", "Search", 0, Integer(0, LARGEST),
               "Number of shuffled targets for the permutation test.",
               "--permutations", "NUMBER"),
         Param("tolerance", "Search", 0.02, Number("[0, inf)"),
               "List alternative sets whose objective is larger by at most this share.",
               "--tolerance", "SHARE"),
-        Param("max_sets", "Search", 100, Integer(1), "Largest number of alternative sets.",
+        Param("max_sets", "Search", 100, Integer(1, LARGEST),
+              "Largest number of alternative sets.",
               "--max-sets", "NUMBER"),
         Param("why_not", "Search", None, COLUMNS,
               "Explain why these columns are not selected.", "--why-not", "COLUMN,..."),

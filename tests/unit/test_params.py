@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pickle
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from exactk.params import Anything, Check, Choice, Integer, Number, Seed
+from exactk.errors import InputError
+from exactk.params import Anything, Check, Choice, Integer, Items, Number, Seed, validate
 from tests.support import says
 
 NOT_NUMBERS: list[Any] = [
@@ -198,3 +201,27 @@ def test_checks_are_values() -> None:
 def test_a_kind_of_check_says_what_it_allows() -> None:
     with pytest.raises(TypeError, match="abstract"):
         Check()
+
+
+def test_lists_of_columns_are_lists_arrays_or_objects_that_know_them() -> None:
+    check = Items("a list of columns", alone=True, objects=("result_",))
+    for value in (["a", 0], ("a",), np.array([0, 1]), np.array([True, False]), pd.Index(["a"]),
+                  pd.Series(["a"]), {"a"}, [], "a", 3, SimpleNamespace(result_=1)):  # fmt: skip
+        check("include", value)
+    for value in (1.5, True, None, b"a", {"a": 1}, [1.5], [None], ["a", None], [["a"]],
+                  np.array([0.5]), np.array([[1]]), np.array(3), object()):  # fmt: skip
+        with pytest.raises(InputError) as error:
+            check("include", value)
+        assert error.value.parameter == "include"
+    strict = Items("a list of columns", (str,), least=1)
+    for value in ("a", {"a"}, [], [0]):
+        assert not strict.allows(value)
+
+
+@pytest.mark.parametrize("name", ["max_sets", "n_subsamples", "n_permutations", "n_best"])
+def test_numbers_of_repeats_have_a_largest(name: str) -> None:
+    validate({name: 1_000_000})
+    for value in (1_000_001, 2**63, 10**400):
+        with pytest.raises(InputError) as error:
+            validate({name: value})
+        assert error.value.parameter == name

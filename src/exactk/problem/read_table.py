@@ -19,7 +19,7 @@ import numpy.typing as npt
 from exactk.data.h5ad import is_h5ad, read_h5ad, stored_bytes
 from exactk.data.targets import WEIGHT, Task
 from exactk.errors import InputError, Row, Setting, join_items, suggest
-from exactk.params import validated
+from exactk.params import String, validated
 from exactk.problem.problem import Problem
 from exactk.streaming.base import Block, EncodedLabels, Reducer, Stream
 from exactk.streaming.folders import find_files, is_pattern
@@ -147,7 +147,9 @@ def read_table(
     >>> solve(data.problem, 1).selected
     ('colour',)
     """
-    path = os.fspath(path)
+    path = _check_names(path, target, groups)
+    columns = None if columns is None else tuple(columns)
+    drop, classes = tuple(drop), None if classes is None else list(classes)
     limit: dict[str, Any] = {} if memory_limit is None else {"memory_limit": memory_limit}
     if _is_moments(path):
         rows = {
@@ -160,7 +162,7 @@ def read_table(
     if target is None:
         raise InputError("target is missing", parameter="target", hint="name the column to predict")
     roles = TableRoles(target, columns, drop, weights, groups, task, layer, gene_names)
-    if classes or is_streamed(path):
+    if classes is not None or is_streamed(path):
         stream, labels = match_labels(open_stream([path], roles), classes or ())
         problem = Problem.from_stream(stream, task=task, classes=labels, verbose=verbose, **limit)
         if groups is None:
@@ -194,6 +196,15 @@ def read_table(
             parts.features, parts.target, sample_weight=parts.weights, task=task, **limit
         )
     return TableData(problem, _check_groups(groups, parts.groups), target)
+
+
+def _check_names(path: Any, target: Any, groups: Any) -> str:
+    """Return the path as text; `target` and `groups` are names here, and data elsewhere."""
+    for name, value in (("target", target), ("groups", groups)):
+        String(empty=True, none="no column")(name, value)
+    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
+        raise InputError(parameter="path", value=path, expected="the name of a file or folder")
+    return os.fspath(path)
 
 
 @contextmanager

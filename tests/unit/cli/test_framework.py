@@ -153,6 +153,9 @@ def test_completion_in_bash(line, expected):
         (["select", "a.csv", "y", "-k", "2", "--method", "gsrfs:lamb=1"], "did you mean 'lam'?"),
         (["select", "a.csv", "y", "-k", "2", "--loss", "l2r:r=3"], "r must be a number in (0, 2]"),
         (["select", "a.csv", "y", "-k", "2"], "'a.csv' does not exist"),
+        (["explain", "a.csv", "y", "-k", "2", "--max-sets", str(2**63)], "--max-sets must be"),
+        (["stability", "a.csv", "y", "-k", "2", "--subsamples", "9" * 20], "--subsamples must be"),
+        (["evaluate", "a.csv", "y", "-k", "2", "--permutations", "9" * 20], "--permutations must"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_one_sentence(fails, args, words):
@@ -295,6 +298,11 @@ def test_how_k_is_chosen_in_a_file(ask, wine_csv, config):
         ('drop = "id"', "drop must be a list"),
         ("[constraints]\nbudget = 'x'", "budget must be a number"),
         ("x = ", "is no TOML file"),
+        ("constraints = 5", "constraints must be a table"),
+        ('constraints = ["a"]', "constraints must be a table"),
+        ('columns = [["a"]]', "columns must be a list of column names"),
+        ("drop = [3]", "drop must be a list of column names"),
+        ("[constraints]\ninclude = [1.5]", "include must be a list of column names or numbers"),
     ],
 )
 def test_mistakes_in_a_file(fails, wine_csv, config, text, words):

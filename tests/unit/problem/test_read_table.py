@@ -282,3 +282,35 @@ def test_an_h5ad_file(large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(InputError) as error:
         read_table(tmp_path / "t.h5ad", "y", weights="y")
     assert error.value.parameter == "weights"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "values"),
+    [
+        ("path", [5, None, b"t.csv"]),
+        ("target", [5, ["y"], np.array(["y"])]),
+        ("weights", [5, ["w"], np.ones(3)]),
+        ("groups", [5, np.ones(3)]),
+        ("columns", [5, "x0", ["x0", 3], [["x0"]], {"x0"}]),
+        ("drop", [5, "x0", None, [None]]),
+        ("classes", [5, 0, False, "", "01", [], [None, 1], {0: 1}]),
+    ],
+)
+def test_parameters_of_the_wrong_type_are_refused_by_name(
+    parameter: str, values: list[Any], places: dict[str, str]
+) -> None:
+    for value in values:
+        given = {"path": places["csv"], "target": "y", parameter: value}
+        with pytest.raises(InputError) as error:
+            read_table(**given)
+        assert error.value.parameter == parameter
+
+
+def test_names_and_labels_may_be_arrays(places: dict[str, str]) -> None:
+    drop = np.array(["site", "w"])
+    data = read_table(places["folder"], "y", drop=drop, classes=np.array(["high", "low"]))
+    assert data.problem.feature_names == tuple(NAMES)
+    assert data.problem.classes is not None
+    assert list(data.problem.classes) == ["high", "low"]
+    data = read_table(places["csv"], "y", columns=np.array(["x4", "x0"]))
+    assert data.problem.feature_names == ("x4", "x0")

@@ -46,7 +46,9 @@ def textual(parameter: Param) -> Check:
     check = replace(CHECKS.get(parameter.name, parameter.check), none="")
     if not isinstance(check, AnyOf):
         return check
-    parts = [one for one in check.checks if not isinstance(one, (Instance, Dictionary))]
+    parts = [one for one in check.checks if not isinstance(one, Instance)]
+    # A text is no table, but a file may have one in place of it.
+    parts = [one for one in parts if not isinstance(one, Dictionary)] or parts
     if any(isinstance(one, Number) for one in parts):
         parts = [one for one in parts if not isinstance(one, Boolean)]
     return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
@@ -126,8 +128,9 @@ def _checked(
             continue
         check, listed = textual(allowed[name]), is_list(allowed[name])
         if (listed and not isinstance(value, list)) or not check.allows(value):
+            expected = "a list" if listed and not isinstance(value, list) else check
             raise InputError(
-                f"--config {path!r}: {name} must be {'a list' if listed else check}, not {value!r}",
+                f"--config {path!r}: {name} must be {expected}, not {value!r}",
                 parameter=name, value=value,
             )  # fmt: skip
     return found
