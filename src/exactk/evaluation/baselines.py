@@ -106,6 +106,8 @@ class Baseline(Method):
                 parameter="memory_limit", value=problem.memory_limit, hint="raise it",
             )  # fmt: skip
         y: Any = target.values if target.codes is None else target.codes
+        if problem.output_scale is not None:
+            y = y * problem.output_scale
         training = TrainingData(
             rows.columns(columns), y, problem.weights, problem.task, self.random_state or 0, monitor
         )

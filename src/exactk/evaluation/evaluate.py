@@ -137,9 +137,9 @@ def evaluate(
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> exactk.evaluate(X, y, k=3, compare_with=["selectkbest"], n_permutations=19)
     accuracy of LogisticRegression on 3 of 13 features, 5 folds
-    method       score          difference      excess  n_shared  stability
-    exchange     0.944 ± 0.018  reference       0.00%   3 of 3    1.000
-    selectkbest  0.927 ± 0.016  -0.017 ± 0.014  27.53%  2 of 3    1.000
+    method       score          difference      excess  shared  stability
+    exchange     0.944 ± 0.018  reference       0.00%   3 of 3  1.000
+    selectkbest  0.927 ± 0.016  -0.017 ± 0.014  27.53%  2 of 3  1.000
     score without features 0.399, with all features 0.983
     score if features are selected on all rows 0.944, optimism +0.000
     0 of 19 shuffled targets did as well (p = 0.05)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import inf, isfinite, nan
 from typing import Any
 
+from exactk.errors import join_items
 from exactk.model_selection.cross_validation import Split
 from exactk.question import GIVEN
 from exactk.result import Status
@@ -165,13 +166,15 @@ class Evaluation(TableResult):
 
     def __repr__(self) -> str:
         """Return the scores in a few lines."""
-        every = ["method", "score", "difference", "excess", "n_shared", "stability"]
+        every = ["method", "score", "difference", "excess", "shared", "stability"]
         head = every if len(self.table) > 1 else ["method", "score", "stability"]
         cells = [_shown(row, number == 0) for number, row in enumerate(self.table)]
         table = RecordsTable(head, [[row[name] for name in head] for row in cells])
+        sizes = [row["k"] for row in self.folds[: self.n_folds]]
+        words = f" with {join_items(sizes, 20, quoted=False)} features"
         lines = [
             f"{self.scoring} of {self.estimator} on {self.k} of {self.n_features} features, "
-            f"{self.n_folds} fold{'s' * (self.n_folds != 1)}",
+            f"{self.n_folds} fold{'s' * (self.n_folds != 1)}{words * (set(sizes) != {self.k})}",
             table.to_text(),
             f"score without features {self.baseline_score:.3f}",
         ]
@@ -194,14 +197,17 @@ class Evaluation(TableResult):
 def _shown(row: dict[str, Any], is_reference: bool) -> dict[str, str]:
     """Return the cells of a method as text."""
     if not isfinite(row["test_score"]):
-        return dict.fromkeys(COLUMNS, "") | {"method": row["method"], "score": row["status"]}
+        return dict.fromkeys([*COLUMNS, "shared"], "") | {
+            "method": row["method"],
+            "score": row["status"],
+        }
     return {
         "method": row["method"],
         "score": _with_error(row["test_score"], row["standard_error"], "z.3f"),
         "difference": "reference" if is_reference
         else _with_error(row["difference"], row["difference_error"], "+z.3f"),
         "excess": "∞" if row["excess"] == inf else f"{row['excess']:z.2%}",
-        "n_shared": f"{row['n_shared']} of {len(row['features'])}",
+        "shared": f"{row['n_shared']} of {len(row['features'])}",
         "stability": f"{row['stability']:z.3f}" if isfinite(row["stability"]) else "",
     }  # fmt: skip
 

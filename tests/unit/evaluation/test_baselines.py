@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from exactk import evaluate
 from exactk.evaluation import baselines
 from exactk.evaluation.baselines import BASELINES, OutOfTimeError, TrainingData
 from exactk.utils.monitor import Monitor
@@ -49,6 +50,17 @@ def test_exactly_k_different_columns_for_every_target(name):
                 columns = BASELINES[name](_training(X, target, weights, task), k)
                 assert len(np.unique(columns)) == k == len(columns)
                 assert set(columns) <= set(range(12))
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_the_units_of_several_outputs_do_not_matter(name):
+    X, y = make_numbers(60, 12)
+    Y = np.c_[y, X[:, :4] @ [1, -1, 1, -1] + np.random.default_rng(0).normal(size=60)]
+    found = [
+        evaluate(X, Y * [unit, 1.0], k=4, compare_with=[name], cv=2).folds["features"]
+        for unit in (1.0, 1e4)
+    ]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

@@ -423,6 +423,9 @@ def test_folds_choose_k_by_their_training_rows():
         assert [row["k"] for row in found.folds if row["fold"] == fold + 1] == [choice.k] * 3
         assert set(found.folds[fold]["features"]) == set(choice.result.selected)
     assert found.table["k"] == [found.k] * 3
+    sizes = [row["k"] for row in found.folds[:3]]
+    assert set(sizes) != {found.k}
+    assert f"3 folds with {', '.join(map(str, sizes))} features" in repr(found)
     word = evaluate(X, y, k="auto", cv=2, groups=np.arange(90) // 3)
     assert 1 <= word.k <= 16
 
