@@ -13,10 +13,11 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from exactk.errors import InputError, join_items, render
+from exactk.errors import InputError, join_items, render, show_value
 from exactk.methods import registry
 from exactk.methods.base import Method
 from exactk.methods.iteration import Step
+from exactk.params import validate
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
 from exactk.result import Answer, Path, Result, Status
@@ -87,13 +88,18 @@ def solve(
     k = check_problem(problem).check_k(k)
     chosen, name = _method(method, options)
     limit = check_time_limit(time_limit)
+    validate({"verbose": verbose})
+    if callback is not None and not callable(callback):
+        raise InputError(
+            parameter="callback", value=callback, expected="None, or callable with one argument"
+        )
     problem = _serve(problem, chosen, name, verbose)
     check_feasible(problem, k, limit)
     with show_progress(f"{name}, k={k}", verbose) as show:
         monitor = Monitor(limit, show, callback)
         answer = chosen.run(_with_loss_for(problem, chosen), k, monitor)
         seconds = monitor.seconds
-    result = grade(problem, k, answer, name, seconds)
+    result = grade(problem, k, _checked(problem, k, answer, chosen), name, seconds)
     _warn(result)
     return result
 
@@ -145,6 +151,7 @@ def solve_path(
     k_max = check_problem(problem).check_k(k_max)
     chosen, name = _method(method, options)
     limit = check_time_limit(time_limit)
+    validate({"verbose": verbose})
     problem = _serve(problem, chosen, name, verbose)
     results, most = [], k_max
     if problem.rules is not None and problem.rules.is_simple:
@@ -159,6 +166,7 @@ def solve_path(
             for k, answer in enumerate(answers, start=1):
                 if answer is None:
                     continue
+                answer = _checked(problem, k, answer, chosen)
                 results.append(grade(problem, k, answer, name, monitor.seconds - before))
                 # Grading is no time of the method's.
                 before = monitor.seconds
@@ -274,6 +282,40 @@ def check_time_limit(time_limit: object) -> float | None:
     return float(min(time_limit, 1e9))  # type: ignore[call-overload]  # a number by now
 
 
+def _checked(problem: Problem, k: int, answer: Any, method: Method) -> Answer:
+    """Return what a method found, or say what is wrong with it: anybody may write a method."""
+    rules = problem.rules or Rules()
+    try:
+        found = [index(column) for column in answer.support]
+    except (AttributeError, TypeError):
+        wrong = f"{show_value(answer)}, not an Answer whose support is a list of column numbers"
+    else:
+        size = rules.size_of(found)
+        if len(set(found)) != len(found):
+            wrong = f"a column twice: {show_value(found)}"
+        elif not all(0 <= column < problem.n_features for column in found):
+            wrong = (
+                f"{show_value(found)}, and columns are numbers from 0 to {problem.n_features - 1}"
+            )
+        elif size > k or (size < k and (rules.feature_groups or _has_more(problem, found, method))):
+            wrong = f"{size} of {k} features: {show_value(found)}"
+        else:
+            return answer
+    raise InputError(
+        f"method {type(method).__name__} returned {wrong}", parameter="method",
+        hint="correct its method run",
+    )  # fmt: skip
+
+
+def _has_more(problem: Problem, found: list[int], method: Method) -> bool:
+    """Whether a method of the user left out a column that is independent of what it found."""
+    if type(method).__module__.startswith("exactk."):
+        return False
+    others = np.setdiff1d(problem.candidates, found)[:1]
+    columns = np.array([*found, *others], dtype=np.intp)
+    return problem.refit(np.sort(columns)).rank > len(found)
+
+
 def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 0.0) -> Result:
     """Recompute what counts from the problem itself; a method's own figures are only a trace.
 
@@ -294,8 +336,6 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
     found = [index(p) for p in answer.support]
     rules = problem.rules or Rules()
     size = rules.size_of(found)
-    if len(set(found)) != len(found) or size > k:
-        raise AssertionError(f"method {name!r} returned {found} for k={k}: a defect in the method")
     status, message = answer.status, MESSAGES.get(answer.status, "")
     if status == Status.FAILED and answer.n_iter == 0:
         message = (
@@ -314,8 +354,6 @@ def grade(problem: Problem, k: int, answer: Answer, name: str, seconds: float = 
             # The columns are more than their order.
             status, message = Status.INTERRUPTED, MESSAGES[Status.INTERRUPTED]
     missing = k - size
-    if missing and rules.feature_groups:
-        raise AssertionError(f"method {name!r} returned {size} units for k={k}: a defect")
     if missing:
         # Every other column depends on these: whichever are added, the objective is the same.
         spare = np.setdiff1d(problem.usable, [*order, *rules.exclude])

@@ -151,10 +151,50 @@ def test_a_method_does_not_grade_itself(problem: Problem, data: tuple[Any, Any])
     assert result.seconds >= 0
 
 
-@pytest.mark.parametrize("support", [(1, 1, 2), (0, 1, 2, 3)])
-def test_a_wrong_answer_of_a_method_is_a_defect(problem: Problem, support: Any) -> None:
-    with pytest.raises(AssertionError, match=r"'fixed'.*k=3.*defect"):
-        solve(problem, 3, Fixed(support=support))
+class Careless(Fixed):
+    """Gives no `Answer`."""
+
+    def run(self, problem: Problem, k: int, monitor: Monitor) -> Answer:
+        return self.support
+
+
+WRONG = [None, 3, [1.0, 2.0, 3.0], ["a", "b", "c"], [1, 1, 2], [0, 1, 2, 3], [0, 1, 8], [-1, 0, 1],
+         [], [1], [1, 2]]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", [*map(Fixed, WRONG), Careless(), Careless([1, 2, 3])], ids=repr)
+def test_a_wrong_answer_of_a_method_is_refused_by_its_name(problem: Problem, method: Fixed) -> None:
+    with pytest.raises(InputError, match=type(method).__name__) as error:
+        solve(problem, 3, method)
+    assert error.value.parameter == "method"
+
+
+def test_a_method_of_the_user_may_return_all_independent_columns() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    problem = Problem.from_arrays(np.column_stack([X, X]), X[:, 0])
+    with pytest.warns(UserWarning, match="independent"):
+        assert solve(problem, 3, Fixed(support=[0, 1])).status == Status.RANK_DEFICIENT
+
+
+@pytest.mark.parametrize(
+    ("gate", "options", "parameter"),
+    [
+        (solve, {"callback": "abc"}, "callback"),
+        *[(gate, {"verbose": "yes"}, "verbose") for gate in (solve, solve_path)],
+        *[(gate, {"verbose": -1}, "verbose") for gate in (solve, solve_path)],
+        *[(solve, {"effort": effort}, "effort") for effort in (np.inf, 1e308, 2**63, 2_000_000)],
+        (solve_path, {"effort": 1e308}, "effort"),
+        (solve, {"method": "stability", "effort": 1e308}, "effort"),
+    ],
+)
+def test_other_values_are_checked(
+    gate: Any, options: dict[str, Any], parameter: str, problem: Problem
+) -> None:
+    with pytest.raises(InputError) as error:
+        gate(problem, 2, **options)
+    assert error.value.parameter == parameter
+    if parameter == "effort" and "method" not in options:
+        assert gate(problem, 2, **options, time_limit=0.05)
 
 
 def test_no_convergence_is_warned_of_once(problem: Problem) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from math import inf
 from typing import ClassVar
 
-import numpy as np
-
 from exactk.errors import InputError, Setting
 from exactk.methods.base import Method, generator, initial_supports
 from exactk.params import Anything, Check, Number, Seed
@@ -18,6 +16,9 @@ from exactk.search.loss_search import best_by_loss, best_path_by_loss, requires_
 from exactk.utils.monitor import Monitor
 
 __all__ = ["Exchange"]
+
+# More effort takes days, if it ends at all, and needs a time limit.
+MOST_EFFORT = 1e6
 
 
 class Exchange(Method):
@@ -127,9 +128,9 @@ def _check_effort(effort: float | None, monitor: Monitor) -> float:
     if effort is None:
         return 1.0
     value = float(min(effort, inf))
-    if np.isinf(value) and monitor.time_limit is None:
+    if value > MOST_EFFORT and monitor.time_limit is None:
         raise InputError(
-            (Setting("effort", inf), " never ends by itself"), parameter="effort", value=effort,
+            (Setting("effort", value), " never ends by itself"), parameter="effort", value=effort,
             hint=("give ", Setting("time_limit"), " as well"),
         )  # fmt: skip
     return value

@@ -81,7 +81,7 @@ class Stability(Method):
 
     checks: ClassVar[Mapping[str, Check]] = {
         "n_subsamples": Integer(2),
-        "effort": Number("[0, inf)"),
+        "effort": Number("[0, 1e6]"),
         "random_state": Seed(),
     }
     needs_rows: ClassVar[bool] = True
