@@ -27,8 +27,8 @@ from exactk.streaming.split import SplitReducer
 from exactk.types import Floats, Indices
 
 __all__ = [
-    "Fold", "Split", "Splits", "deal_rows", "is_number", "make_folds", "make_splits", "row_groups",
-    "training_problem",
+    "Fold", "Split", "Splits", "check_lone_class", "deal_rows", "is_number", "make_folds",
+    "make_splits", "row_groups", "training_problem",
 ]  # fmt: skip
 
 N_FOLDS = 5
@@ -272,16 +272,36 @@ def _stratified(problem: Problem, cv: int | None, random_state: object) -> Any:
     assert problem.classes is not None
     present, counts = np.unique(target.codes[alive], return_counts=True)
     count = int(counts.min())
+    check_lone_class(problem)
+    if cv is None:
+        n_folds = min(n_folds, count)
     if count < n_folds:
         label = problem.classes[present[counts.argmin()]]
-        fewer = ("use ", Setting("cv", count), " or fewer, ") if count > 1 else ()
         raise InputError(
-            f"class {str(label)!r} has {count} row{'s' * (count != 1)}, fewer than the {n_folds} "
-            f"folds",
+            f"class {str(label)!r} has {count} rows, fewer than the {n_folds} folds",
             parameter="cv", value=n_folds,
-            hint=(*fewer, "join it with another class, or leave its rows out"),
+            hint=("use ", Setting("cv", count), " or fewer, join it with another class, or leave "
+                  "its rows out"),
         )  # fmt: skip
     return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+
+
+def check_lone_class(problem: Problem) -> None:
+    """Raise if a class has one row of non-zero weight, which cannot be trained on and held out."""
+    target = problem.target
+    if problem.rows is None or target is None or target.codes is None or problem.classes is None:
+        return
+    alive = _rows_with_weight(problem, problem.row_weights)
+    present, counts = np.unique(target.codes[alive], return_counts=True)
+    if counts.min() > 1:
+        return
+    numbers = problem.classes.dtype.kind in "iuf"
+    amounts = (", or, if y holds amounts, use ", Setting("task", "regression")) if numbers else ()
+    raise InputError(
+        f"class {str(problem.classes[present[counts.argmin()]])!r} has 1 row, and needs at least 2 "
+        f"to be trained on and held out",
+        parameter="y", hint=("join it with another class or leave its row out", *amounts),
+    )  # fmt: skip
 
 
 def _splits(problem: Problem, cv: Any, groups: Any, weights: Floats | None) -> list[Split]:
@@ -392,6 +412,8 @@ def deal_rows(problem: Problem, n_folds: int, rng: np.random.Generator) -> list[
     _number_of_folds(n_folds, len(alive))
     shuffled = rng.permutation(alive)
     if target.codes is not None:
+        if len(np.unique(target.codes[alive])) == 2:
+            check_lone_class(problem)
         shuffled = shuffled[np.argsort(target.codes[shuffled], kind="stable")]
     parts = [np.sort(shuffled[fold::n_folds]) for fold in range(n_folds)]
     return [(np.setdiff1d(alive, part), part) for part in parts]

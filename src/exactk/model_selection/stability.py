@@ -13,7 +13,7 @@ import numpy as np
 from exactk.errors import InputError
 from exactk.methods import registry
 from exactk.methods.base import Method, generator
-from exactk.model_selection.cross_validation import row_groups
+from exactk.model_selection.cross_validation import check_lone_class, row_groups
 from exactk.params import validated
 from exactk.problem.constraints import Rules
 from exactk.problem.problem import Problem
@@ -363,7 +363,7 @@ def measure_stability(
         gathered = collect_supports(
             halves, lambda half: search.select(half, k, k_max), monitor, show
         )
-    _check_enough(gathered)
+    _check_enough(gathered, problem)
     supports = [np.sort(found[0]) for found in gathered.supports]
     n, features = len(supports), Features.of(problem)
     member = features.members(supports)
@@ -497,13 +497,14 @@ def _numbered_groups(problem: Problem, groups: Any) -> Indices:
     return numbers
 
 
-def _check_enough(gathered: HalfSampleSupports) -> None:
+def _check_enough(gathered: HalfSampleSupports, problem: Problem) -> None:
     """Raise unless at least two half-samples gave a selection."""
     done = len(gathered.supports)
     if done >= 2:
         return
     if gathered.status == Status.INTERRUPTED:
         raise KeyboardInterrupt
+    check_lone_class(problem)
     raise InputError(
         f"{gathered.unfit} of {gathered.unfit + done} half-samples have a constant target, or no "
         f"columns that keep the constraints: there are too few rows for half-samples",

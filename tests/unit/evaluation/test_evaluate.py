@@ -6,6 +6,7 @@ import json
 import time
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,7 +40,9 @@ from exactk import (
     choose_k,
     evaluate,
     solve,
+    stability,
 )
+from exactk.errors import Setting
 from exactk.evaluation import baselines, fold_methods, holdout
 from exactk.evaluation.baselines import BASELINES, TrainingData
 from exactk.evaluation.evaluate import measure_evaluation
@@ -470,6 +473,27 @@ def test_permutations_count_how_many_explain_as_much(method):
     none = evaluate(X, y, k=2, cv=2)
     assert none.to_dict()["p_value"] is None
     assert "shuffled" not in repr(none)
+
+
+def test_small_classes_have_fewer_folds_and_a_class_of_one_row_is_named():
+    X, y = make_classes()
+    y = np.where(np.arange(90) < 3, 9, (y == y[5]).astype(int))
+    assert evaluate(X, y, k=2).n_folds == 3
+    with pytest.raises(InputError) as error:
+        evaluate(X, y, k=2, cv=4)
+    assert error.value.parameter == "cv"
+    y[:89], y[89] = np.arange(89) % 2, 7
+    for cv in (None, 5):
+        with pytest.raises(InputError, match="class '7' has 1 row") as error:
+            evaluate(X, y, k=2, cv=cv)
+        assert error.value.parameter == "y"
+        assert Setting("task", "regression") in error.value.hint
+    two = np.where(y == 7, "b", "a")
+    for call in (choose_k, partial(stability, k=2, n_subsamples=2)):
+        with pytest.raises(InputError, match="class 'b' has 1 row") as error:
+            call(X, two)
+        assert error.value.parameter == "y"
+        assert Setting("task", "regression") not in error.value.hint
 
 
 def test_the_target_is_searched_as_the_shuffled_ones():

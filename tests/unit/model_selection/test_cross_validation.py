@@ -378,7 +378,7 @@ def test_training_rows_of_one_class(loss: str) -> None:
     y = np.where(np.arange(len(y)) == 5, 1, 0)
     alone = [(np.delete(np.arange(len(y)), [5, 6]), np.array([5, 6]))] * 2
     problem = Problem.from_arrays(X, y, loss=loss, ridge=0.05)
-    for cv in (alone, 5):
+    for cv, parameter in ((alone, "cv"), (5, "y")):
         with pytest.raises(InputError) as error:
             choose_k(problem, k_max=2, cv=cv)
-        assert error.value.parameter == "cv"
+        assert error.value.parameter == parameter
