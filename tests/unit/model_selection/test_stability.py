@@ -239,9 +239,10 @@ def test_halves_with_a_constant_target_are_left_out() -> None:
     answer = stability(Problem.from_arrays(X, y), k=1, n_subsamples=10)
     assert answer.n_subsamples == 5
     assert "5 half-samples were left out" in answer.message
-    with says("too few rows") as error:
-        stability(Problem.from_arrays(X, y), k=1, n_subsamples=2)
-    assert error.value.parameter == "X"
+    for task, parameter in (("classification", "y"), ("regression", "X")):
+        with pytest.raises(InputError) as error:
+            stability(Problem.from_arrays(X, y, task=task), k=1, n_subsamples=2)
+        assert error.value.parameter == parameter
 
 
 def test_a_time_limit_leaves_two_at_least() -> None:
