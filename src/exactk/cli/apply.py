@@ -63,6 +63,8 @@ def apply(call: Call, selection: str, keep: list[str], predict: bool) -> int:
     while True:
         try:
             job.write(output, types, as_is)
+            if output is not None:
+                call.say(f"wrote {output}")
             return 0
         except OtherKindError as error:
             types[error.column] = promote_type(types[error.column])

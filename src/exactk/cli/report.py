@@ -16,6 +16,8 @@ PAGE = "report.html"
 LEFT_OUT = AnyOf((Choice((0,)), Integer(2)))
 # A larger table is not read once more for its fingerprint.
 MOST_BYTES = 2**30
+# What a file of exactk has at its start; a page of HTML has its own mark.
+STARTS = {"json": b'{\n  "format": "exactk-result"', "csv": b"rank,feature,loss,"}
 
 
 @command(
@@ -47,9 +49,10 @@ def report(call: Call, overwrite: bool) -> int:
     from exactk.report.selection_report import check_replaceable
 
     page = (call.output or PAGE) if call.style == "html" else None
-    if page is not None:
-        check_place(page, call.inputs)
-        check_replaceable(page, overwrite=overwrite)
+    place = page or call.output
+    if place is not None:
+        check_place(place, call.inputs)
+        check_replaceable(place, overwrite=overwrite or _is_ours(place, call.style))
     if call.values.get("compare_with") == ["none"]:
         call.values["compare_with"] = []
     data = call.read()
@@ -65,6 +68,14 @@ def report(call: Call, overwrite: bool) -> int:
         call.say(f"without {part}: {reason}")
     call.say(f"wrote {page}")
     return call.finish(found)
+
+
+def _is_ours(place: str, style: str) -> bool:
+    """Return whether a file has the start of a result of exactk in this format."""
+    if style not in STARTS or not Path(place).is_file():
+        return False
+    with open(place, "rb") as file:
+        return file.read(len(STARTS[style])) == STARTS[style]
 
 
 def _checksum(table: str) -> str | None:

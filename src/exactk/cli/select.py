@@ -103,6 +103,7 @@ def select(call: Call, with_table: bool, export: str | None) -> int:
 
         saved = SavedSelection.from_problem(problem, result, certificate, target=data.target)
         write_text(saved.to_json(indent=2, ensure_ascii=False) + "\n", export, "--export")
+        call.say(f"wrote {export}")
 
     lines = [call.heading(len(result.selected)), "", *_listed(problem, result), ""]
     if choice is not None and with_table:

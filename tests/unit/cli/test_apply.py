@@ -58,7 +58,7 @@ def apply(run):
 
     def call(selection, table, *args, into) -> pa.Table:
         done = run("apply", selection, table, *args, "-o", into)
-        assert (done.code, done.out, done.err) == (0, "", "")
+        assert (done.code, done.out, done.err) == (0, "", f"Note: wrote {into}.\n")
         return read(into)
 
     return call

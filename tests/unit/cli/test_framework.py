@@ -170,6 +170,15 @@ def test_lists_are_split_at_commas_but_not_in_parentheses(rows, tmp_path):
     assert row["feature"] == "c"
 
 
+def test_names_given_twice_reach_the_library(run, fails, wine_csv):
+    args = [wine_csv, "cultivar", "--drop", "id,copies,id"]
+    fails("twice", "explain", *args, "--features", "ash,ash")
+    fails("twice", "evaluate", *args, "-k", 2, "--compare-with", "rfe,greedy", "--compare-with",
+          "rfe")  # fmt: skip
+    assert run("select", *args, "-k", 2, "--include", "ash,ash", "--exclude", "hue,hue").code == 0
+    assert run("explain", *args, "-k", 2, "--why-not", "hue,hue").code == 0
+
+
 @pytest.mark.parametrize("text", ["", "G", "-1", "4X", "1e3"])
 def test_numbers_of_bytes(text):
     assert [parse_bytes(one) for one in ("80", "4g", "1.5 KiB")] == [80, 4 * 2**30, 1536]
@@ -298,6 +307,7 @@ def test_how_k_is_chosen_in_a_file(ask, wine_csv, config):
         ('drop = "id"', "drop must be a list"),
         ("[constraints]\nbudget = 'x'", "budget must be a number"),
         ("x = ", "is no TOML file"),
+        ("time-limit = 5\ntime_limit = 6", "time_limit is given twice"),
         ("constraints = 5", "constraints must be a table"),
         ('constraints = ["a"]', "constraints must be a table"),
         ('columns = [["a"]]', "columns must be a list of column names"),
@@ -355,8 +365,12 @@ def test_output_goes_to_a_file(run, wine_csv, tmp_path):
     args = ["select", wine_csv, "cultivar", "--drop", "id,copies", "-k", 2, "--format", "csv"]
     place = tmp_path / "selected.csv"
     done = run(*args, "-o", place)
-    assert (done.code, done.out, done.err) == (0, "", "")
+    assert (done.code, done.out, done.err) == (0, "", f"Note: wrote {place}.\n")
     assert place.read_text() == run(*args).out
+    again = run(*args, "-o", place, "--export", tmp_path / "s.json", "--quiet")
+    assert (again.code, again.err) == (0, "")
+    exported = run(*args, "--export", tmp_path / "s.json")
+    assert exported.err == f"Note: wrote {tmp_path / 's.json'}.\n"
 
 
 def test_quiet_leaves_out_notes_and_warnings(run, tmp_path):

@@ -116,6 +116,16 @@ def test_a_file_that_exactk_did_not_write_is_kept(run, fails, here):
     assert run(*args).code == 0, "exactk wrote it"
 
 
+@pytest.mark.parametrize("style", ["json", "csv"])
+def test_a_foreign_file_is_kept_in_every_format(run, fails, here, style):
+    args = ["report", "wine.csv", *WINE, "-k", 2, *QUICK, "--format", style, "-o", "found"]
+    (here / "found").write_text("rank;feature\n1;a\n")
+    fails("--overwrite", *args)
+    assert (here / "found").read_text().endswith("1;a\n")
+    assert run(*args, "--overwrite").code == 0
+    assert run(*args).code == 0, "exactk wrote it"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
 def test_names_that_are_no_text(run, here, wine_csv):
     place = os.fsdecode(b"caf\xe9.html")

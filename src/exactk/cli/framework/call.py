@@ -172,6 +172,8 @@ class Call:
             assumed = [f"assumed    {one}" for one in self.assumptions()]
             shown = "\n".join([*(lines or [repr(result)]), *assumed])
         write_text(shown if shown.endswith("\n") else f"{shown}\n", self.output)
+        if self.output is not None:
+            self.say(f"wrote {self.output}")
         return self.finish(result, *found.values(), shown=shown if self.style == "text" else "")
 
     def finish(self, *results: Any, shown: str = "") -> int:

@@ -98,7 +98,7 @@ def option_of(parameter: Param, default: Any) -> Option:
         [parameter.option, parameter.name], section=parameter.section, help=text,
         type=str if listed else ParamType(parameter), multiple=listed,
         metavar=parameter.metavar or words or None,
-        callback=(lambda *given: name_list(*given) or None) if listed else None,
+        callback=_given_list if listed else None,
     )  # fmt: skip
 
 
@@ -108,9 +108,14 @@ def _words(parameter: Param) -> tuple[Any, ...]:
     return next((check.options for check in checks if isinstance(check, Choice)), ())
 
 
+def _given_list(context: click.Context, parameter: click.Parameter, values: Any) -> Any:
+    """Split a list for the library, which decides about names that are given twice."""
+    return split_list(values, str(parameter.name)) if values else None
+
+
 def name_list(context: click.Context, parameter: click.Parameter, values: Any) -> list[str]:
     """Split the lists of an option that may be repeated; a callback of click."""
-    return split_list(values, str(parameter.name)) if values else []
+    return list(dict.fromkeys(split_list(values, str(parameter.name)))) if values else []
 
 
 def split_list(values: Sequence[str], name: str) -> list[str]:
@@ -118,8 +123,8 @@ def split_list(values: Sequence[str], name: str) -> list[str]:
 
     Examples
     --------
-    >>> split_list(["age,size (cm, dry)", "age"], "include")
-    ['age', 'size (cm, dry)']
+    >>> split_list(["age,size (cm, dry)", "dose"], "include")
+    ['age', 'size (cm, dry)', 'dose']
     >>> split_list(["gsrfs:r=1,lam=0.1"], "compare_with")
     ['gsrfs:r=1,lam=0.1']
     """
@@ -131,9 +136,10 @@ def split_list(values: Sequence[str], name: str) -> list[str]:
     if not found:
         # An empty list is a slip, such as a variable of the shell that is not set: not "all".
         raise InputError(
-            (Setting(name), " names nothing"), parameter=name, hint="name a column, or leave it out"
-        )
-    return list(dict.fromkeys(found))
+            (Setting(name), " names nothing"), parameter=name,
+            hint="name one or more, or leave it out",
+        )  # fmt: skip
+    return found
 
 
 def parse_bytes(text: str) -> int:

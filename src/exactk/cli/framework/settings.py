@@ -121,6 +121,11 @@ def _checked(
                 f"--config {path!r}: {owner} has no parameter {name!r}",
                 parameter=name, hint=hint or f"it has {', '.join(allowed)}",
             )  # fmt: skip
+        if name in found:
+            raise InputError(
+                f"--config {path!r}: {name} is given twice, with a hyphen and with an underscore",
+                parameter=name, hint="give it once",
+            )  # fmt: skip
         found[name] = value
         if name in TABLES and isinstance(value, dict):
             inside = {one: PARAMS[one] for one in TABLES[name]}
