@@ -87,7 +87,7 @@ class AutoKResult(TableResult):
     Attributes
     ----------
     k : int
-        Number of features chosen.
+        Number of features chosen, or the largest size found; see `is_chosen`.
     k_max : int
         Largest number that was asked for.
     criterion : str
@@ -128,17 +128,24 @@ class AutoKResult(TableResult):
     table: RecordsTable
     message: str = ""
 
+    @property
+    def is_chosen(self) -> bool:
+        """False after Ctrl-C before any fold was finished: k is the largest size found."""
+        return self.criterion != "cv" or self.n_folds > 0
+
     def __repr__(self) -> str:
         """Return one line."""
         said = f"; {self.message}" if self.message else ""
-        return f"AutoKResult(k={self.k} of 1..{self.k_max}, {self.criterion}, {self.rule}{said})"
+        how = f"{self.criterion}, {self.rule}" if self.is_chosen else "largest size found"
+        return f"AutoKResult(k={self.k} of 1..{self.k_max}, {how}{said})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, fit for JSON: the result and the table, not the whole path.
 
         NaN is None.
         """
-        named = ("k", "k_max", "criterion", "rule", "scoring", "n_folds", "ridge", "message")
+        named = ("k", "k_max", "criterion", "rule", "scoring", "n_folds", "is_chosen", "ridge",
+                 "message")  # fmt: skip
         return {
             **{name: getattr(self, name) for name in named},
             "status": str(self.status),
@@ -485,7 +492,7 @@ def _weighted_mean(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def _message(problem: Problem, scores: SizeScores, splits: Splits | None, search: _Search) -> str:
     if not search.interrupted:
         is_last = scores.pick("best") == scores.sizes[-1] < len(problem.candidates)
-        return "Best size is the largest tried; raise k_max." if is_last else ""
+        return "Best size is the largest tried; use a larger k_max." if is_last else ""
     if splits is None or scores.n_folds == splits.n_folds:
         return "Stopped by Ctrl-C: a longer search may find better features."
     if scores.n_folds == 0:
@@ -501,7 +508,7 @@ def _table(problem: Problem, path: Path, scores: SizeScores, k: int) -> RecordsT
     for group in (problem.rules or Rules()).feature_groups:
         # A group stands where its first column does.
         place[group.name] = int(problem.input_columns[min(group.columns)])
-    rows, before = [], frozenset[str]()
+    rows, before, is_chosen = [], frozenset[str](), not np.isnan(scores.values).all()
     for result in path:
         if result.k not in scores.sizes:
             continue
@@ -513,7 +520,16 @@ def _table(problem: Problem, path: Path, scores: SizeScores, k: int) -> RecordsT
         removed = sorted(before.difference(names), key=place.__getitem__)
         columns = problem.table_columns(result.support)
         rows.append(
-            (result.k, names, columns, result.objective, *values, added, removed, result.k == k)
+            (
+                result.k,
+                names,
+                columns,
+                result.objective,
+                *values,
+                added,
+                removed,
+                is_chosen and result.k == k,
+            )
         )
         before = frozenset(names)
     return RecordsTable(COLUMNS, rows)

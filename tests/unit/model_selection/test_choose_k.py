@@ -540,11 +540,14 @@ def test_ctrl_c_in_the_path_on_all_rows(stopped: Callable[..., Any]) -> None:
     assert CtrlC.presses == 3
     assert choice.status == Status.INTERRUPTED
     assert choice.path.sizes == choice.table["k"] == [1, 2]
-    assert (choice.k, choice.n_folds) == (2, 0)
+    assert (choice.k, choice.n_folds, choice.is_chosen) == (2, 0, False)
+    assert not any(choice.table["chosen"])
+    assert "cv" not in repr(choice)
     assert np.isnan(choice.table["criterion"]).all()
     assert "Ctrl-C" in choice.message
     by_criterion, whole = stopped(4, criterion="bic"), stopped(0, criterion="bic")
     assert by_criterion.status == Status.INTERRUPTED
+    assert by_criterion.is_chosen
     assert by_criterion.table["criterion"] == whole.table["criterion"][:3]
 
 

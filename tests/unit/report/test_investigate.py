@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
 import exactk
-from exactk import AutoK, InputError, Problem, Status, TopKSelector, investigate, solve
+from exactk import AutoK, InputError, Problem, Status, TopKSelector, investigate, solve, solve_path
 from exactk.data.moments import Moments
 from exactk.errors import ExactkError
 from exactk.methods.registry import create
@@ -496,6 +496,22 @@ def test_the_permutation_test_ends_with_its_time(table):
     assert 0 < n < 100_000
     assert f"{n} of 100000 permutations" in report.evaluation.message
     assert not report.interrupted
+
+
+def test_ctrl_c_before_a_size_was_chosen(table, monkeypatch):
+    calls = []
+
+    def pressed(*args, **options):
+        calls.append(args)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return solve_path(*args, **options)
+
+    monkeypatch.setattr("exactk.model_selection.choose_k.solve_path", pressed)
+    report = checked(investigate(*table, **QUICK))
+    assert not report.choice.is_chosen
+    assert report.interrupted
+    assert "chosen among" not in report.to_html()
 
 
 def test_a_file_of_others_is_not_replaced(table, tmp_path):

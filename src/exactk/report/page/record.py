@@ -147,6 +147,7 @@ def _sizes(report: Record) -> dict[str, Any] | None:
         "criterion": choice["criterion"],
         "rule": choice["rule"],
         "chosen": choice["k"],
+        "is_chosen": choice["is_chosen"],
         "n_folds": choice["n_folds"],
         "message": choice["message"],
         "scoring": None if scored is None else scored["scoring"],

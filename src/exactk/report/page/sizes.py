@@ -79,6 +79,8 @@ def _words(record: Record) -> str:
         same = found["score_rule"] == found["rule"]
         how = "with the same rule" if same else f"by the rule {found['score_rule']}"
         scored = f" By {name}, {how}, it would be {found['score_chosen']}."
+    if not found["is_chosen"]:
+        rule = f"No size was chosen; the largest size found is {best}"
     return f"{rule}.{scored}{asked}"
 
 

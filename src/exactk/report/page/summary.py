@@ -163,6 +163,8 @@ def _size(record: Record) -> str:
         "paired": "the smallest within one standard error of the difference to the best",
         "best": "the best",
     }
+    if not found["is_chosen"]:
+        return f"{record['selection']['k']}, the largest size found; no size was chosen"
     return (
         f"{record['selection']['k']}, chosen among 1 to {found['rows'][-1]['k']}: "
         f"{rules.get(found['rule'], found['rule'])} by {criterion_label(found['criterion'])}"
