@@ -396,10 +396,12 @@ def measure_stability(
         by_kind[one] = FrequencyGroup(
             tuple(names[f] for f in found), tuple(int(columns[f]) for f in found)
         )
+    # The normal approximation may pass the ends of the range of the index.
+    low_end, high_end = nogueira_interval(free, level) if free.size else (1.0, 1.0)
     return Stability(
         k=k, frequencies=features.spread(frequencies), supports=supports,
         index=nogueira_index(free) if free.size else 1.0,
-        interval=nogueira_interval(free, level) if free.size else (1.0, 1.0),
+        interval=(max(low_end, -1.0), min(high_end, 1.0)),
         level=float(level),
         jaccard=mean_jaccard([set(np.flatnonzero(row).tolist()) for row in member]),
         **by_kind, threshold=float(threshold), negligible=float(negligible),

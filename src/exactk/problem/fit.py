@@ -10,7 +10,7 @@ import numpy as np
 
 from exactk.data.targets import apply_class_weights
 from exactk.data.usable_columns import CONSTANT, degrees_of_freedom
-from exactk.errors import InputError
+from exactk.errors import InputError, Setting
 from exactk.losses.base import Criterion, Fits, Loss, design
 from exactk.losses.likelihood import Poisson
 from exactk.losses.newton import LikelihoodCriterion
@@ -94,7 +94,7 @@ class WithLoss:
             raise InputError(
                 f"loss {wanted.name!r} reads the rows of the table, and this problem was made of "
                 "moments", parameter="loss",
-                hint="make it with Problem.from_arrays, or take loss='squared'",
+                hint=("make it of the table, or take ", Setting("loss", "squared")),
             )  # fmt: skip
         return _with_scores(problem, wanted)
 
@@ -340,11 +340,11 @@ def check_squared(problem: Problem, what: str) -> None:
     >>> check_squared(problem, "explain")
     Traceback (most recent call last):
     ...
-    exactk.errors.InputError: explain is for squared loss, and this problem has loss 'l21'; ask it
-    of problem.with_loss('squared')
+    exactk.errors.InputError: explain is for squared loss, and this problem has loss 'l21'; use
+    loss='squared'
     """
     if not problem.loss.by_moments:
         raise InputError(
             f"{what} is for squared loss, and this problem has loss {problem.loss.name!r}",
-            parameter="loss", hint="ask it of problem.with_loss('squared')",
+            parameter="loss", hint=("use ", Setting("loss", "squared")),
         )  # fmt: skip

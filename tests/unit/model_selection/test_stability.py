@@ -24,6 +24,7 @@ from exactk.model_selection.stability import (
 )
 from exactk.question import Question, read_question
 from exactk.search.subsampling import half_samples
+from exactk.utils.set_similarity import nogueira_interval
 from tests.arrays import ArrayStream
 from tests.support import says
 
@@ -94,6 +95,12 @@ def test_frequencies_are_those_of_solving_the_half_samples(found: Stability) -> 
     assert found.index == pytest.approx(np.mean(common))
     assert found.interval[0] < found.index < found.interval[1]
     assert found.expected_false == pytest.approx(9 / (0.8 * 12))
+
+
+def test_the_interval_ends_at_the_largest_index() -> None:
+    found = stability(*planted(60, 14, noise=2.4), k=3, n_subsamples=10, task="regression")
+    _, high = nogueira_interval(np.array([[j in s for j in range(14)] for s in found.supports]))
+    assert found.index < found.interval[1] == 1.0 < high
 
 
 def test_the_table(found: Stability) -> None:
