@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import index
 from typing import Any
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from exactk.errors import InputError, join_items, render, show_value
+from exactk.errors import InputError, Setting, Text, join_items, render, show_value
 from exactk.methods import registry
 from exactk.methods.base import Method
 from exactk.methods.iteration import Step
@@ -237,20 +237,28 @@ def _in_memory(problem: Problem, name: str, verbose: int) -> Problem:
     except TooLargeError as error:
         others = [o for o in registry.names() if not registry.method_class(o).needs_rows]
         raise InputError(
-            f"method {name!r} needs all rows in memory: {error}, or use a method that needs no "
-            f"more than passes over them: {', '.join(others)}", parameter="memory_limit",
+            (f"method {name!r} needs all rows in memory: ", *_parts(error.message)),
+            parameter="memory_limit",
+            hint=(*_parts(error.hint), ", or use a method that needs no more than passes over "
+                  f"them: {', '.join(others)}"),
         ) from error  # fmt: skip
+
+
+def _parts(text: Text) -> Sequence[str | Setting]:
+    return [text] if isinstance(text, (str, Setting)) else text
 
 
 def _check_classes(problem: Problem, method: Method, name: str) -> None:
     if method.needs_classes and problem.classes is None:
+        way: list[str | Setting]
         if problem.task == "classification":
-            what, way = "several labels a row", "give one column of y"
+            what, way = "several labels a row", ["give one column of y"]
         else:
-            what, way = "numbers", "give task='classification' if they are classes"
+            what = "numbers"
+            way = ["set ", Setting("task", "classification"), " if they are classes"]
         raise InputError(
             f"method {name!r} needs classes, one a row, and y holds {what}", parameter="method",
-            hint=f"{way}, or use a method for any target such as 'exchange'",
+            hint=(*way, ", or use a method for any target such as 'exchange'"),
         )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from exactk.data.targets import Target, Task
-from exactk.errors import InputError
+from exactk.errors import InputError, Setting
 from exactk.params import Check
 from exactk.types import Bools, Floats, Indices
 
@@ -296,12 +296,13 @@ def refuse_numbers(name: str, task: str, classes: bool) -> None:
     if classes:
         return
     what = "numbers" if task == "regression" else "several labels a row"
-    way = (
-        "give task='classification' (TopKClassifier has it) if they are classes, or take "
-        "loss='squared', 'huber' or 'l21'"
-        if task == "regression"
-        else "give one column of y, or take loss='squared'"
-    )
+    loss = Setting("loss", "squared")
+    way: tuple[str | Setting, ...] = ("give one column of y, or take ", loss)
+    if task == "regression":
+        way = (
+            "if they are classes, set ", Setting("task", "classification"), " (TopKClassifier has "
+            "it), or take ", loss, ", 'huber' or 'l21'",
+        )  # fmt: skip
     raise InputError(
         f"loss {name!r} is for classes, one a row, and y holds {what}", parameter="loss", hint=way,
     )  # fmt: skip

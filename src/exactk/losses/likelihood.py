@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from exactk.data.targets import Target, Task
-from exactk.errors import InputError
+from exactk.errors import InputError, Row, Setting
 from exactk.losses.base import Criterion, Loss, contrasts, refuse_numbers
 from exactk.losses.newton import MANY_OUTPUTS, LikelihoodCriterion
 from exactk.losses.softmax_native import CompiledSoftmax, compiled_softmax
@@ -84,7 +84,7 @@ class Poisson(Loss):
         if task != "regression":
             raise InputError(
                 "loss 'poisson' is for counts, and y was taken for classes", parameter="task",
-                hint="give task='regression' (TopKRegressor has it)",
+                hint=("set ", Setting("task", "regression"), " (TopKRegressor has it)"),
             )  # fmt: skip
 
     def check_rows(self, target: Target, weights: Floats, numbers: Indices) -> None:  # noqa: D102
@@ -93,8 +93,9 @@ class Poisson(Loss):
         if len(negative):
             row, column = negative[0]
             raise InputError(
-                f"loss 'poisson' is for counts, zero or more, and y is {Y[row, column]:g} in row "
-                f"{numbers[row]}", parameter="y", hint="take loss='squared' or 'huber'",
+                (f"loss 'poisson' is for counts, zero or more, and y is {Y[row, column]:g} in ",
+                 Row(int(numbers[row]))),
+                parameter="y", hint=("take ", Setting("loss", "squared"), " or 'huber'"),
             )  # fmt: skip
         empty = np.flatnonzero(weights @ Y == 0)
         if empty.size:

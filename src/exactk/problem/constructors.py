@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from exactk.data.gram import check_memory_limit
 from exactk.data.moments import Moments
 from exactk.data.targets import Task
-from exactk.errors import InputError
+from exactk.errors import InputError, Setting
 from exactk.streaming.base import OnRows, Stream
 from exactk.streaming.moments import read_moments
 
@@ -31,10 +31,11 @@ def check_width(stream: Stream, memory_limit: int = STREAM_LIMIT) -> None:
     needed = 8 * stream.n_features**2
     if needed > memory_limit:
         raise InputError(
-            f"{stream.n_features:,} columns need {needed:,} bytes for their products, more "
-            f"than memory_limit ({memory_limit:,}): {stream.memory_hint}, name fewer "
-            f"columns, or in Python load the table and use Problem.from_arrays, which reads wide "
-            f"tables column by column", parameter="memory_limit",
+            (f"{stream.n_features:,} columns need {needed:,} bytes for their products, more than ",
+             Setting("memory_limit"), f" ({memory_limit:,})"),
+            parameter="memory_limit",
+            hint=(*stream.memory_hint, ", name fewer columns, or load the table in Python and use "
+                  "Problem.from_arrays, which reads wide tables column by column"),
         )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from exactk.errors import InputError
+from exactk.errors import InputError, Setting
 from exactk.losses.base import Fits, design
 from exactk.losses.softmax_native import CompiledSoftmax
 from exactk.problem.problem import Problem
@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 
+LIMIT = Setting("memory_limit")
 # With so many swaps or fewer all of them are fitted before a support counts as an end.
 ALL_SWAPS = 64
 # Losses closer than this share of the loss without columns are ties.
@@ -101,11 +102,11 @@ class LossTable:
         size = 8 * len(problem.weighted_rows) * len(self.columns)
         if size > problem.memory_limit:
             raise InputError(
-                f"loss {problem.loss.name!r} reads the whole table as float64, "
-                f"{size / 2**30:.1f} GiB, more than memory_limit={problem.memory_limit:,}",
+                (f"loss {problem.loss.name!r} reads the whole table as float64, "
+                 f"{size / 2**30:.1f} GiB, more than ", LIMIT, f" ({problem.memory_limit:,})"),
                 parameter="memory_limit",
-                hint="raise memory_limit in Problem.from_arrays, or take loss='squared'",
-            )
+                hint=("raise ", LIMIT, ", or take ", Setting("loss", "squared")),
+            )  # fmt: skip
         self.X = np.ascontiguousarray(
             problem.standardised(self.columns)[0][problem.weighted_rows].T
         )

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from exactk.data.anndata import AnnDataParts
 from exactk.data.targets import encode_target, is_missing
-from exactk.errors import InputError
+from exactk.errors import InputError, Setting
 from exactk.streaming.arrow import rows_per_block
 from exactk.streaming.base import (
     Block,
@@ -51,7 +51,6 @@ class AnnDataStream(Stream):
     (('0', '1', '2', '3'), 4, 'text')
     """
 
-    hint = "from_anndata"
     # Labels are what `obs` says they are: they are never read again as text.
     promote = False
 
@@ -85,9 +84,9 @@ class AnnDataStream(Stream):
         self._X, self._y, self._weights, self._source = X, y, cells.weights, source
 
     @property
-    def memory_hint(self) -> str:
+    def memory_hint(self) -> tuple[str | Setting, ...]:
         """How to give it more memory, for messages."""
-        return f"{super().memory_hint}, read the cells into memory with adata.to_memory()"
+        return *super().memory_hint, ", read the cells into memory with adata.to_memory()"
 
     def reduce(self, reducer: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:  # noqa: D102
         whole = reduce_partition(reducer, self._blocks(on_rows))

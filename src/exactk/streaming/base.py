@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy.typing as npt
 
-from exactk.errors import InputError, Row
+from exactk.errors import InputError, Row, Setting
 from exactk.types import Floats, Indices
 
 __all__ = [
@@ -169,10 +169,10 @@ class Stream(ABC):
     n_rows : int or None
         Rows, where that is known without a pass.
     hint : str
-        The method of `Problem` that takes such tables, and their memory limit.
+        Whose memory limit counts, where the caller may not know it: " of Problem.from_dask".
     """
 
-    hint: ClassVar[str] = "from_stream"
+    hint: ClassVar[str] = ""
     feature_names: tuple[str, ...]
     target: str | None = None
     y_kind: str = "float"
@@ -185,9 +185,9 @@ class Stream(ABC):
         return len(self.feature_names)
 
     @property
-    def memory_hint(self) -> str:
+    def memory_hint(self) -> tuple[str | Setting, ...]:
         """How to give it more memory, for messages."""
-        return f"raise it, as in Problem.{self.hint}(memory_limit=...)"
+        return "raise ", Setting("memory_limit"), self.hint
 
     @abstractmethod
     def reduce(self, reducer: Reducer[Any, Part], on_rows: OnRows | None = None) -> Part:

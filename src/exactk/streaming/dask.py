@@ -301,7 +301,7 @@ class DaskStream(Stream):
     (('x0', 'x1'), 6, 'int')
     """
 
-    hint = "from_dask"
+    hint = " of Problem.from_dask"
 
     def __init__(
         self,

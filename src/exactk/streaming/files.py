@@ -43,8 +43,6 @@ class FileStream(Stream):
         None takes as many as the process may use.
     """
 
-    hint = "from_files"
-
     def __init__(
         self,
         files: Sequence[TableFile],

@@ -322,7 +322,7 @@ class SparkStream(Stream):
         The column whose entries are the features, if it is one.
     """
 
-    hint = "from_spark"
+    hint = " of Problem.from_spark"
 
     def __init__(
         self, frame: DataFrame, read: tuple[str, ...], roles: Roles, vector: str | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from exactk.errors import InputError
+from exactk.errors import InputError, Setting
 from exactk.streaming.base import Block, OnRows, Reducer, Stream
 from exactk.streaming.moments import check_block, outputs, refuse_values
 from exactk.streaming.target_encoding import Labels, TargetEncoding
@@ -68,7 +68,7 @@ class ToMemory(Reducer[_Chunks, _Chunks]):
         How its target is read; classes must be known.
     limit : int
         Bytes that the rows may take: beyond them a `TooLargeError` is raised.
-    hint : str
+    hint : tuple of str and Setting
         How they may take more, for messages.
     """
 
@@ -77,7 +77,7 @@ class ToMemory(Reducer[_Chunks, _Chunks]):
         names: tuple[str, ...],
         target_encoding: TargetEncoding,
         limit: int,
-        hint: str,
+        hint: tuple[str | Setting, ...],
     ) -> None:
         self.names, self.target_encoding = names, target_encoding
         self.limit, self.hint = limit, hint
@@ -106,9 +106,10 @@ class ToMemory(Reducer[_Chunks, _Chunks]):
         needed = 8 * n_rows * len(self.names)
         if needed > self.limit:
             raise TooLargeError(
-                f"{n_rows:,} rows {words}{' ' if words else ''}of {len(self.names):,} columns take "
-                f"{needed:,} bytes in memory, more than memory_limit ({self.limit:,}): "
-                f"{self.hint}, or name fewer columns", parameter="memory_limit",
+                (f"{n_rows:,} rows {words}{' ' if words else ''}of {len(self.names):,} columns "
+                 f"take {needed:,} bytes in memory, more than ", Setting("memory_limit"),
+                 f" ({self.limit:,})"),
+                parameter="memory_limit", hint=(*self.hint, ", or name fewer columns"),
             )  # fmt: skip
 
     def check_size(self, stream: Stream) -> None:

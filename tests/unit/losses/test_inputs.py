@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from exactk import Problem, solve, solve_path
-from exactk.errors import InputError
+from exactk.errors import InputError, Row, Setting
 from exactk.losses.registry import names
 from tests.oracles.brute import make_classes, make_numbers
 from tests.support import says
@@ -49,6 +49,16 @@ def assert_same(found: Problem, wanted: Problem, rel: float = 1e-8) -> None:
         size = np.abs(other.coef).max()
         np.testing.assert_allclose(one.coef, other.coef, rtol=0, atol=1e-3 * size)
         np.testing.assert_allclose(one.intercept, other.intercept, rtol=1e-3, atol=1e-3)
+
+
+def test_a_count_below_zero_names_its_row_and_another_loss_for_any_reader() -> None:
+    X, y = data("poisson")
+    y[7] = -1.5
+    with says("row 7", "loss='squared'") as error:
+        solve(make("poisson", X, y), 2)
+    assert error.value.parameter == "y"
+    assert Row(7) in error.value.message
+    assert Setting("loss", "squared") in error.value.hint
 
 
 @every_loss

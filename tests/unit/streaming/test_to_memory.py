@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from exactk import InputError, Moments, Problem, TopKSelector, solve
+from exactk.errors import Setting
 from exactk.methods import registry
 from exactk.model_selection.ridge import cv_ridge
 from exactk.streaming.target_encoding import TargetEncoding
@@ -182,8 +183,11 @@ def test_what_does_not_fit_is_refused_with_the_ways_out() -> None:
     X, y = table()
     problem = Problem.from_stream(ArrayStream(X, y), memory_limit=3000)
     with says("'relieff' needs all rows in memory", "3,600 bytes", "memory_limit (3,000)",
-              "raise it", "fewer columns", "exchange", "fisher") as error:  # fmt: skip
+              "raise memory_limit", "fewer columns", "exchange", "fisher") as error:  # fmt: skip
         solve(problem, 2, "relieff")
+    # The command line has an option in place of it.
+    assert Setting("memory_limit") in error.value.message
+    assert Setting("memory_limit") in error.value.hint
     assert "mrmr" not in str(error.value)
     assert "rfs" not in str(error.value)
     # This needs passes alone.
