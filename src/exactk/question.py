@@ -213,7 +213,7 @@ def read_question(
     ridge : "auto", "cv", float or None
         None is the ridge of a Problem, or "auto" for a table.
     method, groups, random_state, time_limit, verbose
-        Of the choice of k.
+        Of the choice of k; groups and the seed also of the ridge.
     **table
         As in `read_problem`.
 
@@ -244,7 +244,7 @@ def read_question(
             ridge = "auto" if given is None else given.ridge
     problem = read_problem(X, y, **table)
     if features is not None:
-        return _with_features(problem, features, given, ridge, random_state)
+        return _with_features(problem, features, given, ridge, random_state, groups)
     if is_auto(k):
         # The core below does not choose k: imported when it is needed.
         from exactk.model_selection.choose_k import AutoK, choose_k
@@ -252,7 +252,7 @@ def read_question(
         auto = k if isinstance(k, AutoK) else AutoK()
         choice = choose_k(
             problem, **auto.get_params(deep=False), method=method, ridge=ridge,
-            groups=groups if auto.criterion == "cv" else None,
+            groups=groups if "cv" in (auto.criterion, ridge) else None,
             random_state=random_state, time_limit=time_limit, verbose=verbose,
         )  # fmt: skip
         if choice.status == Status.INTERRUPTED:
@@ -261,7 +261,7 @@ def read_question(
         return Question(problem.with_ridge(result.ridge), result.k, None, result, choice)
     k = problem.check_k(k)
     if ridge is not None:
-        problem = problem.with_ridge(ridge, k, random_state=random_state)
+        problem = problem.with_ridge(ridge, k, random_state=random_state, groups=groups)
     return Question(problem, k)
 
 
@@ -316,8 +316,9 @@ def _settings_of(features: Any, result: Result | None) -> dict[str, Any]:
 
 
 def _with_features(
-    problem: Problem, features: Any, given: Result | None, ridge: Any, random_state: Any
-) -> Question:
+    problem: Problem, features: Any, given: Result | None, ridge: Any, random_state: Any,
+    groups: Any,
+) -> Question:  # fmt: skip
     if given is None and hasattr(features, "get_support"):
         try:
             check_is_fitted(features)
@@ -333,7 +334,7 @@ def _with_features(
     units_of(problem, Units(problem), columns)
     k = (problem.rules or Rules()).size_of(columns)
     if ridge is not None:
-        problem = problem.with_ridge(ridge, k, random_state=random_state)
+        problem = problem.with_ridge(ridge, k, random_state=random_state, groups=groups)
     if given is not None and given.ridge != problem.ridge:
         raise InputError(
             f"the selection was found with ridge={given.ridge:g}, and the problem has "

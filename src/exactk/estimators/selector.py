@@ -183,8 +183,8 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         y : array-like of shape (n,) or (n, c)
         sample_weight : array-like of shape (n,) or None
         groups : array-like of shape (n,) or None
-            Group of each row, for the folds by which ``k="auto"`` chooses the number. Rows of one
-            group stay together.
+            Group of each row, for the folds by which ``k="auto"`` chooses the number, and
+            ``ridge="cv"`` the ridge. Rows of one group stay together.
 
         Raises
         ------
@@ -353,9 +353,9 @@ class TopKSelector(SelectorMixin, BaseEstimator):
             gram="auto" if whole else "columns",
         )  # fmt: skip
 
-    def _with_ridge(self, problem: Problem, k: int) -> Problem:
+    def _with_ridge(self, problem: Problem, k: int, groups: Any = None) -> Problem:
         ridge = "auto" if self.ridge is None else self.ridge
-        return problem.with_ridge(ridge, k, random_state=self.random_state)
+        return problem.with_ridge(ridge, k, random_state=self.random_state, groups=groups)
 
     def _size(self, problem: Problem) -> int:
         """Return k, or the number of columns that can be selected if there are fewer."""
@@ -379,12 +379,12 @@ class TopKSelector(SelectorMixin, BaseEstimator):
         common: Any = {"method": method, "time_limit": self.time_limit, "verbose": self.verbose}
         if not is_auto(self.k):
             k = self._size(problem)
-            return solve(self._with_ridge(problem, k), k, **common), None
+            return solve(self._with_ridge(problem, k, groups), k, **common), None
         auto = self.k if isinstance(self.k, AutoK) else AutoK()
         choice = choose_k(
             problem, **auto.get_params(deep=False), **common,
             ridge="auto" if self.ridge is None else self.ridge, random_state=self.random_state,
-            groups=groups if auto.criterion == "cv" else None,
+            groups=groups if "cv" in (auto.criterion, self.ridge) else None,
         )  # fmt: skip
         return choice.result, choice
 

@@ -169,7 +169,7 @@ def measure_evaluation(
         size = k if isinstance(k, AutoK) else AutoK()
     else:
         question = read_question(
-            X, y, k=k, features=features, ridge=ridge, random_state=seed, **table
+            X, y, k=k, features=features, ridge=ridge, groups=groups, random_state=seed, **table
         )
         problem, size = question.problem.in_memory(verbose=verbose), question.k
         if is_given:

@@ -35,7 +35,7 @@ class FoldMethod:
     """A method object, or one of `BASELINES`, on the rows of a problem in memory.
 
     `notes` are constraints that it ignores, in words; `problem` has the others. Groups of rows
-    are for the inner folds that choose k.
+    are for the inner folds that choose k or the ridge.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class FoldMethod:
             if not isinstance(k, AutoK):
                 part.check_k(k)
                 if ridge is not None:
-                    part = part.with_ridge(ridge, k, random_state=seed)
+                    part = part.with_ridge(ridge, k, random_state=seed, groups=groups)
                 result = solve(part, k, method, time_limit=self._limit)
             else:
                 choice = choose_k(
                     part, **k.get_params(deep=False), method=method, ridge=ridge,
-                    groups=groups if k.criterion == "cv" else None, time_limit=self._limit,
-                    random_state=seed,
+                    groups=groups if "cv" in (k.criterion, ridge) else None,
+                    time_limit=self._limit, random_state=seed,
                 )  # fmt: skip
                 result = replace(choice.result, status=choice.status)
         if result.status == Status.INTERRUPTED:

@@ -18,7 +18,6 @@ from exactk.methods import registry
 from exactk.methods.base import Method, generator
 from exactk.model_selection.criteria import PERFECT, check_criterion, criterion_values
 from exactk.model_selection.cross_validation import Fold, Splits
-from exactk.model_selection.ridge import find_ridge
 from exactk.model_selection.scoring import FoldScorer
 from exactk.params import validated
 from exactk.problem.constraints import Rules
@@ -274,7 +273,8 @@ def choose_k(
         check_criterion(problem, criterion)
         for_folds = {"cv": cv, "scoring": scoring, "estimator": estimator, "groups": groups}
         for name, value in for_folds.items():
-            if value is not None:
+            of_ridge = name == "groups" and ridge == "cv"
+            if value is not None and not of_ridge:
                 raise InputError(
                     f"{name} is for cross-validation, and criterion is {criterion!r}",
                     parameter=name, hint=("leave it out, or use ", Setting("criterion", "cv")),
@@ -286,7 +286,7 @@ def choose_k(
     scorer = FoldScorer(problem, scoring, estimator) if scored else None
     k_max = largest_size(problem, k_max, None if splits is None else splits.smallest_training)
     if ridge is not None:
-        problem = problem.with_ridge(find_ridge(ridge, problem, k_max, random_state=search.seed))
+        problem = problem.with_ridge(ridge, k_max, random_state=search.seed, groups=groups)
     path = search.path(problem, k_max, 2 if splits is None else splits.n_folds + 2)
     if splits is None:
         scores = _by_criterion(problem, path, criterion)

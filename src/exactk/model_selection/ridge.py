@@ -41,9 +41,10 @@ def auto_ridge(problem: Problem) -> float:
     return ridge * (LIKELIHOOD_SHARE if is_likelihood(problem) else 1.0)
 
 
-def cv_ridge(problem: Problem, k: int, *, random_state: object = None) -> float:
+def cv_ridge(problem: Problem, k: int, *, random_state: object = None, groups: Any = None) -> float:
     """Return the ridge of `GRID` with the smallest cross-validated loss at k features.
 
+    Rows of one group stay in one fold; groups need the rows in memory.
     Files, Dask collections and Spark tables are split by the values of their rows, so their ridge
     may differ from that of the same rows in memory, which are shuffled.
 
@@ -60,7 +61,9 @@ def cv_ridge(problem: Problem, k: int, *, random_state: object = None) -> float:
             parameter="ridge", value="cv", hint="give the ridge as a number",
         )  # fmt: skip
     k, errors = problem.check_k(k), np.zeros(len(GRID))
-    for fold in Splits(problem, None).folds(problem, generator(random_state)):
+    if groups is not None:
+        problem = problem.in_memory()
+    for fold in Splits(problem, None, groups).folds(problem, generator(random_state)):
         size = min(k, fold.train.n_usable)
         for i, ridge in enumerate(GRID):
             result = solve(fold.train.with_ridge(ridge), size, effort=0)
@@ -72,8 +75,9 @@ def cv_ridge(problem: Problem, k: int, *, random_state: object = None) -> float:
 
 
 def find_ridge(
-    ridge: Any, problem: Problem, k: int | None, *, random_state: object = None
-) -> float:
+    ridge: Any, problem: Problem, k: int | None, *, random_state: object = None,
+    groups: Any = None,
+) -> float:  # fmt: skip
     """Return the ridge as a number: by rule for "auto", by cross-validation at k for "cv"."""
     if not isinstance(ridge, str):
         return check_ridge(ridge)
@@ -88,4 +92,4 @@ def find_ridge(
             (Setting("ridge", "cv"), " needs k, the number of features"),
             parameter="k", hint="use with_ridge('cv', k)",
         )  # fmt: skip
-    return cv_ridge(problem, k, random_state=random_state)
+    return cv_ridge(problem, k, random_state=random_state, groups=groups)

@@ -480,8 +480,9 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
         return (*found, scaled)
 
     def with_ridge(
-        self, ridge: float | str, k: int | None = None, *, random_state: object = None
-    ) -> Problem:
+        self, ridge: float | str, k: int | None = None, *, random_state: object = None,
+        groups: Any = None,
+    ) -> Problem:  # fmt: skip
         """Return the same problem with another ridge; the Gram matrix is shared.
 
         Parameters
@@ -492,6 +493,8 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             Number of features for which "cv" chooses.
         random_state : int, Generator or None
             Seed of the split of "cv".
+        groups : array-like of shape (n,) or None
+            One label for each row. Rows of one group stay in one fold of "cv".
 
         Examples
         --------
@@ -504,7 +507,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             # Cross-validation solves problems: the one import of a package that imports this one.
             from exactk.model_selection.ridge import find_ridge
 
-            ridge = find_ridge(ridge, self, k, random_state=random_state)
+            ridge = find_ridge(ridge, self, k, random_state=random_state, groups=groups)
         return replace(self, ridge=check_ridge(ridge))
 
     @property

@@ -380,7 +380,9 @@ def _select(asked: _Question, parts: _Parts) -> tuple[AutoKResult | None, Result
         choice = _choose(problem, asked, parts, None, cv)
         return choice, choice.result
     if asked.ridge is not None:
-        problem = problem.with_ridge(asked.ridge, asked.k, random_state=asked.seed)
+        problem = problem.with_ridge(
+            asked.ridge, asked.k, random_state=asked.seed, groups=asked.groups
+        )
     method = configured_method(asked.method, asked.effort, asked.seed)
     return None, solve(problem, asked.k, method, time_limit=parts.seconds(), verbose=asked.verbose)
 
@@ -394,9 +396,10 @@ def _choose(
     options = auto.get_params(deep=False)
     if by_folds and options["cv"] is None:
         options["cv"] = cv
+    ridge = asked.ridge if k_max is None else None
     return choose_k(
-        problem, **options, ridge=asked.ridge if k_max is None else None,
-        groups=asked.groups if by_folds else None, effort=asked.light_effort,
+        problem, **options, ridge=ridge,
+        groups=asked.groups if by_folds or ridge == "cv" else None, effort=asked.light_effort,
         time_limit=parts.seconds(), **asked.common,
     )  # fmt: skip
 

@@ -9,10 +9,25 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from exactk import Moments, Problem, Status, TopKSelector, choose_k, solve
+from exactk import (
+    AutoK,
+    Moments,
+    Problem,
+    Status,
+    TopKSelector,
+    choose_k,
+    evaluate,
+    investigate,
+    solve,
+    stability,
+)
 from exactk.errors import InputError
+from exactk.evaluation.fold_methods import FoldMethod
+from exactk.methods.exchange import Exchange
 from exactk.model_selection import ridge as ridge_module
+from exactk.model_selection.cross_validation import training_problem
 from exactk.model_selection.ridge import GRID, auto_ridge, cv_ridge, find_ridge
+from exactk.question import read_question
 from tests.support import every_pair
 
 Array = np.ndarray[Any, Any]
@@ -69,6 +84,43 @@ def test_noise_needs_more_ridge_than_signal() -> None:
     assert cv_ridge(Problem.from_arrays(X, clean), 2) == min(GRID)
     noise = np.random.default_rng(5).normal(size=40)
     assert cv_ridge(Problem.from_arrays(X, noise), 3) == max(GRID)
+
+
+def test_groups_stay_together_wherever_the_ridge_is_found() -> None:
+    rng = np.random.default_rng(0)
+    base, noise = rng.normal(size=(30, 12)), 3.0 * rng.normal(size=30)
+    groups = np.repeat(np.arange(30), 8)
+    X = base[groups] + 0.01 * rng.normal(size=(240, 12))
+    y = X[:, 0] + noise[groups] + 0.01 * rng.normal(size=240)
+    problem = Problem.from_arrays(X, y)
+    expected = cv_ridge(problem, 6, groups=groups)
+    assert expected > 10 * cv_ridge(problem, 6)
+    by_hand = [
+        choose_k(problem, k_max=6, groups=groups, ridge=ridge).table["mean"][-1] for ridge in GRID
+    ]
+    assert expected == GRID[int(np.argmin(by_hand))]
+    options: dict[str, Any] = {"ridge": "cv", "groups": groups, "effort": 0}
+    by_bic = AutoK(k_max=6, criterion="bic")
+    few = {"n_permutations": 0, "n_subsamples": 0, "certify": 0, "compare_with": ()}
+    found = {
+        "with_ridge": problem.with_ridge("cv", 6, groups=groups).ridge,
+        "choose_k": choose_k(X, y, k_max=6, **options).ridge,
+        "bic": choose_k(X, y, k_max=6, criterion="bic", **options).ridge,
+        "evaluate": evaluate(X, y, k=6, **options).ridge,
+        "evaluate, auto": evaluate(X, y, k=by_bic, cv=2, **options).ridge,
+        "evaluate, given": evaluate(X, y, features=range(6), **options).ridge,
+        "stability": stability(X, y, k=6, n_subsamples=2, **options).result.ridge,
+        "investigate": investigate(X, y, k=6, **options, **few).result.ridge,
+        "investigate, auto": investigate(X, y, k=by_bic, **options, **few).result.ridge,
+        "selector": TopKSelector(6, ridge="cv").fit(X, y, groups=groups).ridge_,
+        "selector, auto": TopKSelector(by_bic, ridge="cv").fit(X, y, groups=groups).ridge_,
+        "read_question": read_question(X, y, k=6, ridge="cv", groups=groups).problem.ridge,
+    }
+    assert found == dict.fromkeys(found, expected)
+    rows = np.flatnonzero(groups < 20)
+    part = training_problem(problem, rows)
+    method = FoldMethod(problem, Exchange(), ridge="cv", groups=groups)
+    assert method.select(rows, 6).ridge == cv_ridge(part, 6, groups=groups[rows])
 
 
 def test_the_seed_and_few_rows() -> None:
