@@ -80,10 +80,12 @@ def _explain(error: BaseException, session: Session) -> tuple[str, int]:
     # A library may turn an interrupt into an error of its own.
     if isinstance(error, (click.exceptions.Abort, KeyboardInterrupt)) or interrupted():
         return "interrupted; nothing was written", INTERRUPTED
+    if isinstance(error, click.NoSuchOption):
+        return session.unknown_option(error), BAD_INPUT
     if isinstance(error, click.ClickException):
         return error.format_message(), BAD_INPUT
     if isinstance(error, ExactkError):
-        return error.text(session.show), BAD_INPUT
+        return session.explain(error), BAD_INPUT
     if isinstance(error, OSError):
         what = "write the result" if error.filename is None else f"use {str(error.filename)!r}"
         return f"cannot {what}: {error.strerror or error}", BAD_INPUT

@@ -43,7 +43,6 @@ def apply(call: Call, selection: str, keep: list[str], predict: bool) -> int:
     small.parquet; without --output, CSV is printed.
     """
     from exactk.data.h5ad import is_h5ad
-    from exactk.export.saved_selection import SavedSelection
     from exactk.streaming.columns import open_columns, promote_type
     from exactk.streaming.csv import OtherKindError
 
@@ -56,7 +55,7 @@ def apply(call: Call, selection: str, keep: list[str], predict: bool) -> int:
         )  # fmt: skip
     if output is not None:
         check_place(output, [selection])
-    job = _plan(SavedSelection.load(selection), open_columns(table), table, keep, predict)
+    job = _plan(_load(selection), open_columns(table), table, keep, predict)
     # Values of a text file are copied to a text file as they are.
     as_is = job.columns.is_text and kind == "text"
     types = job.types(as_is)
@@ -156,6 +155,20 @@ class _Job:
             except InputError:
                 last = middle
         return first
+
+
+def _load(path: str) -> SavedSelection:
+    """Read the selection; a table in its place is named so."""
+    from exactk.export.saved_selection import SavedSelection
+
+    try:
+        return SavedSelection.load(path)
+    except InputError as error:
+        raise InputError(
+            f"selection file {path!r} cannot be read: {error.__cause__ or error}",
+            parameter="selection", value=path,
+            hint="give a file of exactk select --export, and the table after it",
+        ) from error  # fmt: skip
 
 
 def _plan(

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from exactk.cli.framework import CONFIG, RULES, TABLE, Call, aligned, command, option
+from exactk.cli.framework import CONFIG, RULES, TABLE, Call, aligned, command, option, param
 from exactk.errors import InputError, Setting
 from exactk.utils.formatting import escape_controls
 
 __all__ = ["certify", "evaluate", "explain", "stability"]
 
+# Proofs and explanations rest on moments.
+OF_MOMENTS = param(
+    "loss", help="Loss: squared, or optimal_scoring for classes.", metavar="squared|optimal_scoring"
+)
+
 
 @command(
     "certify",
     parameters=(
-        *TABLE, "k", "features", *RULES, "n_best", "within", "loss", "ridge", "time_limit",
+        *TABLE, "k", "features", *RULES, "n_best", "within", OF_MOMENTS, "ridge", "time_limit",
         "n_jobs", "random_state",
     ),
     config=(*CONFIG, "gap"),
@@ -64,7 +69,7 @@ def certify(call: Call, path: bool) -> int:
 @command(
     "explain",
     parameters=(
-        *TABLE, "k", "features", *RULES, "why_not", "tolerance", "max_sets", "loss", "ridge",
+        *TABLE, "k", "features", *RULES, "why_not", "tolerance", "max_sets", OF_MOMENTS, "ridge",
         "effort", "time_limit", "random_state",
     ),
     config=CONFIG,

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from exactk.cli.framework import CONFIG, RULES, TABLE, Call, check_place, command, option, param
-from exactk.params import AnyOf, Choice, Integer, Number
+from exactk.params import AnyOf, Boolean, Choice, Integer, Number
 
 __all__ = ["report"]
 
@@ -24,7 +24,7 @@ STARTS = {"json": b'{\n  "format": "exactk-result"', "csv": b"rank,feature,loss,
     "report",
     parameters=(
         *TABLE, "groups", "k", "cv", "scoring", *RULES, "method", "compare_with",
-        param("certify", check=Number("[0, inf]"),
+        param("certify", check=AnyOf((Boolean(), Number("[0, inf]"))),
               help="Try for SECONDS to prove optimality; 0 leaves the proof out."),
         param("n_permutations",
               help="Shuffled targets for the permutation test; 0 leaves it out."),

@@ -80,7 +80,7 @@ def select(call: Call, with_table: bool, export: str | None) -> int:
         )
     data = call.read()
     asked = call.arguments(data)
-    seconds = asked.pop("certify", None)
+    seconds = asked.pop("certify", False)
     table = {name: asked.pop(name) for name in OF_TABLE if name in asked}
     problem, choice, certificate = read_problem(data.problem, **table), None, None
     if isinstance(asked["k"], int):
@@ -93,10 +93,11 @@ def select(call: Call, with_table: bool, export: str | None) -> int:
         choice = choose_k(problem, **auto, **asked)
         result = choice.result
     problem = problem.with_ridge(result.ridge)
-    if seconds is not None and not is_interrupted(result):
+    if seconds and not is_interrupted(result):
         from exactk.proof.certify import certify
 
-        certificate = certify(problem, features=result, time_limit=seconds, verbose=call.verbose)
+        limit = {} if seconds is True else {"time_limit": seconds}
+        certificate = certify(problem, features=result, verbose=call.verbose, **limit)
         result = certificate.result
     if export is not None:
         from exactk.export.saved_selection import SavedSelection
@@ -135,7 +136,9 @@ def _facts(
     chosen = None
     if choice is not None:
         how = f"{choice.rule}, {choice.n_folds} folds" if choice.n_folds else "the lowest value"
-        chosen = f"k = {choice.k} of 1 to {choice.k_max} by {choice.criterion} ({how})"
+        by = f"by {choice.scoring or choice.criterion} ({how})"
+        chosen = f"k = {choice.k} of 1 to {choice.k_max} "
+        chosen += by if choice.is_chosen else "is the largest size found"
     ridge_term = ", ridge term included" if result.ridge else ""
     return aligned({
         "chosen": chosen,
@@ -179,5 +182,5 @@ def _sizes(choice: AutoKResult) -> str:
     names = ["k", "criterion", *(["standard_error"] if choice.n_folds else []), "objective",
              "added", "removed"]  # fmt: skip
     rows = [["*" if row["chosen"] else "", *(row[name] for name in names)] for row in choice.table]
-    head = {"criterion": choice.criterion, "standard_error": "std. error"}
+    head = {"criterion": choice.scoring or choice.criterion, "standard_error": "std. error"}
     return RecordsTable(["", *(head.get(name, name) for name in names)], rows).to_text()

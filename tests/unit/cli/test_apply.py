@@ -263,6 +263,7 @@ def test_columns_that_are_not_there(fails, selection, names, frame, tmp_path):
     ("args", "words"),
     [
         (["s.json", "wine.csv", "-o", "wine.csv"], "also an input"),
+        (["wine.csv", "s.json"], "selection file 'wine.csv' cannot be read"),
         (["s.json", "wine.csv", "-o", "s.json"], ".parquet"),
         (["s.json", "wine.csv", "-o", "a/b.csv"], "folder does not exist"),
         (["wine.csv", "wine.csv"], "cannot be read"),

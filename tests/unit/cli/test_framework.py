@@ -16,7 +16,7 @@ from exactk.cli import main
 from exactk.cli.app import COMMANDS, app
 from exactk.cli.framework.call import Command
 from exactk.cli.framework.options import parse_bytes
-from exactk.cli.framework.settings import read_spec, show
+from exactk.cli.framework.settings import CONSTRAINTS, SHARED, read_spec, show
 from exactk.errors import InputError, Setting
 from exactk.params import PARAMS, SECTIONS
 
@@ -138,7 +138,13 @@ def test_completion_in_bash(line, expected):
     [
         (["selct"], "did you mean 'select'?"),
         (["zzz"], "there is no command 'zzz'; exactk has select, certify"),
-        (["--nope"], "--nope"),
+        (["--nope"], "exactk has no option '--nope'; see exactk --help"),
+        (["select", "--frobnicate"], "see exactk select --help"),
+        (["papers", "run", "--jbs", "3"], "did you mean '--jobs'?"),
+        (["select", "a.csv", "y", "--folds", "3"], "use cv under [k] in --config FILE"),
+        (["evaluate", "a.csv", "y", "--effort", "3"], "use effort in --config FILE"),
+        (["certify", "a.csv", "y", "--budget", "3"], "use budget under [constraints] in --config"),
+        (["moments", "build", "a.csv", "y", "-o", "b", "--classes", "c"], "use classes in --conf"),
         (["select"], "TABLE"),
         (["select", "a.csv", "y", "-k", "0"], "-k must be a whole number of at least 1 or 'auto'"),
         (["select", "a.csv", "y", "--certify", "nan"], "--certify must be a number in (0, inf]"),
@@ -218,6 +224,25 @@ def test_parameters_of_a_method(text):
 )
 def test_messages_name_options_or_keys_of_the_file(setting, shown):
     assert show(setting, LEAVES[("evaluate",)].option_names) == shown
+
+
+def test_a_message_names_the_target(fails, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,income\n" + "".join(f"{i},x\n" for i in range(20)))
+    fails("Error: target 'income': ", "select", path, "income", "-k", 1)
+    fails("Error: target 'income': ", "evaluate", path, "income", "-k", 1)
+
+
+def test_a_column_with_a_comma_stands_in_a_file(fails, rows, tmp_path):
+    path, config = tmp_path / "t.csv", tmp_path / "c.toml"
+    path.write_text('"b,c", d,y\n' + "".join(f"{i % 7},{i % 5},{i % 9}.5\n" for i in range(40)))
+    for option, value in (("--include", "b,c"), ("--exclude", " d"), ("--drop", "b,c")):
+        fails("must stand in --config FILE", "select", path, "y", "-k", 1, option, value)
+    said = fails("'e'", "select", path, "y", "-k", 1, "--weights", "e")
+    assert "comma" not in said
+    config.write_text('drop = ["b,c"]\n[constraints]\ninclude = [" d"]\n')
+    (row,) = rows("select", path, "y", "-k", 1, "--config", config)
+    assert row["feature"] == " d"
 
 
 def test_a_message_names_the_option_that_changes_an_assumption(run, tmp_path):
@@ -301,7 +326,10 @@ def test_how_k_is_chosen_in_a_file(ask, wine_csv, config):
         ('include = ["ash"]', "'include'; write it under [constraints]"),
         ("[constraints]\nbuget = 3", "[constraints] has no parameter 'buget'; did you mean 'budge"),
         ("[k]\nrul = 'best'", "[k] has no parameter 'rul'"),
-        ("n_subsamples = 5", "exactk select has no parameter 'n_subsamples'"),
+        ("seed = 3", "write random_state"),
+        ('sample_weight = "copies"', "write weights"),
+        ("verbose = 1", "exactk select has no parameter 'verbose'"),
+        ('k = "auto"\n[k]\nk_max = 3', '[k] already means k = "auto"'),
         ('ridge = "x"', "ridge must be 'auto' or 'cv' or a number in"),
         ("effort = -1", "effort must be a number in [0, inf]"),
         ('drop = "id"', "drop must be a list"),
@@ -319,6 +347,32 @@ def test_mistakes_in_a_file(fails, wine_csv, config, text, words):
     args = ["select", wine_csv, "cultivar", "-k", 2, "--config"]
     assert "settings.toml'" in fails(words, *args, config(text))
     fails("'nowhere.toml'", *args, "nowhere.toml")
+
+
+def test_a_file_may_have_keys_of_other_commands(run, wine_csv, config):
+    path = config('drop = ["id", "copies"]\nk = 2\neffort = 0\nn-subsamples = 4\nscoring = "x"\n')
+    done = run("certify", wine_csv, "cultivar", "--config", path)
+    assert done.code == 0
+    notes = done.err.splitlines()
+    assert [note.split("'")[1] for note in notes] == ["effort", "n_subsamples", "scoring"]
+    assert all("is not used by exactk certify" in note for note in notes)
+    assert "under [k]" in notes[2]
+    assert run("certify", wine_csv, "cultivar", "--config", path, "--quiet").err == ""
+
+
+def test_keys_that_a_command_takes_outside_of_tables():
+    taken = {"constraints"}
+    for command in LEAVES.values():
+        own = {*command.parameters, *(one.name for one in command.config)}
+        taken |= own - {*CONSTRAINTS, *command.auto}
+    assert taken == SHARED
+
+
+@pytest.mark.parametrize(("value", "proven"), [("true", True), ("false", False), ("30", True)])
+def test_certify_may_be_true_or_false_in_a_file(ask, wine_csv, config, value, proven):
+    path = config(f'drop = ["id", "copies"]\ncertify = {value}\n')
+    found = ask("select", wine_csv, "cultivar", "-k", 2, "--config", path)
+    assert ("certificate" in found) is proven
 
 
 # --- output ----------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from exactk._version import __version__
 from exactk.cli import INTERRUPTED, start_work
 from exactk.cli.framework.options import HELP, Option, option_of, param, parse_bytes
 from exactk.cli.framework.output import check_place, note, to_json, write_text
-from exactk.cli.framework.settings import CONSTRAINTS, read_config, read_spec, show
-from exactk.errors import ExactkError, InputError, Setting, Text, render
+from exactk.cli.framework.settings import CONSTRAINTS, TABLES, key_of, read_config, read_spec, show
+from exactk.errors import ExactkError, InputError, Setting, Text, render, suggest
 from exactk.params import DEFAULTS, PARAMS, SECTIONS, Param
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ FORMATS = ("text", "json", "csv")
 TABLE = ("drop", "weights", "task")
 CONFIG = ("columns", "classes", "layer", "gene_names", "memory_limit", "class_weight")
 RULES = ("include", "exclude", "max_correlation")
+ODD_NAMES = "a name with a comma, or a space at an end, must stand in --config FILE"
 # Parameters of `read_table`; the others go to the function that answers.
 READ = (*TABLE, "groups", *CONFIG[:-1])
 
@@ -44,10 +45,44 @@ class Session:
     debug: bool = False
     quiet: bool = False
     command: Command | None = None
+    call: Call | None = None
 
     def show(self, setting: Setting) -> str:
         """Write a parameter as the option of the command, or as a key of its configuration file."""
         return show(setting, {} if self.command is None else self.command.option_names)
+
+    def explain(self, error: ExactkError) -> str:
+        """Return the text of an error, which names the table or the target if that is wrong."""
+        text = error.text(self.show)
+        if self.call is not None and self.call.table is not None:
+            target = self.call.target if self.call.data is None else self.call.data.target
+            names = {"X": f"table {self.call.table!r}", "y": f"target {target!r}"}
+            name = names.get(str(error.parameter), "")
+            text = text if name in text else f"{name}: {text}"
+        return f"{text}; {ODD_NAMES}" if self._has_odd_names(error.parameter) else text
+
+    def _has_odd_names(self, parameter: str | None) -> bool:
+        """Return whether a list of the command line may have split the name of a column."""
+        if self.command is None or parameter not in self.command.parameters:
+            return False
+        one = self.command.parameters[parameter]
+        if not one.metavar.startswith("COLUMN,") or one.option not in self.words:
+            return False
+        data = None if self.call is None else self.call.data
+        # Without a table, what was typed is all that is known.
+        names = self.words if data is None else data.problem.original_names
+        return any("," in name or name != name.strip() for name in names)
+
+    def unknown_option(self, error: click.NoSuchOption) -> str:
+        """Return the error of an option that does not exist."""
+        assert error.ctx is not None
+        command, name, key = error.ctx.command, error.option_name, key_of(error.option_name)
+        if isinstance(command, Command) and key in command.keys:
+            hint = f"use {self.show(Setting(key))}"
+        else:
+            known = [word for one in command.get_params(error.ctx) for word in one.opts]
+            hint = suggest(name, known) or f"see {error.ctx.command_path} --help"
+        return f"{error.ctx.command_path} has no option {name!r}; {hint}"
 
 
 @dataclass
@@ -263,9 +298,13 @@ class Command(click.Command):
         params: list[click.Parameter] = [
             option_of(one, other.get(one.name, one.default)) for one in self.parameters.values()
         ]
+        self.tables = {
+            table: names
+            for table, names in TABLES.items()
+            if table in self.parameters or (table == "constraints" and "include" in self.parameters)
+        }
         if table:
-            further = [*(one.name for one in self.config), *["[k]"] * ("k" in self.parameters)]
-            further += ["[constraints]"] * ("include" in self.parameters)
+            further = [*(one.name for one in self.config), *(f"[{one}]" for one in self.tables)]
             params += [
                 click.Argument(["table"], type=click.Path()),
                 click.Argument(["target"], required=False),
@@ -284,6 +323,10 @@ class Command(click.Command):
         super().__init__(
             name.rpartition(" ")[2], params=[*params, *shared_options(), *own],
             help=inspect.getdoc(function), context_settings=HELP,
+            epilog="\n\n".join(
+                f"[{one}] in --config FILE has {', '.join(keys)}."
+                for one, keys in self.tables.items()
+            ),
         )  # fmt: skip
 
     @property
@@ -303,10 +346,10 @@ class Command(click.Command):
         rest = super().parse_args(ctx, args)
         if ctx.args and not ctx.resilient_parsing:
             # A shell makes many words of a pattern that is not in quotes.
-            raise click.UsageError(
-                f"unexpected {' '.join(ctx.args)!r}. Several files? Put the pattern in quotes, or "
-                f"give their folder.", ctx,
-            )  # fmt: skip
+            hint = "several files? Put the pattern in quotes, or give their folder"
+            if "table" not in self.option_names:
+                hint = f"see {ctx.command_path} --help"
+            raise click.UsageError(f"unexpected {' '.join(ctx.args)!r}; {hint}", ctx)
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -315,16 +358,24 @@ class Command(click.Command):
         own = dict(ctx.params)
         given = {name: own.pop(name) for name in self.parameters}
         taken = {name: own.pop(name, None) for name in ("table", "target", "config_file", "output")}
-        call = Call(
-            self.words, self._values(given, taken["config_file"]), **taken,
-            style=own.pop("style", "text"), session=ctx.ensure_object(Session),
-        )  # fmt: skip
+        session = ctx.ensure_object(Session)
+        style = own.pop("style", "text")
+        session.call = call = Call(self.words, {}, **taken, style=style, session=session)
+        call.values = self._values(given, taken["config_file"], call.say)
         if call.output is not None:
             check_place(call.output, call.inputs)
         with call.warnings_as_notes():
             return self.function(call, **own)
 
-    def _values(self, options: dict[str, Any], config_file: str | None) -> dict[str, Any]:
+    @property
+    def keys(self) -> set[str]:
+        """Parameters that its configuration file may have, and that are no options."""
+        found = {one.name for one in self.config}.union(*self.tables.values())
+        return found - set(self.parameters)
+
+    def _values(
+        self, options: dict[str, Any], config_file: str | None, say: Callable[[str], object]
+    ) -> dict[str, Any]:
         """Put the options that were given over the values of the configuration file."""
         found: dict[str, Any] = {}
         if config_file is not None:
@@ -333,7 +384,7 @@ class Command(click.Command):
             allowed = {n: one for n, one in known.items() if n not in (*CONSTRAINTS, *self.auto)}
             if "include" in known:
                 allowed["constraints"] = PARAMS["constraints"]
-            found = read_config(config_file, allowed, f"exactk {self.words}")
+            found = read_config(config_file, allowed, f"exactk {self.words}", say)
             if isinstance(found.get("memory_limit"), str):
                 found["memory_limit"] = parse_bytes(found["memory_limit"])
         given = {name: value for name, value in options.items() if value is not None}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,10 @@ from exactk.params import (
     Param,
 )
 
-__all__ = ["AUTO_K", "CONSTRAINTS", "is_list", "read_config", "read_spec", "show", "textual"]
+__all__ = [
+    "CONSTRAINTS", "SHARED", "TABLES", "is_list", "key_of", "read_config", "read_spec", "show",
+    "textual",
+]  # fmt: skip
 
 # Keys of the tables [k] and [constraints] of a configuration file.
 AUTO_K = ("k_max", "criterion", "cv", "rule", "scoring", "estimator")
@@ -29,6 +33,10 @@ CONSTRAINTS = tuple(
     name for name, one in PARAMS.items() if one.section == "Constraints" and name != "constraints"
 )
 TABLES = {"k": AUTO_K, "constraints": CONSTRAINTS}
+# Keys that one command or another takes outside of these tables.
+SHARED = set(PARAMS) - {
+    "sample_weight", "verbose", "k_max", "criterion", "rule", *CONSTRAINTS
+}  # fmt: skip
 # Parameters of Python that have another name on the command line.
 NAMES = {"sample_weight": "weights", "X": "table", "path": "table", "y": "target"}
 # Checks of parameters that take objects in Python.
@@ -87,24 +95,66 @@ def show(setting: Setting, options: Mapping[str, str]) -> str:
     return f"{name}{' = ' if given else ''}{given}{under} in --config FILE"
 
 
-def read_config(path: str, allowed: Mapping[str, Param], command: str) -> dict[str, Any]:
+def key_of(name: str) -> str:
+    """Return the parameter that an option, or another name of a parameter, stands for.
+
+    Examples
+    --------
+    >>> key_of("--folds"), key_of("--class-weight"), key_of("sample_weight")
+    ('cv', 'class_weight', 'weights')
+    """
+    word = name.lstrip("-").replace("_", "-")
+    options = {one.option.lstrip("-"): one.name for one in PARAMS.values() if one.option}
+    key = options.get(word, word.replace("-", "_"))
+    return NAMES.get(key, key)
+
+
+def read_config(
+    path: str, allowed: Mapping[str, Param], command: str, say: Callable[[str], object]
+) -> dict[str, Any]:
     """Read and check the parameters of a command in a TOML file.
 
-    "k" and "constraints" may be tables, which are returned as dicts.
+    "k" and "constraints" may be tables, which are returned as dicts. Keys of other commands are
+    left out, which is said.
     """
     import tomllib
 
+    text = b""
     try:
         with open(path, "rb") as file:
-            values = tomllib.load(file)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            text = file.read()
+        values = tomllib.loads(text.decode())
+    except OSError as error:
         raise InputError(
-            f"--config {path!r} is no TOML file: {error}", parameter="config"
+            f"--config {path!r} cannot be read: {error.strerror}", parameter="config"
         ) from error
-    found = _checked(values, allowed, path, command)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        both = re.search(rb"^\s*\[k\]", text, re.M) and re.search(rb"^\s*k\s*=", text, re.M)
+        raise InputError(
+            f"--config {path!r} is no TOML file: {error}", parameter="config",
+            hint='[k] already means k = "auto": leave one of the two out' if both else "",
+        ) from error  # fmt: skip
+    known = {}
+    for key, value in values.items():
+        name = key.replace("-", "_")
+        if name in allowed or name not in SHARED:
+            known[key] = value
+        else:
+            hint = f"; {_place(name, allowed)}" if _place(name, allowed) else ""
+            say(f"{name!r} in {path!r} is not used by {command}{hint}")
+    found = _checked(known, allowed, path, command)
     if found.get("k") == {}:
         found["k"] = "auto"
     return found
+
+
+def _place(name: str, allowed: Mapping[str, Param]) -> str:
+    """Return where the parameter is written that a key stands for, or an empty text."""
+    key = key_of(name)
+    if key in allowed:
+        return f"write {key}"
+    table = next((one for one in TABLES if one in allowed and key in TABLES[one]), None)
+    return f"write {'it' if key == name else key} under [{table}]" if table else ""
 
 
 def _checked(
@@ -115,8 +165,7 @@ def _checked(
     for key, value in values.items():
         name = key.replace("-", "_")
         if name not in allowed:
-            table = next((one for one in TABLES if one in allowed and name in TABLES[one]), None)
-            hint = f"write it under [{table}]" if table else suggest(name, list(allowed))
+            hint = _place(name, allowed) or suggest(name, list(allowed))
             raise InputError(
                 f"--config {path!r}: {owner} has no parameter {name!r}",
                 parameter=name, hint=hint or f"it has {', '.join(allowed)}",
@@ -132,7 +181,8 @@ def _checked(
             found[name] = _checked(value, inside, path, f"[{name}]")
             continue
         check, listed = textual(allowed[name]), is_list(allowed[name])
-        if (listed and not isinstance(value, list)) or not check.allows(value):
+        is_flag = isinstance(value, bool) and allowed[name].check.allows(value)
+        if (listed and not isinstance(value, list)) or not (is_flag or check.allows(value)):
             expected = "a list" if listed and not isinstance(value, list) else check
             raise InputError(
                 f"--config {path!r}: {name} must be {expected}, not {value!r}",
