@@ -135,17 +135,25 @@ def _flaw_of(X: Any, names: Sequence[str] | None, words: str) -> InputError:
         values = X if sparse.issparse(X) else np.asarray(X)
     except ValueError:
         return InputError("X has rows of different lengths", parameter="X")
-    if values.ndim > 2:
+    if values.ndim == 0:
         return InputError(
-            f"X has {values.ndim} dimensions, and a table has 2: rows and columns", parameter="X"
-        )
+            f"X is no table but of type {type(X).__name__}", parameter="X",
+            hint="give an array, a sparse matrix or a frame: a row for each sample, a column for "
+                 "each feature",
+        )  # fmt: skip
+    if values.ndim != 2:
+        dimensions = "1 dimension" if values.ndim == 1 else f"{values.ndim} dimensions"
+        return InputError(
+            f"X has {dimensions}, and a table has 2: rows and columns", parameter="X",
+            hint="numpy.reshape(X, (-1, 1)) has one column" if values.ndim == 1 else "",
+        )  # fmt: skip
     if values.ndim == 2 and values.shape[1] == 0:
         # The words that scikit-learn's checks of an estimator want.
         return InputError(
             f"X has 0 feature(s) (shape={values.shape}) while a minimum of 1 is required.",
             parameter="X",
         )
-    if values.ndim != 2 or values.dtype.kind == "c":
+    if values.dtype.kind == "c":
         return InputError(words, parameter="X")
     if values.shape[0] < 2:
         samples = "1 sample (row)" if values.shape[0] else "no samples (rows)"

@@ -16,6 +16,8 @@ from exactk.data.sparse import SparseRows
 from exactk.errors import InputError
 from tests.support import says
 
+pd = pytest.importorskip("pandas")
+
 
 def test_lists_are_arrays() -> None:
     rows = open_rows([[1, 2], [3, 4.5]])
@@ -52,7 +54,6 @@ def test_given_names() -> None:
 
 
 def test_given_names_replace_those_of_a_frame() -> None:
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
     assert open_rows(frame).feature_names == ("a", "b")
     assert open_rows(frame, ["u", "v"]).feature_names == ("u", "v")
@@ -68,10 +69,12 @@ def test_wrong_names() -> None:
 @pytest.mark.parametrize(
     ("X", "words"),
     [
-        (np.ones(3), ["Expected 2D array", "1D"]),
+        (np.ones(3), ["1 dimension"]),
+        (pd.Series([1.0, 2.0]), ["1 dimension"]),
+        ({"a": [1.0, 2.0]}, ["dict"]),
         (np.ones((3, 2, 2)), ["3 dimensions"]),
-        (None, ["Expected 2D array"]),
-        (3.0, ["Expected 2D array"]),
+        (None, ["NoneType"]),
+        (3.0, ["float"]),
         (np.ones((0, 3)), ["no samples", "at least 2"]),
         (np.ones((1, 3)), ["1 sample", "at least 2", "give more rows"]),
         (np.ones((3, 0)), ["0 feature(s)"]),
