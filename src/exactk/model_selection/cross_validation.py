@@ -6,6 +6,7 @@ the rows gives the moments of every fold, and those of the training rows are sum
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -311,8 +312,8 @@ def _splits(problem: Problem, cv: Any, groups: Any, weights: Floats | None) -> l
     target, alive = _table(problem)[1], _rows_with_weight(problem, weights)
     y = target.values if target.codes is None else target.codes
     assert y is not None
-    if groups is not None:
-        groups = row_groups(groups, len(y))[alive]
+    labels_of_groups = None if groups is None else row_groups(groups, len(y))
+    groups = None if labels_of_groups is None else labels_of_groups[alive]
     if is_number(cv):
         Integer(2, len(alive), none="five folds")("cv", cv)
         cv = _group_folds(cv, groups)
@@ -323,7 +324,10 @@ def _splits(problem: Problem, cv: Any, groups: Any, weights: Floats | None) -> l
         raise InputError(parameter="cv", value=cv, expected=expected) from error
     labels = y[alive, 0] if y.ndim == 2 and y.shape[1] == 1 else y[alive]
     try:
-        pairs = list(splitter.split(np.zeros((len(alive), 1)), labels, groups))
+        with warnings.catch_warnings():
+            # The pairs are checked below.
+            warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+            pairs = list(splitter.split(np.zeros((len(alive), 1)), labels, groups))
     except (TypeError, ValueError) as error:
         # How scikit-learn says that a splitter does not suit these rows.
         raise InputError(
@@ -344,6 +348,16 @@ def _splits(problem: Problem, cv: Any, groups: Any, weights: Floats | None) -> l
                 f"weight above zero",
                 parameter="cv", hint="use fewer folds",
             )  # fmt: skip
+        if labels_of_groups is not None:
+            cut = np.intersect1d(labels_of_groups[train], labels_of_groups[test])
+            if cut.size:
+                raise InputError(
+                    f"fold {number} of cv trains on rows of group {str(cut[0])!r} and holds others "
+                    f"of it out",
+                    parameter="groups",
+                    hint="use a number of folds, or a splitter that keeps groups, such as "
+                    "GroupKFold",
+                )  # fmt: skip
         if target.codes is not None and len(np.unique(target.codes[train])) < 2:
             raise InputError(
                 f"all training rows of fold {number} are of one class",

@@ -320,6 +320,7 @@ def test_the_default_number_of_folds() -> None:
     problem = Problem.from_arrays(X, y)
     assert len(make_splits(problem)) == 5
     assert len(make_splits(problem, groups=np.arange(60) % 3)) == 3
+    assert len(make_splits(problem, KFold(3), groups=np.arange(60) // 4)) == 3
     assert len(make_splits(Problem.from_arrays(X[:4], y[:4]))) == 4
     weighted = Problem.from_arrays(X, y, sample_weight=np.arange(60) < 3)
     for train, test in make_splits(weighted):
@@ -342,6 +343,8 @@ WRONG = {
     "folds of groups": ("cv", {"cv": 10, "groups": ALL % 3}),
     "too few groups": ("groups", {"groups": [1, 2]}),
     "one group": ("groups", {"groups": np.zeros(60)}),
+    "splitter that cuts groups": ("groups", {"cv": KFold(3), "groups": ALL % 3}),
+    "pairs that cut groups": ("groups", {"cv": [(ALL[:50], ALL[50:])], "groups": ALL // 4}),
     "missing group": ("groups", {"groups": np.where(ALL == 7, np.nan, 1.0)}),
     "mixed groups": ("groups", {"groups": np.array([1, "a"] * 30, dtype=object)}),
 }
