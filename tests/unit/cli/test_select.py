@@ -186,6 +186,28 @@ def test_k_is_chosen(ask, rows, run, wine_csv, problem, criterion):
     assert "*" not in run(*args).out
 
 
+def test_the_score_that_chooses_k_is_named(run, wine_csv, tmp_path):
+    (tmp_path / "s.toml").write_text('[k]\nscoring = "accuracy"\nk_max = 3\n')
+    text = run("select", wine_csv, *WINE, "--table", "--config", tmp_path / "s.toml").out
+    (head,) = (line for line in text.splitlines() if "std. error" in line)
+    assert head.split()[:2] == ["k", "accuracy"]
+    assert "of 1 to 3 by accuracy (" in text
+
+
+def test_no_choice_is_claimed_after_ctrl_c(run, wine_csv, monkeypatch):
+    import exactk.model_selection.choose_k as module
+
+    def stopped(*args, **options):
+        found = choose_k(*args, **options)
+        return replace(found, n_folds=0, status=type(found.status).INTERRUPTED)
+
+    monkeypatch.setattr(module, "choose_k", stopped)
+    done = run("select", wine_csv, *WINE, "-k", "auto", "--k-max", 3)
+    assert done.code == 130
+    assert "largest size found" in done.out
+    assert "by cv" not in done.out
+
+
 def test_k_is_required(fails, wine_csv):
     fails("-k auto", "select", wine_csv, *WINE)
 
