@@ -383,6 +383,8 @@ class Items(Check):
         Smallest number of items.
     alone : bool
         Whether one item, or a set, is allowed.
+    instance : str
+        Class of exactk whose objects are items, too.
     objects : tuple of str
         Attributes of other objects that are allowed: they know the items.
 
@@ -398,6 +400,7 @@ class Items(Check):
     kinds: tuple[type, ...] = (str, numbers.Integral)
     least: int = 0
     alone: bool = False
+    instance: str = ""
     objects: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -407,8 +410,9 @@ class Items(Check):
     def allows(self, value: Any) -> bool:  # noqa: D102
         if any(hasattr(value, name) for name in self.objects):
             return True
-        if isinstance(value, (str, numbers.Integral)):
-            return self.alone and isinstance(value, self.kinds) and not isinstance(value, bool)
+        if isinstance(value, (str, numbers.Integral)) or self._is_object(value):
+            is_item = self._is_item(value) and not isinstance(value, bool)
+            return self.alone and is_item
         listed = isinstance(value, Iterable) and isinstance(value, Sized)
         if not listed or isinstance(value, (bytes, bytearray, Mapping)):
             return False
@@ -419,7 +423,11 @@ class Items(Check):
         return len(items) >= self.least and all(map(self._is_item, items))
 
     def _is_item(self, item: Any) -> bool:
-        return isinstance(item, self.kinds) or Boolean().allows(item)
+        is_flag = self.kinds != (str,) and Boolean().allows(item)
+        return isinstance(item, self.kinds) or is_flag or self._is_object(item)
+
+    def _is_object(self, item: Any) -> bool:
+        return bool(self.instance) and Instance(self.instance).allows(item)
 
 
 @dataclass(frozen=True)
@@ -565,7 +573,8 @@ PARAMS: dict[str, Param] = {
               "Selection method, such as exchange or greedy; see exactk list methods.",
               "--method", "NAME[:PARAMETER=VALUE,...]"),
         Param("compare_with", "Search", (),
-              AnyOf((ListOf(AnyOf((String(), Instance("Method")))), String(), Instance("Method"))),
+              Items("a list of method names or method objects", (str,), alone=True,
+                    instance="Method"),
               "Other methods to evaluate on the same folds, such as selectkbest, rfe or l1.",
               "--compare-with", "NAME,..."),
         Param("loss", "Search", "squared", AnyOf((String(), Instance("Loss"))),

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from exactk.errors import InputError
+from exactk.methods.greedy import Greedy
 from exactk.params import Anything, Check, Choice, Integer, Items, Number, Seed, validate
 from tests.support import says
 
@@ -213,6 +214,11 @@ def test_lists_of_columns_are_lists_arrays_or_objects_that_know_them() -> None:
         with pytest.raises(InputError) as error:
             check("include", value)
         assert error.value.parameter == "include"
+    methods = Items("a list of methods", (str,), alone=True, instance="Method")
+    for value in ("rfe", Greedy(), ["rfe", Greedy()], ()):
+        assert methods.allows(value)
+    for value in (3, True, [3], [True], [None], object()):
+        assert not methods.allows(value)
     strict = Items("a list of columns", (str,), least=1)
     for value in ("a", {"a"}, [], [0]):
         assert not strict.allows(value)
