@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from exactk.data.arrow import (
     plain_type,
 )
 from exactk.data.h5ad import is_h5ad
-from exactk.errors import InputError, MissingExtraError, Setting, join_items
+from exactk.errors import InputError, MissingExtraError, Row, Setting, join_items
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -153,9 +154,8 @@ def refuse_semicolons(path: str | os.PathLike[str]) -> None:
     """
     if DELIMITERS.get(suffix_of(path)) != ",":
         return
-    opened = gzip.open if suffix_of(path).endswith(".gz") else open
     try:
-        with opened(path, "rb") as file:
+        with _open(path) as file:
             header = file.readline(HEADER_BYTES)
     except (OSError, EOFError):
         return  # what reads the table says what is wrong with it
@@ -228,10 +228,8 @@ def read_error(file: str | os.PathLike[str]) -> Iterator[None]:
         ) from error  # fmt: skip
     except (pa.ArrowException, OSError) as error:
         words = " ".join(str(error).split()).rstrip(".")
-        raise InputError(
-            f"table {str(file)!r} cannot be read as {KINDS[suffix_of(file)]}: {words}",
-            parameter="path",
-        ) from error
+        flaw = _look(file) or f"cannot be read as {KINDS[suffix_of(file)]}: {words}"
+        raise InputError(f"table {str(file)!r} {flaw}", parameter="path") from error
 
 
 def split_table(
@@ -325,9 +323,51 @@ def refuse_ragged(file: str | os.PathLike[str], row: Any) -> NoReturn:
     """Raise for a row with more or fewer values than the header."""
     text = row.text if len(row.text) <= SHOWN else row.text[:SHOWN] + "..."
     raise InputError(
-        f"table {str(file)!r}: row {text!r} has {row.actual_columns} values where the header has "
-        f"{row.expected_columns}", parameter="path",
+        f"table {str(file)!r}: row {text!r}{_line_of(file, row.text)} has {row.actual_columns} "
+        f"values where the header has {row.expected_columns}", parameter="path",
     )  # fmt: skip
+
+
+def _line_of(file: str | os.PathLike[str], text: str) -> str:
+    """Return the line of a file on which a row begins, for a message; empty if it is not found."""
+    first = text.partition("\n")[0].strip().encode()
+    try:
+        with _open(file) as lines:
+            return next(
+                (f" in line {n}" for n, line in enumerate(lines, 1) if line.strip() == first), ""
+            )
+    except (OSError, EOFError, zlib.error):
+        return ""
+
+
+def _open(file: str | os.PathLike[str]) -> Any:
+    """Open a file as bytes, decompressed as its name says."""
+    return (gzip.open if suffix_of(file).endswith(".gz") else open)(file, "rb")
+
+
+def _look(file: str | os.PathLike[str]) -> str:
+    """Say what anybody can see to be wrong with a file that Arrow cannot read; or nothing."""
+    try:
+        if os.path.getsize(file) == 0:
+            return "is empty"
+        with open(file, "rb") as raw:
+            head = raw.read(4)
+        kind = KINDS[suffix_of(file)]
+        if kind == "Parquet" and head != b"PAR1":
+            return "is not a Parquet file, whatever its name says"
+        if kind == "text" and suffix_of(file).endswith(".gz") and head[:2] != b"\x1f\x8b":
+            return "is not compressed with gzip, whatever its name says"
+        if kind == "text":
+            with _open(file) as lines:
+                filled = (bool(line.strip()) for line in lines)
+                # To its end, to see whether that is there.
+                if not (sum(filled) if suffix_of(file).endswith(".gz") else any(filled)):
+                    return "is empty"
+    except EOFError:
+        return "ends too early: a part of it is missing"
+    except (OSError, zlib.error):
+        return ""
+    return ""
 
 
 def is_wide_text(file: str | os.PathLike[str], delimiter: str) -> bool:
@@ -383,6 +423,8 @@ def _check_shape(table: pa.Table, path: str) -> None:
 def _feature_columns(table: pa.Table, names: Sequence[str], text: bool) -> pa.Table:
     import pyarrow as pa
 
+    for name in names:
+        _refuse_bytes(table[name], ("column ", repr(name)), "columns")
     worded = {name for name in names if text and is_text(plain_type(table.schema.field(name).type))}
     # Encoded text stays so: it says that these are categories, whatever they look like.
     columns = [table[name] if name in worded else decode_column(table[name]) for name in names]
@@ -414,8 +456,25 @@ def _feature_columns(table: pa.Table, names: Sequence[str], text: bool) -> pa.Ta
     return pa.table(columns, names=names)
 
 
+def _refuse_bytes(column: Any, what: tuple[str, str], parameter: str) -> None:
+    """Raise for a column of bytes that are not UTF-8, as Arrow reads text in another encoding."""
+    import pyarrow as pa
+
+    if not pa.types.is_binary(column.type):
+        return
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            (value or b"").decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                (*what, " is not UTF-8 text in ", Row(row)), parameter=parameter,
+                hint="save the table as UTF-8",
+            ) from error  # fmt: skip
+
+
 def _target_column(table: pa.Table, name: str) -> npt.NDArray[Any]:
     column = decode_column(table.column(name))
+    _refuse_bytes(column, ("target column ", repr(name)), "target")
     kind = column.type
     if flaw := _flaw(column):
         raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,8 +40,25 @@ class OtherKindError(InputError):
 
 def text_schema(path: str) -> pa.Schema:
     """Return the columns of a file, with types inferred from its first rows."""
-    with _opened(path, {}, None) as reader:
-        return reader.schema
+    import pyarrow as pa
+
+    ragged: list[Any] = []
+
+    def note(row: Any) -> str:
+        ragged.append(row)
+        return "skip"
+
+    try:
+        with _opened(path, {}, None) as reader:
+            return reader.schema
+    except pa.ArrowInvalid:
+        with pa.input_stream(path) as stream:
+            # What is no text in UTF-8 has no rows; the last letter may be cut in two.
+            getincrementaldecoder("utf-8")().decode(stream.read(BLOCK_BYTES))
+        with _opened(path, {}, None, note):
+            if ragged:
+                refuse_ragged(path, ragged[0])
+        raise
 
 
 def _opened(
