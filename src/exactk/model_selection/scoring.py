@@ -270,7 +270,7 @@ def read_scoring(scoring: Any, estimator: Any) -> tuple[Callable[..., Any], str]
 def _predicts(fitted: Any, z: Any) -> bool:
     try:
         fitted.predict(z)
-    except Exception:
+    except Exception:  # of the user or of scikit-learn: the cause of an error only
         return False
     return True
 
