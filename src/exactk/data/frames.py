@@ -162,7 +162,8 @@ def encode_like(X: Any, categories: Mapping[int, Category]) -> npt.NDArray[np.fl
             parts.append(_values(column)[:, None])
         else:
             raise InputError(
-                f"column {name!r} holds {column.dtype}, where it held numbers before", parameter="X"
+                f"column {name!r} holds {_dtype(column)}, where it held numbers before",
+                parameter="X",
             )
     return np.hstack(parts).astype(np.float64)
 
@@ -292,6 +293,12 @@ def _is_number(dtype: nw.dtypes.DType) -> bool:
     return (dtype.is_numeric() or dtype == nw.Boolean) and dtype != nw.Decimal
 
 
+def _dtype(column: nw.Series[Any]) -> str:
+    """Return the type of a column as its own library has it."""
+    native = column.to_native()
+    return str(native.type if hasattr(native, "type") else native.dtype)
+
+
 def _refuse_other_kinds(frame: nw.DataFrame[Any], allowed: str) -> None:
     schema = frame.schema
     other = [
@@ -300,7 +307,7 @@ def _refuse_other_kinds(frame: nw.DataFrame[Any], allowed: str) -> None:
         if not (_is_number(dtype) or (allowed == _NUMBERS_AND_TEXT and dtype in _TEXT_KINDS))
     ]
     if other:
-        kinds = join_items({str(schema[name]) for name in other})
+        kinds = join_items(dict.fromkeys(_dtype(frame.get_column(name)) for name in other))
         raise InputError(
             f"columns that are not {allowed}: {join_items(other)} (dtype {kinds})", parameter="X",
             hint="drop them, or code them as numbers first (for example one-hot)",

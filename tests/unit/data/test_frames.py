@@ -117,6 +117,22 @@ def test_pandas_columns_of_other_kinds(values: Any) -> None:
         open_rows(frame)
 
 
+@pytest.mark.parametrize(
+    ("frame", "dtype"),
+    [
+        (pd.DataFrame({"day": pd.date_range("2020-01-01", periods=6)}), "datetime64["),
+        (pd.DataFrame({"day": pd.Series([1j, 2j])}), "complex128"),
+        (pl.DataFrame({"day": [[1], [2]]}), "List(Int64)"),
+        (pa.table({"day": [[1], [2]]}), "list<"),
+    ],
+    ids=["pandas date", "pandas complex", "polars", "arrow"],
+)
+def test_types_have_the_names_of_their_library(frame: Any, dtype: str) -> None:
+    with says("'day'", dtype) as error:
+        open_rows(frame)
+    assert error.value.parameter == "X"
+
+
 def test_decimals_and_nested_values_are_refused() -> None:
     decimals = pl.DataFrame({"price": [1, 2]}).cast(pl.Decimal(10, 2))
     with says("not numbers", "'price'"):
