@@ -455,7 +455,8 @@ def assume_amounts(n_numbers: str) -> Text:
 
 def _assumed(n_numbers: str, taken: str, other: str, task: str) -> Text:
     return (
-        f"y has {n_numbers} different whole numbers, which are taken as {taken}; if they are "
+        Setting("y"),
+        f" has {n_numbers} different whole numbers, which are taken as {taken}; if they are "
         f"{other}, set ",
         Setting("task", task),
     )

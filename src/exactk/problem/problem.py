@@ -19,7 +19,7 @@ from exactk.data.moments import Margins, Moments
 from exactk.data.open_table import check_names, open_rows
 from exactk.data.targets import Target, Task, apply_class_weights, encode_target, encode_weights
 from exactk.data.usable_columns import UnitColumns, column_scales, usable_columns
-from exactk.errors import InputError, Text, join_items, show_value
+from exactk.errors import InputError, Setting, Text, join_items
 from exactk.losses.base import Loss
 from exactk.losses.registry import task_of
 from exactk.losses.squared import Squared
@@ -724,7 +724,7 @@ class Problem(Constructors, FromAnnData, WithConstraints, WithLoss):
             )
             way = f"ask for k <= {most}" if most else "give columns that vary"
             raise InputError(
-                f"k={show_value(k)} is more than the {most} usable columns{why}, X has "
-                f"{self.n_features} feature(s)", parameter="k", hint=way,
+                (Setting("k", k), f" is more than the {most} usable columns{why}, ", Setting("X"),
+                 f" has {self.n_features} feature(s)"), parameter="k", hint=way,
             )  # fmt: skip
         return int(k)

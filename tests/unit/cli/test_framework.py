@@ -233,6 +233,16 @@ def test_a_message_names_the_target(fails, tmp_path):
     fails("Error: target 'income': ", "evaluate", path, "income", "-k", 1)
 
 
+def test_a_message_names_the_table(run, fails, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,income\n" + "".join(f"{i * i % 11},{i % 3}\n" for i in range(60)))
+    fails(f"-k 3 is more than the 1 usable columns, table {str(path)!r} has 1 feature(s)",
+          "select", path, "income", "-k", 3)  # fmt: skip
+    assert (
+        "assumed    target 'income' has 3 different" in run("select", path, "income", "-k", 1).out
+    )
+
+
 def test_a_column_with_a_comma_stands_in_a_file(fails, rows, tmp_path):
     path, config = tmp_path / "t.csv", tmp_path / "c.toml"
     path.write_text('"b,c", d,y\n' + "".join(f"{i % 7},{i % 5},{i % 9}.5\n" for i in range(40)))

@@ -47,18 +47,25 @@ class Session:
     command: Command | None = None
     call: Call | None = None
 
+    @property
+    def data_names(self) -> dict[str, str]:
+        """Words for the table and the target, which Python calls X and y."""
+        if self.call is None or self.call.table is None:
+            return {}
+        target = self.call.target if self.call.data is None else self.call.data.target
+        return {"X": f"table {self.call.table!r}", "y": f"target {target!r}"}
+
     def show(self, setting: Setting) -> str:
         """Write a parameter as the option of the command, or as a key of its configuration file."""
+        if setting.name in self.data_names:
+            return self.data_names[setting.name]
         return show(setting, {} if self.command is None else self.command.option_names)
 
     def explain(self, error: ExactkError) -> str:
         """Return the text of an error, which names the table or the target if that is wrong."""
         text = error.text(self.show)
-        if self.call is not None and self.call.table is not None:
-            target = self.call.target if self.call.data is None else self.call.data.target
-            names = {"X": f"table {self.call.table!r}", "y": f"target {target!r}"}
-            name = names.get(str(error.parameter), "")
-            text = text if name in text else f"{name}: {text}"
+        name = self.data_names.get(str(error.parameter), "")
+        text = text if name in text else f"{name}: {text}"
         return f"{text}; {ODD_NAMES}" if self._has_odd_names(error.parameter) else text
 
     def _has_odd_names(self, parameter: str | None) -> bool:
