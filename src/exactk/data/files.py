@@ -37,6 +37,7 @@ __all__ = [
     "list_suffixes",
     "read_error",
     "read_table",
+    "refuse_other_encoding",
     "refuse_pipe",
     "refuse_ragged",
     "refuse_semicolons",
@@ -218,6 +219,8 @@ def read_error(file: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
+        if KINDS[suffix_of(file)] == "text":
+            refuse_other_encoding(file)
         raise InputError(
             f"table {str(file)!r} is not UTF-8 text", parameter="path", hint="save it as UTF-8"
         ) from error
@@ -343,6 +346,19 @@ def _line_of(file: str | os.PathLike[str], text: str) -> str:
 def _open(file: str | os.PathLike[str]) -> Any:
     """Open a file as bytes, decompressed as its name says."""
     return (gzip.open if suffix_of(file).endswith(".gz") else open)(file, "rb")
+
+
+def refuse_other_encoding(file: str | os.PathLike[str]) -> None:
+    """Raise for text that is not UTF-8, with its first line that is not."""
+    with _open(file) as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"table {str(file)!r} is not UTF-8 text in line {number}", parameter="path",
+                    hint="save it as UTF-8",
+                ) from error  # fmt: skip
 
 
 def _look(file: str | os.PathLike[str]) -> str:

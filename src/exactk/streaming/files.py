@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from exactk.data.arrow import pandas_index, plain_type
-from exactk.data.files import require_pyarrow
+from exactk.data.files import refuse_other_encoding, require_pyarrow
 from exactk.errors import InputError, join_items
 from exactk.native.threads import threads_allowed
 from exactk.streaming.arrow import Roles, resolve_roles, target_kind
@@ -156,9 +156,16 @@ def open_files(
     schema = _common(files, schemas, named, set(drop), targets)
     for name, values in extra.items():
         schema = schema.append(_field(name, values))
-    roles = resolve_roles(
-        schema, target, columns=columns, drop=drop, weights=weights, groups=groups, task=task
-    )
+    try:
+        roles = resolve_roles(
+            schema, target, columns=columns, drop=drop, weights=weights, groups=groups, task=task
+        )
+    except InputError:
+        for file, held in looked:
+            # Arrow reads text in another encoding as bytes.
+            if file.kind == "text" and "binary" in map(str, held.types):
+                refuse_other_encoding(file.path)
+        raise
     guessed = files[0].kind == "text" and task != "regression" and len(targets) == 1
     return FileStream(files, roles, promote=guessed)
 

@@ -121,8 +121,8 @@ def test_a_column_that_turns_real_far_down_is_real(write):
         ),
         ('a,b\n\n"x\ny",2\n3\n', "t.csv", "row '3' in line 5"),
         (gzip.compress(b"a,b\n1,2\n3\n"), "t.csv.gz", "row '3' in line 3"),
-        ("naïve,b\n1,2\n".encode("latin-1"), "t.csv", "is not UTF-8 text; save it as UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16"), "t.csv", "is not UTF-8 text; save it as UTF-8"),
+        ("naïve,b\n1,2\n".encode("latin-1"), "t.csv", "is not UTF-8 text in line 1"),
+        ("a,b\n1,2\n".encode("utf-16"), "t.csv", "is not UTF-8 text in line 1"),
         (TEXT, "t.csv.gz", "is not compressed with gzip"),
         (
             gzip.compress(TEXT.encode() * 99, mtime=0)[:40],

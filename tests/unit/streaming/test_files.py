@@ -767,7 +767,9 @@ def test_rows_of_text_that_cannot_be_used(
         ("a,b,a\n1,2,3\n", "more than one column named 'a'; rename them"),
         ("a,b,y\n1,x,u\n2,z,v\n", "1 feature column is not numeric (string): 'b'"),
         ("a,b,y\n1,2,2020-01-01\n", "target column 'y' is date32[day]"),
-        ("naïve,b,y\n1,2,3\n", "is not UTF-8 text; save it as UTF-8"),
+        ("naïve,b,y\n1,2,3\n", "is not UTF-8 text in line 1; save it as UTF-8"),
+        ("a,b,y\n1,2,3\n1,é,3\n", "is not UTF-8 text in line 3; save it as UTF-8"),
+        ("a,b,y\n1,2,u\n1,2,é\n", "is not UTF-8 text in line 3; save it as UTF-8"),
     ],
 )
 def test_text_that_is_no_table(tmp_path: Path, content: str, message: str) -> None:
