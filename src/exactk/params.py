@@ -492,7 +492,7 @@ LIMIT = Number("(0, inf]", none="no limit")
 PARAMS: dict[str, Param] = {
     param.name: param
     for param in (
-        Param("columns", "Input", None, NAMES,
+        Param("columns", "Input", None, Items("a list of one or more column names", (str,), 1),
               "Use only these columns as features.", "--columns", "COLUMN,..."),
         Param("drop", "Input", (), NAMES,
               "Ignore these columns.", "--drop", "COLUMN,..."),

@@ -348,7 +348,7 @@ def test_how_k_is_chosen_in_a_file(ask, wine_csv, config):
         ("time-limit = 5\ntime_limit = 6", "time_limit is given twice"),
         ("constraints = 5", "constraints must be a table"),
         ('constraints = ["a"]', "constraints must be a table"),
-        ('columns = [["a"]]', "columns must be a list of column names"),
+        ('columns = [["a"]]', "columns must be a list of one or more column names"),
         ("drop = [3]", "drop must be a list of column names"),
         ("[constraints]\ninclude = [1.5]", "include must be a list of column names or numbers"),
     ],

@@ -314,3 +314,12 @@ def test_names_and_labels_may_be_arrays(places: dict[str, str]) -> None:
     assert list(data.problem.classes) == ["high", "low"]
     data = read_table(places["csv"], "y", columns=np.array(["x4", "x0"]))
     assert data.problem.feature_names == ("x4", "x0")
+
+
+def test_no_columns_are_not_all_columns(places: dict[str, str], tmp_path: Path) -> None:
+    moments = tmp_path / "m.npz"
+    stream_moments(open_stream([places["csv"]], TableRoles("y", drop=["site"]))).save(moments)
+    for place, target in ((places["csv"], "y"), (places["folder"], "y"), (moments, None)):
+        with pytest.raises(InputError) as error:
+            read_table(place, target, columns=[])
+        assert error.value.parameter == "columns"
