@@ -207,7 +207,7 @@ def show_value(value: object) -> str:
     Examples
     --------
     >>> show_value("x" * 100)[-6:], show_value(10**5000)
-    ('xxx...', 'int')
+    ('xxx...', '<int>')
     """
     kind = type(value).__name__
     try:
@@ -216,7 +216,7 @@ def show_value(value: object) -> str:
             shape = getattr(value, "shape", None)
             text = " ".join(text.split()) if shape is None else f"{kind} of shape {shape}"
     except Exception:  # the code of another library may raise anything
-        text = kind
+        text = f"<{kind}>"
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
 
 

@@ -18,7 +18,7 @@ from exactk.data.design_matrix import DesignMatrix
 from exactk.data.frames import is_frame, open_frame
 from exactk.data.sparse import SparseRows
 from exactk.data.targets import first_word
-from exactk.errors import InputError, join_items
+from exactk.errors import InputError, join_items, show_value
 
 __all__ = ["check_names", "is_dask", "open_rows"]
 
@@ -48,7 +48,7 @@ def open_rows(
     """
     if isinstance(X, (str, os.PathLike)):
         raise InputError(
-            f"X is a path, {str(X)!r}", parameter="X",
+            f"X is a path, {show_value(str(X))}", parameter="X",
             hint="Problem.from_files(path, target) reads files",
         )  # fmt: skip
     _refuse_elsewhere(X)
