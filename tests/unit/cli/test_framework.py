@@ -231,6 +231,7 @@ def test_a_message_names_the_target(fails, tmp_path):
     path.write_text("a,income\n" + "".join(f"{i},x\n" for i in range(20)))
     fails("Error: target 'income': ", "select", path, "income", "-k", 1)
     fails("Error: target 'income': ", "evaluate", path, "income", "-k", 1)
+    fails("Error: target 'income': ", "moments", "build", path, "income", "-o", tmp_path / "m.npz")
 
 
 def test_a_message_names_the_table(run, fails, tmp_path):

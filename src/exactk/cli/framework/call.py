@@ -50,10 +50,13 @@ class Session:
     @property
     def data_names(self) -> dict[str, str]:
         """Words for the table and the target, which Python calls X and y."""
-        if self.call is None or self.call.table is None:
+        if self.call is None:
             return {}
         target = self.call.target if self.call.data is None else self.call.data.target
-        return {"X": f"table {self.call.table!r}", "y": f"target {target!r}"}
+        named = {"X": ("table", self.call.table), "y": ("target", target)}
+        return {
+            name: f"{word} {value!r}" for name, (word, value) in named.items() if value is not None
+        }
 
     def show(self, setting: Setting) -> str:
         """Write a parameter as the option of the command, or as a key of its configuration file."""
