@@ -124,7 +124,7 @@ def _solve(
     kind = method_class(method) if isinstance(method, str) else type(method)
     if random_state is not None and "random_state" in kind.option_names():
         options["random_state"] = random_state
-    problem = problem.with_ridge(ridge, k, random_state=random_state)
+    problem = problem.with_ridge(ridge, k, random_state=random_state, groups=groups)
     return solve(problem, k, method, time_limit=time_limit, verbose=verbose, **options)
 
 

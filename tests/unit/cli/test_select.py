@@ -310,3 +310,15 @@ def test_export_after_ctrl_c(run, wine_csv, tmp_path, monkeypatch):
 def test_bad_tables(fails, tmp_path, text, args, words):
     (tmp_path / "t.csv").write_text(text)
     fails(words, "select", tmp_path / "t.csv", "y", "-k", 1, *args)
+
+
+def test_the_cross_validated_ridge_keeps_groups_together(ask, tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(30, 6)), 8, axis=0) + 0.01 * rng.normal(size=(240, 6))
+    y = np.repeat(X[::8, 0] + rng.normal(size=30), 8)
+    table = np.column_stack([X, y, np.repeat(np.arange(30), 8)])
+    header = "a,b,c,d,e,f,y,patient"
+    np.savetxt(tmp_path / "t.csv", table, delimiter=",", header=header, comments="")
+    words = ("select", tmp_path / "t.csv", "y", "-k", 3, "--ridge", "cv")
+    together = ask(*words, "--groups", "patient")["result"]["ridge"]
+    assert together > ask(*words, "--drop", "patient")["result"]["ridge"]
