@@ -18,7 +18,7 @@ import numpy.typing as npt
 from exactk.data.design_matrix import DesignMatrix
 from exactk.data.gram import GramMode
 from exactk.data.moments import Moments, leave_one_out
-from exactk.data.targets import Target, is_missing
+from exactk.data.targets import Target, is_missing, refuse_masked
 from exactk.errors import ConstantTargetError, InputError, Setting
 from exactk.methods.base import generator
 from exactk.params import PARAMS, Integer
@@ -183,6 +183,7 @@ def _number_of_folds(cv: int | None, n_rows: int) -> int:
 
 def row_groups(groups: Any, n_rows: int) -> npt.NDArray[Any]:
     """Return the group of each row as an array, or say what is wrong with it."""
+    refuse_masked(groups, "groups")
     values = np.asarray(groups)
     if values.shape != (n_rows,):
         raise InputError(
@@ -319,7 +320,7 @@ def _splits(problem: Problem, cv: Any, groups: Any, weights: Floats | None) -> l
         cv = _group_folds(cv, groups)
     try:
         splitter = check_cv(cv)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         expected = str(PARAMS["cv"].check)
         raise InputError(parameter="cv", value=cv, expected=expected) from error
     labels = y[alive, 0] if y.ndim == 2 and y.shape[1] == 1 else y[alive]

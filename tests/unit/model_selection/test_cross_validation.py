@@ -14,7 +14,7 @@ from scipy.special import log_softmax
 from sklearn.datasets import load_wine
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from exactk import Moments, Problem, choose_k, solve
+from exactk import Moments, Problem, choose_k, evaluate, solve
 from exactk.errors import InputError
 from exactk.model_selection.cross_validation import (
     Fold,
@@ -385,3 +385,17 @@ def test_training_rows_of_one_class(loss: str) -> None:
         with pytest.raises(InputError) as error:
             choose_k(problem, k_max=2, cv=cv)
         assert error.value.parameter == parameter
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("cv", np.array(2)), ("cv", 7.5),
+        ("groups", np.ma.masked_array(np.arange(40) // 4, mask=np.arange(40) < 2)),
+    ],
+)  # fmt: skip
+def test_folds_and_groups_that_cannot_be_read(name: str, value: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    with pytest.raises(InputError) as error:
+        evaluate(X, X[:, 0], k=2, **{name: value})
+    assert error.value.parameter == name
