@@ -391,7 +391,7 @@ class TopKSelector(SelectorMixin, BaseEstimator):
     def _prove(
         self, problem: Problem, result: Result, choice: AutoKResult | None
     ) -> Certificate | None:
-        """Try to prove a result if that is asked for, unless the search was interrupted."""
+        """Try to prove a result if `certify` is set, unless the search was interrupted."""
         statuses = (result.status, None if choice is None else choice.status)
         if not self.certify or Status.INTERRUPTED in statuses:
             return None

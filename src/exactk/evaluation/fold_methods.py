@@ -146,7 +146,7 @@ def named_methods(
         words[0] = GIVEN
     named: dict[str, str | Method] = {}
     for word, (one, parameter) in zip(words, listed, strict=True):
-        # Two objects of one class are told apart by their parameters.
+        # Objects of the same class are distinguished by their parameters.
         name = word if isinstance(one, str) or words.count(word) == 1 else repr(one)
         if name in named:
             raise InputError(

@@ -88,7 +88,7 @@ class AutoKResult(TableResult):
     k : int
         Number of features chosen, or the largest size found; see `is_chosen`.
     k_max : int
-        Largest number that was asked for.
+        Largest number of features that was requested.
     criterion : str
     rule : str
         "best" if there are no folds.
@@ -353,7 +353,7 @@ class _Search:
         return path
 
     def refine(self, problem: Problem, path: Path, k: int) -> Result:
-        """Return the result at k, searched for as long as if k had been asked for."""
+        """Return the result at k, searched as long as if k had been given."""
         found = path.at(k)
         if found.status in WARNINGS:
             warnings.warn(found.message, WARNINGS[found.status], stacklevel=4)

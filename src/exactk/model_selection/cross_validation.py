@@ -33,22 +33,22 @@ __all__ = [
 ]  # fmt: skip
 
 N_FOLDS = 5
-# Rows to train on, and rows held out.
+# Training rows and held-out rows.
 Split = tuple[Indices, Indices]
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A training problem, and the rows held out from it or their moments.
+    """A training problem, and its held-out rows or their moments.
 
     Attributes
     ----------
     train : Problem
         Of the training rows alone.
     weight : float
-        Weight of the rows held out, or their number.
+        Weight of the held-out rows, or their number.
     held : Moments or None
-        Of the rows held out.
+        Of the held-out rows.
     by_rows : tuple of Problem and pair of ndarray, or None
         The problem with all rows in memory; its training rows and those held out.
     """
@@ -59,7 +59,7 @@ class Fold:
     by_rows: tuple[Problem, Split] | None = None
 
     def errors(self, results: Sequence[Result]) -> Floats:
-        """Return the weighted sums of the loss of several fits over the rows held out."""
+        """Return the weighted sums of the loss of several fits over the held-out rows."""
         if self.held is not None:
             return np.array([_squared_error(self.train, self.held, r) for r in results])
         assert self.by_rows is not None
@@ -437,7 +437,7 @@ def deal_rows(problem: Problem, n_folds: int, rng: np.random.Generator) -> list[
 def make_folds(
     problem: Problem, splits: Sequence[Split], *, with_rows: bool = False
 ) -> Iterator[Fold]:
-    """Make folds of training rows and rows held out, one after the other.
+    """Make folds of training rows and held-out rows, one after the other.
 
     Splits may overlap, repeat rows or leave rows out. If every row is held out once, as usual, the
     moments of training rows are sums of those of the other folds. With `with_rows` training

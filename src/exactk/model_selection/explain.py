@@ -104,7 +104,7 @@ class Explanation(TableResult):
     status: Status = Status.CONVERGED
 
     @property
-    def table(self) -> RecordsTable:  # type: ignore[override]  # computed when asked for
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed at first use
         """The selected features: `selected_features`."""
         return self.selected_features
 

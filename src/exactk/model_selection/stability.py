@@ -1,4 +1,4 @@
-"""Stability of a selection: the same search on many halves of the rows, and what they share."""
+"""Stability of a selection: the same search on many half-samples of the rows."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ COLUMNS = (
     "feature", "index", "frequency", "standard_error", "low", "high", "frequency_group", "in_full",
     "selected",
 )  # fmt: skip
-# Effort of `exchange` on a half-sample. Without effort some searches end in a set that is not
-# their best, and halves look less alike than they are; a tenth of the default finds nearly all.
+# Effort of `exchange` on a half-sample. Without effort, some searches miss the best set, and
+# half-samples look less alike than they are; a tenth of the default effort finds nearly all.
 EFFORT = 0.1
 # Greedy steps and swaps alone: for expensive searches, and for paths, which go from size to size.
 NO_EFFORT = 0.0
 # Half of three groups is one group or two; four groups have halves of equal size.
 LEAST_GROUPS = 4
-# Seconds for the paths of all half-samples together: the frequencies of fewer halves say enough.
+# Seconds for the paths of all half-samples together: fewer half-samples are enough for frequencies.
 PATH_SECONDS = 20.0
 
 
@@ -107,7 +107,7 @@ class SizeFrequencies:
 
 @dataclass(frozen=True, eq=False)
 class Stability(TableResult):
-    """Which features a method selects on halves of the rows, and how similar the sets are.
+    """Features that a method selects on half-samples of the rows, and how similar the sets are.
 
     A feature is a column, or a group of columns that are selected together.
 
@@ -242,7 +242,7 @@ def stability(
     class_weight: Any = None,
     constraints: Any = None,
 ) -> Stability:
-    """Select k features on many random halves of the rows, and count how often each is selected.
+    """Select k features on many random half-samples, and count how often each is selected.
 
     Half-samples come in complementary pairs, with the classes evenly in both. The draw depends on
     the seed and the values of the rows, not on their order. A row of whole weight w counts as w

@@ -1,4 +1,4 @@
-"""How methods are told apart: by colour, by dashes and by the shape of their points."""
+"""Styles of methods in figures: colour, dashes and shape of points."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ A command is a function of a `Call` and of the options that only it has::
 
 * ``parameters`` are names of `PARAMS`, or `param("k", help="...")` for one that differs here.
   The option, its check, its help and its heading come from there. ``config`` are parameters that
-  stand in ``--config FILE`` only. ``of`` names the entry of `DEFAULTS` that the help shows.
+  can be set in ``--config FILE`` only. ``of`` names the entry of `DEFAULTS` that the help shows.
 * ``table=True`` adds the arguments TABLE and TARGET and the option ``--config``.
 * ``formats=("text", "json")`` limits ``--format``; an empty tuple leaves out it and ``--output``.
 * Options that are no parameter of the library are added by `option("--export", section="Output",

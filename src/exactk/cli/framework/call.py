@@ -32,7 +32,7 @@ FORMATS = ("text", "json", "csv")
 TABLE = ("drop", "weights", "task")
 CONFIG = ("columns", "classes", "layer", "gene_names", "memory_limit", "class_weight")
 RULES = ("include", "exclude", "max_correlation")
-ODD_NAMES = "a name with a comma, or a space at an end, must stand in --config FILE"
+ODD_NAMES = "a name with a comma, or a space at an end, must be written in --config FILE"
 # Parameters of `read_table`; the others go to the function that answers.
 READ = (*TABLE, "groups", *CONFIG[:-1])
 
@@ -172,7 +172,7 @@ class Call:
         return {**found, "verbose": self.verbose}
 
     def ask(self, function: Callable[..., Any]) -> Any:
-        """Read the table, and give a function of the library what was asked about it."""
+        """Read the table, and call a function of the library with the given parameters."""
         data = self.read()
         return function(data.problem, **self.arguments(data))
 
@@ -186,7 +186,7 @@ class Call:
         )
 
     def emit(self, result: Any, lines: Sequence[str] = (), **parts: Any) -> int:
-        """Write a result in the format that was asked for, and return the exit code.
+        """Write a result in the requested format, and return the exit code.
 
         Parameters
         ----------
@@ -389,7 +389,7 @@ class Command(click.Command):
         """Put the options that were given over the values of the configuration file."""
         found: dict[str, Any] = {}
         if config_file is not None:
-            # What stands in the tables [k] and [constraints] does not stand beside them.
+            # Parameters of the tables [k] and [constraints] cannot be set outside them.
             known = {one.name: one for one in (*self.parameters.values(), *self.config)}
             allowed = {n: one for n, one in known.items() if n not in (*CONSTRAINTS, *self.auto)}
             if "include" in known:
@@ -431,7 +431,7 @@ class Command(click.Command):
 
 
 def shared_options(*, hidden: bool = True) -> list[click.Parameter]:
-    """Return ``--quiet`` and ``--debug``, which stand in the help of ``exactk`` only."""
+    """Return ``--quiet`` and ``--debug``, which are in the help of ``exactk`` only."""
 
     def keep(context: click.Context, parameter: click.Parameter, value: bool) -> None:
         if value:
