@@ -248,7 +248,7 @@ def test_a_column_with_a_comma_stands_in_a_file(fails, rows, tmp_path):
     path, config = tmp_path / "t.csv", tmp_path / "c.toml"
     path.write_text('"b,c", d,y\n' + "".join(f"{i % 7},{i % 5},{i % 9}.5\n" for i in range(40)))
     for option, value in (("--include", "b,c"), ("--exclude", " d"), ("--drop", "b,c")):
-        fails("must stand in --config FILE", "select", path, "y", "-k", 1, option, value)
+        fails("--config FILE", "select", path, "y", "-k", 1, option, value)
     said = fails("'e'", "select", path, "y", "-k", 1, "--weights", "e")
     assert "comma" not in said
     config.write_text('drop = ["b,c"]\n[constraints]\ninclude = [" d"]\n')
