@@ -182,7 +182,6 @@ def test_moments_are_a_table(places: dict[str, str], tmp_path: Path) -> None:
         ({"drop": ["z"]}, "drop"),
         ({"drop": ["site"], "groups": "site"}, "drop"),
         ({"groups": "x0"}, "groups"),
-        ({"groups": "site", "memory_limit": 2_000}, "memory_limit"),
         ({"layer": "raw"}, "layer"),
         ({"gene_names": "symbol"}, "gene_names"),
         ({"task": "guess"}, "task"),
@@ -192,14 +191,18 @@ def test_moments_are_a_table(places: dict[str, str], tmp_path: Path) -> None:
 def test_a_wrong_value_names_its_parameter(
     kind: str, given: dict[str, Any], parameter: str, places: dict[str, str]
 ) -> None:
-    if parameter == "memory_limit" and kind == "csv":
-        pytest.skip("a small table is held in memory")
     roles = {"target": "y", "drop": ["site"], **given}
     if roles.get("groups") == "site" and "drop" not in given:
         roles["drop"] = []
     with pytest.raises(InputError) as error:
         read_table(places[kind], **roles)
     assert error.value.parameter == parameter
+
+
+def test_groups_of_a_folder_that_does_not_fit_into_memory(places: dict[str, str]) -> None:
+    with pytest.raises(InputError) as error:
+        read_table(places["folder"], "y", groups="site", memory_limit=2_000)
+    assert error.value.parameter == "memory_limit"
 
 
 @pytest.mark.parametrize("folder", [False, True])
