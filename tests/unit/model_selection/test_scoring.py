@@ -12,6 +12,7 @@ from sklearn.datasets import load_diabetes, load_wine
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -134,7 +135,7 @@ def test_close_names_are_suggested() -> None:
         read_scoring("acuracy", Ridge())
 
 
-class Failing(DecisionTreeClassifier):
+class Failing(GaussianNB):
     """Fails in a method."""
 
     def __init__(self, where: str = "fit", kind: type[Exception] = ValueError) -> None:
@@ -146,7 +147,7 @@ class Failing(DecisionTreeClassifier):
             raise self.kind
         return super().fit(X, y, sample_weight)
 
-    def predict(self, X: Any, check_input: bool = True) -> Any:
+    def predict(self, X: Any) -> Any:
         raise self.kind
 
 
