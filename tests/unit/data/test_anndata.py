@@ -246,7 +246,7 @@ def test_a_target_may_be_an_array(table: np.ndarray) -> None:
 def test_what_is_not_there_is_named(table: np.ndarray) -> None:
     adata = cells(table)
     for options, words in (
-        ({"target": "knid"}, r"target 'knid' is not a column of adata\.obs; did you mean 'kind'"),
+        ({"target": "knid"}, r"target 'knid' is not a column of adata\.obs; it has 'kind'"),
         ({"target": "ENSG3"}, r"'ENSG3' is not a column of adata\.obs \(it is a gene"),
         ({"target": "kind", "weights": "wt"}, r"weights 'wt' is not a column of adata\.obs"),
         ({"target": "kind", "weights": "kind"}, r"sample_weight must be numbers"),
@@ -320,5 +320,5 @@ def test_donors_stay_together(table: np.ndarray) -> None:
 def test_a_target_of_dates_is_refused() -> None:
     adata = cells(np.random.default_rng(0).normal(size=(N, D)))
     adata.obs["day"] = pd.date_range("2020", periods=N)
-    with pytest.raises(InputError, match=f"y holds {N} different dates .* such as days"):
+    with pytest.raises(InputError, match=f"y has {N} different dates .* such as days"):
         Problem.from_anndata(adata, "day")
