@@ -203,7 +203,7 @@ class Result(TableResult):
     __hash__ = None  # type: ignore[assignment]  # holds arrays, as an ndarray does
 
     @property
-    def table(self) -> RecordsTable:  # type: ignore[override]  # computed when asked for
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed at first use
         """One row for each selected column: rank, index, feature, score and coefficients.
 
         The most useful column has rank 1. Columns that the constraints include come last, without
@@ -357,7 +357,7 @@ class Path(TableResult, Sequence[Result]):
         return np.array([result.objective for result in self._results])
 
     @property
-    def table(self) -> RecordsTable:  # type: ignore[override]  # computed when asked for
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed at first use
         """One row for each size: k, names, columns of the user's table, objective, explained.
 
         ``explained`` is `Result.explained`. ``added`` and ``removed`` are the names that differ

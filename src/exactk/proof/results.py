@@ -153,7 +153,7 @@ class Certificate(TableResult):
         return (self.k, self.upper, self.lower, self.gap, self.proven, self.result.selected)
 
     @property
-    def table(self) -> RecordsTable:  # type: ignore[override]  # computed when asked for
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed at first use
         """One row: k, objective, lower bound, gap, whether it is proven, and the names.
 
         The columns one by one, with their coefficients, are in ``result.table``.
@@ -300,7 +300,7 @@ class CertifiedPath(TableResult, Sequence[Certificate]):
         return Path([one.result for one in self._certificates])
 
     @property
-    def table(self) -> RecordsTable:  # type: ignore[override]  # computed when asked for
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed at first use
         """One row for each size: k, objective, lower bound, gap, whether it is proven, names."""
         return RecordsTable(TABLE_COLUMNS, [one.row for one in self._certificates])
 
@@ -419,7 +419,7 @@ class BestSets(TableResult):
     message: str = ""
 
     @property
-    def table(self) -> RecordsTable:  # type: ignore[override]  # computed when asked for
+    def table(self) -> RecordsTable:  # type: ignore[override]  # computed at first use
         """One row for each set: rank, objective, excess over the best as a share, features."""
         best = self.objectives[0] if self.objectives else 0.0
         rows = [

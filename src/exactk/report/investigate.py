@@ -245,7 +245,7 @@ class _Question:
 
     @property
     def light_effort(self) -> float | None:
-        """Effort of repeated searches: none where text columns or constraints make them long."""
+        """Effort of repeated searches: 0 if text columns or constraints make them slow."""
         rules = self.problem.rules
         is_long = rules is not None and not rules.is_simple and self.method == "exchange"
         return 0.0 if is_long and self.effort is None else self.effort
